@@ -1,0 +1,98 @@
+# Commands of the project; `make help` lists them. Needs Python >= 3.11, make and a package index, nothing else.
+CORES ?= all
+SUITE ?= quick
+PORT ?= 5000
+MESSAGE ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON := $(BIN)/python
+STAMP := $(VENV)/.installed
+# The first interpreter that is new enough; `make PYTHON3=/path/to/python3.12 setup` names another.
+# (`command -v` is not enough: version managers put stubs on the PATH that cannot run.)
+PYTHON3 ?= $(firstword $(foreach name,python3 python3.13 python3.12 python3.11 python,\
+    $(shell $(name) -c 'import sys; sys.version_info >= (3, 11) and print("$(name)")' 2>/dev/null)))
+UV := $(shell command -v uv 2>/dev/null)
+
+# Inside the environment: jobs that Snakemake starts find the same python.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export PYTHONNOUSERSITE := 1
+export MLFLOW_DISABLE_TELEMETRY := true
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test lint unit smoke ui check accept report list lock sync unlock clean
+
+help: ## this list
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+setup: $(STAMP) ## .venv from requirements.lock
+
+# The environment is made anew when the lock changed, and only then: .venv is in use while a workflow runs.
+$(VENV)/.locked: requirements.lock
+	@test -n "$(PYTHON3)" || { echo "cascadeforest needs Python >= 3.11; none of python3, python3.13, python3.12, python3.11" \
+	  "on the PATH is. Install one, or name it: make PYTHON3=/path/to/python3.12 $(MAKECMDGOALS)"; exit 2; }
+	rm -rf $(VENV)
+ifdef UV
+	$(UV) venv --quiet --python "$$($(PYTHON3) -c 'import sys; print(sys.executable)')" $(VENV)
+	$(UV) pip install --quiet --python $(PYTHON) --require-hashes --compile-bytecode -r requirements.lock
+else
+	$(PYTHON3) -m venv $(VENV)
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+endif
+	touch $@
+
+$(STAMP): $(VENV)/.locked pyproject.toml
+ifdef UV
+	$(UV) pip install --quiet --python $(PYTHON) --no-deps -e .
+else
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps -e .
+endif
+	touch $@
+
+run: $(STAMP) ## everything of one suite: results/$(SUITE)/index.html (SUITE=quick, CORES=all)
+	$(BIN)/snakemake --cores $(CORES) --config suite=$(SUITE)
+
+test: lint unit smoke ## lint, tests, smoke suite, regression check
+
+lint: $(STAMP) ## ruff, snakefmt, codespell, snakemake --lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/codespell
+	$(BIN)/snakemake --lint --config suite=smoke
+
+unit: $(STAMP) ## unit, contract and workflow tests
+	$(PYTHON) -m pytest
+
+smoke: $(STAMP) ## the smoke suite end to end, and the check of its stored tables
+	$(BIN)/snakemake --cores $(CORES) --config suite=smoke
+	$(PYTHON) -m cascadeforest.reports check --suite smoke
+
+ui: $(STAMP) ## MLflow UI on 127.0.0.1:$(PORT)
+	$(PYTHON) -m cascadeforest.experiments ui --port $(PORT)
+
+check: $(STAMP) ## results/$(SUITE) against the stored reports/$(SUITE)
+	$(PYTHON) -m cascadeforest.reports check --suite $(SUITE)
+
+accept: $(STAMP) ## store results/$(SUITE) as reports/$(SUITE), with provenance; MESSAGE='why'
+	$(PYTHON) -m cascadeforest.reports accept --suite $(SUITE) --message "$(MESSAGE)"
+
+report: $(STAMP) ## re-render every stored table of $(SUITE) from its stored cells, without training
+	$(PYTHON) -m cascadeforest.reports render --suite $(SUITE)
+
+list: $(STAMP) ## every experiment of $(SUITE): what runs, what is not implemented or not available, and why
+	$(PYTHON) -m cascadeforest.experiments list --suite $(SUITE)
+
+sync: $(STAMP) ## bring the MLflow store up to date with all results
+	$(PYTHON) -m cascadeforest.experiments track
+
+lock: ## renew requirements.lock from pyproject.toml (needs uv)
+	@test -n "$(UV)" || { echo "'make lock' needs uv: pip install uv"; exit 2; }
+	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
+	  --python-version 3.11 --extra workflow --extra baselines --extra dev pyproject.toml -o requirements.lock
+
+unlock: $(STAMP) ## after a killed Snakemake: release its lock on this folder
+	$(BIN)/snakemake --unlock
+
+clean: ## remove results and processed data (keeps downloads, .venv and stored reports)
+	rm -rf results data/processed

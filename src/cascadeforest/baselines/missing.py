@@ -1,0 +1,71 @@
+"""Missing values, for the baselines that cannot take them."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+
+class MedianFill(TransformerMixin, BaseEstimator):
+    """Put the training rows' median of a column in place of NaN.
+
+    None of the papers says how its baselines met missing values; this is our choice, for `gbdt`, `svm` and `mlp`.
+    `random_forest` and `xgboost` take NaN as it is.
+
+    Attributes
+    ----------
+    medians_ : ndarray of shape (n_features,), float32
+        Median of the present values of each column; 0 for a column without any.
+
+    Notes
+    -----
+    scikit-learn's ``SimpleImputer`` does the same through masked arrays and a copy of the data. Here rows without NaN
+    pass through uncopied, so that a complete data set pays next to nothing for it in the measured time and memory.
+    """
+
+    def fit(self, X, y=None) -> MedianFill:
+        """Learn the medians.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            NaN = missing.
+        y : ignored
+            For scikit-learn's pipelines.
+
+        Returns
+        -------
+        self : MedianFill
+        """
+        X = validate_data(self, X, dtype=np.float32, ensure_all_finite="allow-nan")
+        self.medians_ = np.zeros(X.shape[1], dtype=np.float32)
+        for k, column in enumerate(X.T):
+            present = column[~np.isnan(column)]
+            if present.size:
+                self.medians_[k] = np.median(present)
+        return self
+
+    def transform(self, X) -> np.ndarray:
+        """Fill the missing values.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            NaN = missing.
+
+        Returns
+        -------
+        filled : ndarray of shape (n_samples, n_features), float32
+            `X` itself if it is a float32 array without NaN, else a filled copy.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float32, ensure_all_finite="allow-nan", reset=False)
+        missing = np.isnan(X)
+        return np.where(missing, self.medians_, X) if missing.any() else X
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags

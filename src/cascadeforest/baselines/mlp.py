@@ -1,0 +1,212 @@
+"""Multilayer perceptron whose architecture is chosen on held-out training rows (mddf, section 5; ddbf, section 4)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_random_state, check_scalar
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from cascadeforest.baselines.missing import MedianFill
+from cascadeforest.baselines.targets import encode_classes
+
+#: Hidden layers of the architectures that mddf examines, in its order.
+ARCHITECTURES = ((1024, 512), (16, 8, 8), (70, 50), (50, 30), (30, 20))
+
+# First part of a seed's address: what the randomness is for.
+_SPLIT, _CANDIDATE, _FINAL = range(3)
+
+
+class SelectedMLPClassifier(ClassifierMixin, BaseEstimator):
+    """Try some architectures on a validation part of the training rows, refit the best on all of them.
+
+    Parameters
+    ----------
+    architectures : sequence of sequences of int
+        Units of the hidden layers, one entry a candidate. With one candidate nothing is held out.
+    max_iter : int
+        Most passes over the training rows, for the candidates and for the final network.
+    validation_fraction : float
+        Share of the training rows, of each class alike, that judges the candidates.
+    random_state : int, RandomState instance or None
+        Decides the validation rows, the initial weights and the batches.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels of the training rows.
+    architecture_ : tuple of int
+        The chosen one: the first of those with the highest validation accuracy.
+    validation_scores_ : ndarray of shape (n_architectures,) or None
+        Accuracy on the validation rows; None where there was nothing to choose.
+    n_iter_ : int
+        Passes that the final network took.
+    network_ : sklearn.pipeline.Pipeline
+        Median fill, standard scaling, network; fitted on all training rows.
+
+    Notes
+    -----
+    As in the papers: ReLU, cross-entropy, no dropout, architecture chosen on a validation set, the network then trained
+    again on the whole training set. Deviations: Adam in place of Adadelta, which scikit-learn does not have; inputs
+    are scaled to mean 0 and variance 1; the papers do not say how large their validation set is, nor how long they
+    train (here until the training loss stands still for 10 passes, or `max_iter`). Missing values become medians.
+    """
+
+    def __init__(
+        self,
+        architectures: Sequence[Sequence[int]] = ARCHITECTURES,
+        *,
+        max_iter: int = 200,
+        validation_fraction: float = 0.2,
+        random_state: int | np.random.RandomState | None = None,
+    ):
+        self.architectures = architectures
+        self.max_iter = max_iter
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+
+    def fit(self, X, y) -> SelectedMLPClassifier:
+        """Choose the architecture and train it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            NaN = missing.
+        y : array-like of shape (n_samples,)
+            Class labels.
+
+        Returns
+        -------
+        self : SelectedMLPClassifier
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, or the rows are of one class.
+        """
+        check_scalar(self.max_iter, "max_iter", Integral, min_val=1)
+        check_scalar(
+            self.validation_fraction, "validation_fraction", Real, min_val=0, max_val=1, include_boundaries="neither"
+        )
+        architectures = [tuple(hidden) for hidden in self.architectures]
+        if not architectures:
+            raise ValueError("architectures is empty; give at least one, such as [[70, 50]].")
+        X, y = validate_data(self, X, y, dtype=np.float32, ensure_all_finite="allow-nan")
+        self.classes_, codes = encode_classes(y, type(self).__name__)
+        entropy = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+
+        self.validation_scores_ = None
+        best = 0
+        if len(architectures) > 1:
+            held_out = validation_rows(codes, self.validation_fraction, _seed_at(entropy, _SPLIT))
+            self.validation_scores_ = np.zeros(len(architectures))
+            with warnings.catch_warnings():
+                # Candidates are compared at the same budget, exhausted or not; the final network still warns.
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                for i, hidden in enumerate(architectures):
+                    seed = _seed_at(entropy, _CANDIDATE, i)
+                    candidate = self._fitted_network(X[~held_out], codes[~held_out], hidden, seed)
+                    self.validation_scores_[i] = candidate.score(X[held_out], codes[held_out])
+            best = int(self.validation_scores_.argmax())
+        self.architecture_ = architectures[best]
+        self.network_ = self._fitted_network(X, codes, self.architecture_, _seed_at(entropy, _FINAL))
+        self.n_iter_ = self.network_[-1].n_iter_
+        return self
+
+    def _fitted_network(self, X: np.ndarray, codes: np.ndarray, hidden: tuple[int, ...], seed: int) -> Pipeline:
+        network = MLPClassifier(hidden, activation="relu", solver="adam", max_iter=self.max_iter, random_state=seed)
+        return make_pipeline(MedianFill(), StandardScaler(), network).fit(X, codes)
+
+    def predict_proba(self, X) -> np.ndarray:
+        """Class probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            NaN = missing.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            Columns in the order of `classes_`.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float32, ensure_all_finite="allow-nan", reset=False)
+        return self.network_.predict_proba(X)
+
+    def predict(self, X) -> np.ndarray:
+        """Most probable class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            NaN = missing.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        probabilities = self.predict_proba(X)
+        return self.classes_[probabilities.argmax(axis=1)]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def validation_rows(codes: np.ndarray, fraction: float, seed: int) -> np.ndarray:
+    """Draw the rows that judge the candidates: the same share of every class, whatever its size.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_samples,)
+        Class codes.
+    fraction : float
+        Share of rows to draw, in (0, 1).
+    seed : int
+        Decides which rows.
+
+    Returns
+    -------
+    held_out : ndarray of shape (n_samples,), bool
+        At least one row is drawn and at least one row of each class is not.
+
+    Raises
+    ------
+    ValueError
+        If each row is the only one of its class: then none can be held out.
+
+    Notes
+    -----
+    scikit-learn's stratified splitters refuse a class with one row and a validation part smaller than the number of
+    classes; both occur here (a fold of Arrhythmia, the subsamples of the smoke suite).
+    """
+    order = np.random.default_rng(seed).permutation(len(codes))
+    order = order[np.argsort(codes[order], kind="stable")]  # by class, at random within it
+    first_of_class = np.diff(codes[order], prepend=-1) > 0
+    if first_of_class.all():
+        raise ValueError(
+            f"architectures cannot be compared: each of the {len(codes)} rows is the only one of its class. "
+            "Give more rows, or a single architecture."
+        )
+    # Every (1/fraction)-th row along the sorted order: each class gives its share, up to one row.
+    steps = np.floor(fraction * np.arange(1, len(codes) + 1))
+    drawn = (np.diff(steps, prepend=0) > 0) & ~first_of_class
+    if not drawn.any():
+        drawn[np.flatnonzero(~first_of_class)[0]] = True
+    held_out = np.zeros(len(codes), dtype=bool)
+    held_out[order[drawn]] = True
+    return held_out
+
+
+def _seed_at(entropy: int, *address: int) -> int:
+    return int(np.random.SeedSequence(entropy, spawn_key=address).generate_state(1)[0])

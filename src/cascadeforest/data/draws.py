@@ -1,0 +1,124 @@
+"""Random draws from a table: stratified subsets, rows of one class dropped, permuted copies of the columns.
+
+Pure functions of arrays and a seed; `dataset` applies them per repeat, `variants` once to a stored table.
+"""
+
+import numpy as np
+from scipy.sparse import issparse
+
+from cascadeforest.data.errors import UserError
+from cascadeforest.data.names import Operation, seed_for
+
+
+def stratified_subset(strata: np.ndarray, n: int, seed: int, least: np.ndarray | int = 0) -> np.ndarray:
+    """Draw `n` positions, from each stratum in proportion to its size (largest remainders), in ascending order.
+
+    Parameters
+    ----------
+    strata : ndarray of shape (n_samples,)
+        Stratum of each row; one value for all draws plainly at random.
+    n : int
+        Number of rows to keep.
+    seed : int
+        Seed of the draw.
+    least : int or ndarray of shape (n_strata,), default=0
+        Rows that a stratum keeps at least, if it has them: small classes must not vanish.
+
+    Returns
+    -------
+    ndarray of shape (n,) of int
+        Ascending, so that the order of the file stays.
+
+    Raises
+    ------
+    UserError
+        If `n` rows are fewer than the strata must keep, or more than there are.
+    """
+    _, codes, counts = np.unique(strata, return_inverse=True, return_counts=True)
+    floor = np.minimum(counts, least)
+    if not floor.sum() <= n <= strata.size or n < 1:
+        raise UserError(
+            f"{n} of {strata.size} rows cannot be kept: every class (and part of a given split) needs some, "
+            f"{max(1, floor.sum())} at the least, and there are no more than {strata.size}."
+        )
+    ideal = n * counts / strata.size
+    quota = np.maximum(np.floor(ideal).astype(np.int64), floor)
+    while quota.sum() != n:  # at most one step a stratum and direction
+        if quota.sum() < n:
+            quota[np.argmax(np.where(quota < counts, ideal - quota, -np.inf))] += 1
+        else:
+            quota[np.argmax(np.where(quota > floor, quota - ideal, -np.inf))] -= 1
+    generator = np.random.default_rng(seed)
+    drawn = [generator.permutation(np.flatnonzero(codes == stratum))[:size] for stratum, size in enumerate(quota)]
+    return np.sort(np.concatenate(drawn))
+
+
+def draw_train(
+    operation: Operation, train: np.ndarray, y: np.ndarray, *, dataset: str, repeat: int, class_names: tuple[str, ...]
+) -> np.ndarray:
+    """Return the training rows that one per-repeat operation leaves.
+
+    Parameters
+    ----------
+    operation : Operation
+        ``train`` keeps a fraction (rounded down), stratified by class, each class keeping one row at least.
+        ``imbalance`` drops a share (rounded) of the rows of one class; with a higher share the dropped rows are a
+        superset of those of a lower one, so a curve over the share compares nested sets. ``irrelevant`` keeps all.
+    train : ndarray of int
+        Training rows before.
+    y : ndarray of shape (n_samples,)
+        Class codes of the whole data set, or the regression target.
+    dataset : str
+        Name without operations.
+    repeat : int
+        Number of the repeat.
+    class_names : tuple of str
+        Empty for regression.
+
+    Returns
+    -------
+    ndarray of int
+        In the order of `train`.
+    """
+    if operation.kind == "train":
+        # 1e-9: 0.29 * 100 is 28.999999999999996 in binary
+        n = max(1, int(operation.amount * train.size + 1e-9))
+        strata = y[train] if class_names else np.zeros(train.size, np.int64)
+        return train[stratified_subset(strata, n, seed_for("train", dataset, repeat), least=1 if class_names else 0)]
+    if operation.kind == "imbalance":
+        code = class_names.index(operation.label)
+        members = np.flatnonzero(y[train] == code)
+        n_dropped = min(round(operation.amount * members.size), members.size - 1)
+        if n_dropped < 1:
+            return train
+        order = np.random.default_rng(seed_for("imbalance", dataset, operation.label, repeat)).permutation(members)
+        return np.delete(train, order[:n_dropped])
+    return train
+
+
+def with_permuted_copies(X: np.ndarray, *, dataset: str, repeat: int) -> np.ndarray:
+    """Append a copy of each column, permuted over all rows (interp, section 6.3: irrelevant features).
+
+    Each column has its own permutation. It runs over the whole table, so that training and test rows see the same kind
+    of noise: the column's values, without their rows.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The stored table.
+    dataset : str
+        Name without operations.
+    repeat : int
+        Number of the repeat, which alone changes the permutations.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, 2 * n_features)
+        Same dtype; the first half is `X`.
+    """
+    if issparse(X):
+        raise UserError(
+            f"'{dataset}' is sparse: the operation 'irrelevant' is for dense tables only. Choose another data set."
+        )
+    generator = np.random.default_rng(seed_for("irrelevant", dataset, repeat))
+    return np.hstack([X, generator.permuted(X, axis=0)])

@@ -1,0 +1,139 @@
+"""The names of variants, and the seeds that follow from names.
+
+Apart from the registry, so that the digest of a cell's code does not change with downloads or schemas. No numpy at
+import time.
+"""
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+from cascadeforest.data.errors import ConfigError
+from cascadeforest.data.files import canonical_json
+
+# The forms of an operation in a variant id. `rows` and `noise` change the stored table; the others are drawn anew in
+# each repeat, after the split (`Dataset.split`). The stored ones stand first, as they are applied first.
+STORED_OPERATIONS = ("rows", "noise")
+REPEAT_OPERATIONS = ("train", "imbalance", "irrelevant")
+_GRAMMAR = {
+    "rows": re.compile(r"rows-(?P<amount>[1-9]\d*)"),
+    "noise": re.compile(r"noise-(?P<amount>[1-9]\d*)"),
+    "train": re.compile(r"train-(?P<amount>0\.\d*[1-9]\d*)"),
+    "imbalance": re.compile(r"imbalance-(?P<label>[A-Za-z0-9_.-]+)-(?P<amount>0(\.\d+)?)"),
+    "irrelevant": re.compile(r"irrelevant"),
+}
+_FORMS = "irrelevant, imbalance-<class>-<ratio>, train-<fraction>, noise-<columns>, rows-<count>"
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One parsed operation of a variant id.
+
+    Parameters
+    ----------
+    kind : str
+        One of `STORED_OPERATIONS` and `REPEAT_OPERATIONS`.
+    amount : float or int or None
+        Rows, columns, fraction or ratio; None for ``irrelevant``.
+    label : str or None
+        Class name of ``imbalance``.
+    """
+
+    kind: str
+    amount: float | int | None = None
+    label: str | None = None
+
+    @property
+    def per_repeat(self) -> bool:
+        """Whether it is drawn anew in each repeat."""
+        return self.kind in REPEAT_OPERATIONS
+
+
+def parse_variant(identifier: str) -> tuple[str, tuple[str, ...]]:
+    """Split a variant id into the data set's name and its operations.
+
+    Parameters
+    ----------
+    identifier : str
+        For example ``mnist+rows-10000+imbalance-5-0.9``.
+
+    Returns
+    -------
+    name : str
+        Name of the data set file.
+    operations : tuple of str
+        The operations as written; empty for the data set itself.
+
+    Raises
+    ------
+    ConfigError
+        If the name has other characters than ``a-z0-9_`` or an operation is unknown, repeated or out of order.
+
+    Examples
+    --------
+    >>> parse_variant("mnist+rows-10000+imbalance-5-0.9")
+    ('mnist', ('rows-10000', 'imbalance-5-0.9'))
+    """
+    name, *operations = identifier.split("+")
+    if not re.fullmatch(r"[a-z0-9_]+", name):
+        raise ConfigError(f"The data set name '{name}' in '{identifier}' may have only a-z, 0-9 and _.")
+    parsed = [parse_operation(text, identifier) for text in operations]
+    kinds = [operation.kind for operation in parsed]
+    for kind in kinds:
+        if kinds.count(kind) > 1:
+            raise ConfigError(f"The variant '{identifier}' has the operation '{kind}' twice; keep one.")
+    stored = [operation.per_repeat for operation in parsed]
+    if stored != sorted(stored):
+        raise ConfigError(
+            f"In the variant '{identifier}', {' and '.join(STORED_OPERATIONS)} must stand before "
+            f"{', '.join(REPEAT_OPERATIONS)}: the former change the stored table, the latter are drawn in each repeat."
+        )
+    return name, tuple(operations)
+
+
+def parse_operation(text: str, identifier: str | None = None) -> Operation:
+    """Parse one operation of a variant id.
+
+    Parameters
+    ----------
+    text : str
+        For example ``imbalance-5-0.9``.
+    identifier : str, optional
+        The whole variant id, for the message.
+
+    Raises
+    ------
+    ConfigError
+        If it has none of the known forms.
+    """
+    for kind, pattern in _GRAMMAR.items():
+        if match := pattern.fullmatch(text):
+            fields = match.groupdict()
+            number = int if kind in STORED_OPERATIONS else float
+            amount = number(fields["amount"]) if fields.get("amount") else None
+            return Operation(kind, amount, fields.get("label"))
+    place = f" in '{identifier}'" if identifier else ""
+    raise ConfigError(
+        f"The operation '{text}'{place} is unknown; the forms are {_FORMS} (0 < fraction < 1, 0 <= ratio < 1)."
+    )
+
+
+def seed_for(*parts: str | int) -> int:
+    """Return the seed that belongs to named axes, for example ``seed_for("split", "adult", 3)``.
+
+    A seed is an address: it does not depend on the order of work, on cores or on a resume.
+
+    Parameters
+    ----------
+    *parts : str or int
+        What the seed may depend on, and nothing else.
+
+    Returns
+    -------
+    int
+        In [0, 2**32), as scikit-learn's `random_state` takes it.
+    """
+    import numpy as np
+
+    entropy = int(hashlib.sha256(canonical_json(list(parts)).encode("utf-8")).hexdigest(), 16)
+    return int(np.random.SeedSequence(entropy).generate_state(1)[0])

@@ -1,0 +1,417 @@
+"""Bring the files of a data set to ``data/raw``: from disk, from the mirror, else from the official address.
+
+Every byte is checked against the data set file before it takes its name, and a failed fetch leaves nothing behind.
+"""
+
+import json
+import logging
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from cascadeforest.data.errors import ChecksumError, ConfigError, CredentialsError, DownloadError
+from cascadeforest.data.files import atomic_write, hash_of, read_json, sha256_of
+
+MIRROR_VARIABLE = "CASCADEFOREST_MIRROR"
+RECORD = "fetched.json"
+RETRIES = 2
+TIMEOUT = (10.0, 60.0)  # seconds to connect, and between two pieces: no limit for the whole file
+PARTIAL = ".partial"  # working folder of one fetch; whatever a killed one left in it is dropped by the next
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """A copy of the data: a folder, or the base address of one, laid out as the `mirror:` entries say.
+
+    Parameters
+    ----------
+    location : str
+        Folder or ``http(s)://`` address; empty where there is none.
+    """
+
+    location: str = ""
+
+    @classmethod
+    def from_environment(cls) -> "Mirror":
+        """Return the mirror that ``CASCADEFOREST_MIRROR`` names, if any."""
+        return cls(os.environ.get(MIRROR_VARIABLE, "").strip())
+
+    def __bool__(self) -> bool:
+        return bool(self.location)
+
+    @property
+    def is_address(self) -> bool:
+        """Whether the mirror is reached over HTTP."""
+        return self.location.startswith(("http://", "https://"))
+
+    def place(self, path: str) -> str:
+        """Where a file of the mirror is: address or path."""
+        if self.is_address:
+            from urllib.parse import quote
+
+            return f"{self.location.rstrip('/')}/{quote(path)}"
+        return str(Path(self.location).expanduser() / path)
+
+    def may_have(self, file: dict) -> bool:
+        """Whether the file is there; of an address only a download can tell, so an entry counts as yes."""
+        if not self or not file.get("mirror"):
+            return False
+        return self.is_address or Path(self.place(file["mirror"])).is_file()
+
+
+def fetch(dataset: dict, raw: str | Path, *, mirror: Mirror | None = None, retries: int = RETRIES) -> dict:
+    """Bring one complete form of an open data set to ``<raw>/<name>/`` and record what was taken.
+
+    In this order: a form that lies there already and is right; a form that the mirror has in full, in the order of
+    the data set file; the first form with official addresses for all files (each of them from the mirror if there).
+
+    Parameters
+    ----------
+    dataset : dict
+        A checked data set file with `access` open.
+    raw : str or Path
+        The folder ``data/raw``.
+    mirror : Mirror, optional
+        Default: what ``CASCADEFOREST_MIRROR`` names.
+    retries : int
+        Further attempts after a failed download, one and two seconds apart.
+
+    Returns
+    -------
+    dict
+        The record, as written to ``<raw>/<name>/fetched.json``: form and, per file, sha256, bytes, from, when.
+
+    Raises
+    ------
+    DownloadError
+        If a file could be had from none of its places; the message lists them and the remedy.
+    ChecksumError
+        If a file has other bytes than the data set file promises; it is not kept.
+    """
+    mirror = Mirror.from_environment() if mirror is None else mirror
+    folder = Path(raw) / dataset["name"]
+    forms = dataset["forms"]
+    record = _record_of(folder)
+    # The form of an earlier fetch first: a data set must not change its form because a mirror appears.
+    for name in sorted(forms, key=lambda name: name != record.get("form")):
+        entries = _present(forms[name], folder, record)
+        if entries is not None:
+            return _write_record(dataset, name, entries, folder)
+    candidates = obtainable_forms(dataset, mirror)
+    tried: list[str] = []
+    with _working_folder(folder) as partial:
+        for name in candidates:
+            try:
+                entries = [_obtain(dataset, file, folder, partial, mirror, retries) for file in forms[name]["files"]]
+            except DownloadError as error:
+                tried.append(str(error))
+                continue
+            return _write_record(dataset, name, entries, folder)
+    reasons = " ".join(tried) or _no_place(dataset, mirror)
+    raise DownloadError(f"config/datasets/{dataset['name']}.yaml: {reasons} {_remedy(dataset, folder)}")
+
+
+def record_user_files(dataset: dict, raw: str | Path, root: str | Path) -> dict:
+    """Record the files of a credentialed data set, which the user put in place; nothing is fetched.
+
+    Parameters
+    ----------
+    dataset : dict
+        A checked data set file with `access` credentialed.
+    raw : str or Path
+        The folder ``data/raw``, where the record goes.
+    root : str or Path
+        Repository root, from which a relative `file:` starts.
+
+    Returns
+    -------
+    dict
+        The record, as `fetch` writes it; without forms the form is ``csv``.
+
+    Raises
+    ------
+    CredentialsError
+        If a file is not there.
+    ChecksumError
+        If one has other bytes than the data set file promises.
+    """
+    form, paths = user_files(dataset, root)
+    files = dataset["forms"][form]["files"] if form in dataset.get("forms", {}) else [{"file": name} for name in paths]
+    for file in files:
+        _verify(paths[file["file"]], file, str(paths[file["file"]]))
+    entries = [_entry(file, paths[file["file"]], "put in place by the user") for file in files]
+    return _write_record(dataset, form, entries, Path(raw) / dataset["name"])
+
+
+def user_files(dataset: dict, root: str | Path) -> tuple[str, dict[str, Path]]:
+    """Return form and paths of a credentialed data set: its CSV, or the files of its first form, side by side.
+
+    Raises
+    ------
+    CredentialsError
+        If one is not there.
+    """
+    path = require_user_file(dataset, root)
+    for name, form in dataset.get("forms", {}).items():
+        paths = {file["file"]: path.parent / file["file"] for file in form["files"]}
+        for missing in (paths[name] for name in paths if not paths[name].is_file()):
+            raise CredentialsError(
+                f"config/datasets/{dataset['name']}.yaml: {missing} is not there. Put it beside {path}."
+            )
+        return name, paths
+    return "csv", {path.name: path}
+
+
+def require_user_file(dataset: dict, root: str | Path) -> Path:
+    """Return the file of a credentialed data set that the user was asked to put in place.
+
+    Raises
+    ------
+    CredentialsError
+        If it is not there; the message names the path and how to get access.
+    """
+    path = Path(root) / dataset["file"]
+    if not path.is_file():
+        how = dataset.get("obtain") or " ".join(dataset.get("references", [])) or dataset["citation"]
+        raise CredentialsError(
+            f"config/datasets/{dataset['name']}.yaml: '{dataset['name']}' needs credentialed access, and "
+            f"{dataset['file']} is not there. Get access ({how.rstrip('.')}), put the file at {dataset['file']}, "
+            "and run again; without it the rows of this data set say so."
+        )
+    return path
+
+
+def fetched_files(dataset: dict, raw: str | Path) -> tuple[dict, dict[str, Path]]:
+    """Return the record of a fetch and the path of each file, after checking that the bytes are still the same.
+
+    Parameters
+    ----------
+    dataset : dict
+        A checked data set file.
+    raw : str or Path
+        The folder ``data/raw``.
+
+    Returns
+    -------
+    record : dict
+        Content of ``fetched.json``.
+    files : dict of str to Path
+        Path by the file name of the data set file.
+
+    Raises
+    ------
+    DownloadError
+        If the data set was not fetched, or its form is no longer in the data set file.
+    ChecksumError
+        If a file changed since.
+    """
+    name = dataset["name"]
+    folder = Path(raw) / name
+    again = f"Run: python -m cascadeforest.data fetch --dataset {name}"
+    if not (folder / RECORD).is_file():
+        raise DownloadError(f"{folder / RECORD}: not there, so '{name}' was not fetched yet. {again}")
+    record = read_json(folder / RECORD)
+    form = dataset["forms"].get(record["form"])
+    expected = [file["file"] for file in form["files"]] if form else None
+    if expected != [entry["file"] for entry in record["files"]]:
+        raise DownloadError(
+            f"{folder / RECORD}: the form '{record['form']}' is not the one in config/datasets/{name}.yaml any more. "
+            f"{again}"
+        )
+    for entry, file in zip(record["files"], form["files"], strict=True):
+        path = folder / entry["file"]
+        if not path.is_file():
+            raise DownloadError(f"{path}: not there any more. {again}")
+        found = sha256_of(path)
+        if found != entry["sha256"]:
+            raise ChecksumError(
+                f"{path}: changed since it was fetched (sha256 {found}, recorded {entry['sha256']}). {again}"
+            )
+        _verify(path, file, str(path))
+    return record, {entry["file"]: folder / entry["file"] for entry in record["files"]}
+
+
+def obtainable_forms(dataset: dict, mirror: Mirror) -> list[str]:
+    """Return the forms to try, best first: all on the mirror, else the first with official addresses for all files."""
+    forms = dataset["forms"]
+    on_mirror = [name for name, form in forms.items() if all(mirror.may_have(file) for file in form["files"])]
+    official = [name for name, form in forms.items() if all(file.get("url") for file in form["files"])][:1]
+    return [*on_mirror, *(name for name in official if name not in on_mirror)]
+
+
+def local_files(form: dict, folder: Path) -> dict[str, Path] | None:
+    """Return the paths of a form's files if all of them lie in `folder` (unchecked), else None."""
+    files = {file["file"]: folder / file["file"] for file in form["files"]}
+    return files if all(path.is_file() for path in files.values()) else None
+
+
+def _present(form: dict, folder: Path, record: dict) -> list[dict] | None:
+    """Entries of a form whose files all lie in `folder` with the right bytes, whoever put them there."""
+    files = local_files(form, folder)
+    if files is None:
+        return None
+    known = {entry["file"]: entry for entry in record.get("files", [])}
+    entries = []
+    for file in form["files"]:
+        path = files[file["file"]]
+        entry = known.get(file["file"])
+        if entry is not None and entry["sha256"] != sha256_of(path):
+            return None
+        try:
+            _verify(path, file, str(path))
+        except ChecksumError as error:
+            logger.warning("%s It is fetched again.", error)
+            return None
+        entries.append(entry or _entry(file, path, "found in place"))
+    return entries
+
+
+def _obtain(dataset: dict, file: dict, folder: Path, partial: Path, mirror: Mirror, retries: int) -> dict:
+    """Fetch one file from the first of its places that has it, check it, give it its name."""
+    target = folder / file["file"]
+    failures = []
+    for place, is_address in _places(file, mirror):
+        temporary = partial / "download"
+        try:
+            if is_address:
+                _download(place, temporary, retries)
+            else:
+                shutil.copyfile(place, temporary)
+        except OSError as error:  # requests' errors are OSErrors too
+            failures.append(f"{place} ({_reason(error)})")
+            temporary.unlink(missing_ok=True)
+            continue
+        _verify(temporary, file, place)
+        entry = _entry(file, temporary, place)
+        (folder / RECORD).unlink(missing_ok=True)  # it must not describe a file that is replaced now
+        temporary.replace(target)
+        logger.info("%s: %s from %s", dataset["name"], file["file"], place)
+        return entry
+    raise DownloadError(f"{file['file']} could not be had from {', nor from '.join(failures)}.")
+
+
+def _places(file: dict, mirror: Mirror) -> Iterator[tuple[str, bool]]:
+    """Places of one file with 'reached over HTTP', best first."""
+    if mirror.may_have(file):
+        yield mirror.place(file["mirror"]), mirror.is_address
+    if file.get("url"):
+        yield file["url"], True
+
+
+def _download(url: str, target: Path, retries: int) -> None:
+    """Download with pooch. Checksums are checked by the caller, who treats all places alike."""
+    import pooch
+
+    pooch.get_logger().setLevel("WARNING")
+    # identity: a server that compresses on the way would have requests unpack .gz files, and no checksum would hold
+    downloader = pooch.HTTPDownloader(headers={"Accept-Encoding": "identity"}, timeout=TIMEOUT, chunk_size=1 << 18)
+    keeper = pooch.create(
+        path=target.parent,
+        base_url="",
+        registry={target.name: None},
+        urls={target.name: url},
+        retry_if_failed=retries,
+    )
+    try:
+        keeper.fetch(target.name, downloader=downloader)
+    except ValueError as error:  # pooch: no protocol of this kind
+        raise OSError(str(error)) from error
+
+
+def _verify(path: Path, file: dict, place: str) -> None:
+    """Compare a file with every checksum that the data set file gives."""
+    for algorithm in ("sha256", "md5"):
+        expected = file.get(algorithm)
+        if expected is None:
+            continue
+        found = hash_of(path, algorithm)
+        if found != expected:
+            raise ChecksumError(
+                f"{file['file']}: {algorithm} is {found}, expected {expected} "
+                f"({path.stat().st_size} bytes from {place}). The file was not taken. Try again; if it stays so, "
+                "the source has changed: put the new checksum into config/datasets only when you know why."
+            )
+
+
+def _entry(file: dict, path: Path, place: str) -> dict:
+    """Record of one file."""
+    checked = [algorithm for algorithm in ("sha256", "md5") if file.get(algorithm)]
+    return {
+        "file": file["file"],
+        "sha256": sha256_of(path),
+        "bytes": path.stat().st_size,
+        "from": place,
+        "checked": checked[0] if checked else "no checksum is published",
+        "when": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+
+
+def _record_of(folder: Path) -> dict:
+    """Record of an earlier fetch; an unreadable one counts as none, since it is rewritten anyway."""
+    try:
+        record = read_json(folder / RECORD)
+    except ConfigError:
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def _write_record(dataset: dict, form: str, entries: list[dict], folder: Path) -> dict:
+    record = {"format": 1, "dataset": dataset["name"], "form": form, "files": entries}
+    atomic_write(folder / RECORD, json.dumps(record, indent=2) + "\n")
+    return record
+
+
+@contextmanager
+def _working_folder(folder: Path) -> Iterator[Path]:
+    """Yield an empty folder beside the files, on the same file system; it goes whatever happens."""
+    existed = folder.exists()
+    partial = folder / PARTIAL
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        yield partial
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+        if not existed and not any(folder.iterdir()):
+            folder.rmdir()
+
+
+def _no_place(dataset: dict, mirror: Mirror) -> str:
+    """Why there was nothing to try."""
+    entries = sorted(
+        {file["mirror"] for form in dataset["forms"].values() for file in form["files"] if file.get("mirror")}
+    )
+    if not mirror:
+        return f"no form of '{dataset['name']}' has official addresses for all files, and no mirror is set."
+    return (
+        f"no form of '{dataset['name']}' has official addresses for all files, and the mirror {mirror.location} "
+        f"lacks some of {', '.join(entries)}."
+    )
+
+
+def _remedy(dataset: dict, folder: Path) -> str:
+    names = ", ".join(dict.fromkeys(file["file"] for form in dataset["forms"].values() for file in form["files"]))
+    return (
+        f"Check the network (and HTTPS_PROXY, if you need one), or set {MIRROR_VARIABLE} to a folder or base address "
+        f"with the files, or put them into {folder} yourself ({names}), or choose a suite without this data set "
+        "(quick needs no network)."
+    )
+
+
+def _reason(error: OSError) -> str:
+    """Short cause of a failed download or copy: the HTTP status, or the innermost message."""
+    response = getattr(error, "response", None)
+    if response is not None:
+        return f"HTTP {response.status_code} {response.reason}"
+    if error.strerror:
+        return error.strerror
+    # requests wraps the cause in its own words and the address; the cause alone says what to do
+    cause = re.search(r"Caused by \w+\((['\"])(.*)\1\)", str(error))
+    return f"{type(error).__name__}: {cause[2] if cause else str(error)[:160]}"

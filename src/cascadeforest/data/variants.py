@@ -1,0 +1,137 @@
+"""Variants of a prepared data set: one operation of a variant id at a time.
+
+``rows`` and ``noise`` change the stored table. ``train``, ``imbalance`` and ``irrelevant`` are only checked and noted
+here: `Dataset.split` draws them anew in each repeat.
+"""
+
+import numpy as np
+from scipy.sparse import issparse
+
+from cascadeforest.data.dataset import Dataset, build_dataset
+from cascadeforest.data.draws import stratified_subset
+from cascadeforest.data.errors import UserError
+from cascadeforest.data.names import Operation, parse_operation, parse_variant, seed_for
+
+
+def vary(dataset: Dataset, operation: str) -> Dataset:
+    """Apply one operation to a data set.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        A data set or a variant.
+    operation : str
+        ``irrelevant``, ``imbalance-<class>-<ratio>``, ``train-<fraction>``, ``noise-<columns>`` or ``rows-<count>``.
+
+    Returns
+    -------
+    Dataset
+        Named ``<name>+<operation>``.
+
+    Raises
+    ------
+    ConfigError
+        If the operation is unknown, repeated, or stands behind one that it must precede.
+    UserError
+        If the data set cannot be varied in this way.
+    """
+    identifier = f"{dataset.name}+{operation}"
+    parse_variant(identifier)
+    parsed = parse_operation(operation, identifier)
+    change = {
+        "rows": _rows,
+        "noise": _noise,
+        "train": _train,
+        "imbalance": _imbalance,
+        "irrelevant": _irrelevant,
+    }[parsed.kind]
+    parts = {
+        "task": dataset.task,
+        "X": dataset.X,
+        "y": dataset.y,
+        "feature_names": dataset.feature_names,
+        "class_names": dataset.class_names,
+        "given_test": dataset.given_test,
+        "protocol": dataset.protocol,
+        "repeat_operations": (*dataset.repeat_operations, *((operation,) if parsed.per_repeat else ())),
+        "meta": dict(dataset.meta),
+    }
+    return build_dataset(name=identifier, **(parts | change(dataset, parsed)))
+
+
+def _rows(dataset: Dataset, operation: Operation) -> dict:
+    """Stratified subsample by class and, in proportion, by the two parts of a given split."""
+    n_rows = dataset.X.shape[0]
+    if operation.amount > n_rows:
+        raise UserError(
+            f"'{dataset.name}' has {n_rows} rows, so rows-{operation.amount} is not possible; ask for fewer."
+        )
+    strata = dataset.y * 2 if dataset.class_names else np.zeros(n_rows, np.int64)
+    if dataset.given_test is not None:
+        strata = strata + dataset.given_test
+    # a class must stay large enough to be split again, by class or into folds
+    protocol = dataset.protocol
+    least = protocol["folds"] if protocol["kind"] == "cv" else 2
+    kept = stratified_subset(
+        strata,
+        operation.amount,
+        seed_for("rows", dataset.base_name, operation.amount),
+        least if dataset.class_names else 1,
+    )
+    return {
+        "X": dataset.X[kept],
+        "y": dataset.y[kept],
+        "given_test": None if dataset.given_test is None else dataset.given_test[kept],
+        "meta": _with_note(
+            dataset.meta, f"{operation.amount:,} of {n_rows:,} rows, drawn in proportion to the classes."
+        ),
+    }
+
+
+def _noise(dataset: Dataset, operation: Operation) -> dict:
+    """Columns of uniform noise on [0, 1), the same in all repeats."""
+    if issparse(dataset.X):
+        raise UserError(
+            f"'{dataset.name}' is sparse: the operation 'noise' is for dense tables only. Choose another data set."
+        )
+    k = operation.amount
+    generator = np.random.default_rng(seed_for("noise", dataset.base_name, k))
+    noise = generator.random((dataset.X.shape[0], k), dtype=np.float32)
+    meta = _with_note(dataset.meta, f"{k:,} columns of uniform noise added.")
+    if meta.get("raw_features") is not None:
+        meta["raw_features"] += k
+    return {
+        "X": np.hstack([dataset.X.astype(np.float32, copy=False), noise]),
+        "feature_names": (*dataset.feature_names, *(f"noise_{i}" for i in range(1, k + 1))),
+        "meta": meta,
+    }
+
+
+def _train(dataset: Dataset, operation: Operation) -> dict:
+    return {
+        "meta": _with_note(dataset.meta, f"{100 * operation.amount:g} % of the training rows, drawn in each repeat.")
+    }
+
+
+def _imbalance(dataset: Dataset, operation: Operation) -> dict:
+    if operation.label not in dataset.class_names:
+        classes = ", ".join(dataset.class_names) or "none: its task is regression"
+        raise UserError(
+            f"'{dataset.name}' has no class '{operation.label}' for imbalance-{operation.label}-{operation.amount:g}; "
+            f"its classes are {classes}."
+        )
+    text = f"{100 * operation.amount:g} % of the training rows of class {operation.label} dropped in each repeat."
+    return {"meta": _with_note(dataset.meta, text)}
+
+
+def _irrelevant(dataset: Dataset, _: Operation) -> dict:
+    if issparse(dataset.X):
+        raise UserError(
+            f"'{dataset.name}' is sparse: the operation 'irrelevant' is for dense tables only. Choose another data set."
+        )
+    return {"meta": _with_note(dataset.meta, "A permuted copy of each column added, drawn in each repeat.")}
+
+
+def _with_note(meta: dict, sentence: str) -> dict:
+    """Add a sentence to the note that tables show."""
+    return {**meta, "note": f"{meta['note']} {sentence}" if meta.get("note") else sentence}

@@ -1,0 +1,196 @@
+"""Command line: ``python -m cascadeforest.experiments {list,plan,spec,missing,run,track,ui,reference}``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+#: Every library that starts threads of its own, and the variable that bounds it. Snakemake exports some of these to
+#: its jobs, but not numba's and joblib's: without them each job would start a thread per core of the machine.
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+    "LOKY_MAX_CPU_COUNT",
+)
+
+
+def limit_threads(threads: int) -> None:
+    """Bound the threads of every numeric library; call it before numpy is imported."""
+    if "numpy" in sys.modules:
+        raise RuntimeError("limit_threads() came too late: numpy is imported already.")
+    for variable in THREAD_VARIABLES:
+        os.environ[variable] = str(threads)
+
+
+def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="python -m cascadeforest.experiments", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+
+    def command(name: str, text: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=text, description=text)
+        added.add_argument("--root", type=Path, default=Path(), help="folder that holds config/ (default: here)")
+        return added
+
+    for name, text in (
+        ("list", "every experiment: what runs in a suite, what is not implemented or not available, and why"),
+        ("plan", "write the resolved plan of a suite as JSON"),
+        ("spec", "print the specification of one job, as `run --spec` takes it"),
+        ("missing", "say what an experiment that cannot run still lacks, and fail"),
+    ):
+        added = command(name, text)
+        added.add_argument("--suite", help="default: the suite of config/config.yaml")
+        added.add_argument("--overrides", type=json.loads, default={}, help="JSON: keys of config.yaml to replace")
+        if name == "list":
+            added.add_argument("--json", action="store_true", help="machine-readable")
+        elif name == "plan":
+            added.add_argument("--output", type=Path, required=True)
+        elif name == "missing":
+            added.add_argument("experiment")
+        else:
+            added.add_argument("--dataset", required=True)
+            added.add_argument("--model", required=True)
+
+    run = command("run", "all repeats of one model on one data set")
+    run.add_argument("--spec", type=json.loads, required=True, help="JSON, from `spec`")
+    run.add_argument("--data", type=Path, required=True, help="processed data set (.npz)")
+    run.add_argument("--cache", type=Path, default=Path("results/cells"), help="folder of the cells")
+    run.add_argument("--output", type=Path, required=True, help="merged result (.json)")
+    run.add_argument("--failures", type=Path, required=True, help="written if a repeat failed")
+    run.add_argument("--threads", type=int, default=1, help="threads of one fit")
+
+    track = command("track", "bring the MLflow store up to date with the results")
+    track.add_argument("--suite", action="append", help="default: every suite that has results")
+    track.add_argument("--results", type=Path, default=Path("results"))
+    track.add_argument("--output", type=Path, help="JSON with what was done")
+
+    ui = command("ui", "the MLflow UI on 127.0.0.1")
+    ui.add_argument("--results", type=Path, default=Path("results"))
+    ui.add_argument("--port", type=int, default=5000)
+
+    reference = command("reference", "the generated pages: fail while they are stale, or renew them")
+    reference.add_argument("--write", action="store_true", help="renew them")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; the exit status is 2 for a user's mistake, 1 for failed cells."""
+    options = parse_arguments(arguments)
+    # One thread unless told otherwise: parallelism comes from Snakemake alone.
+    limit_threads(getattr(options, "threads", 1))
+    from cascadeforest.data.errors import UserError
+    from cascadeforest.experiments.jobs import JobFailed
+
+    try:
+        return globals()[f"_{options.command}"](options)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except JobFailed as error:
+        print(f"failed: {error}", file=sys.stderr)
+        return 1
+
+
+def _load_plan(options: argparse.Namespace):
+    from cascadeforest.experiments.plan import load_plan
+
+    return load_plan(options.root, options.overrides | ({"suite": options.suite} if options.suite else {}))
+
+
+def _list(options: argparse.Namespace) -> int:
+    plan = _load_plan(options)
+    if options.json:
+        rows = [
+            {"id": e.id, "paper": e.paper, "kind": e.kind, "status": e.status, "reason": e.reason, "absent": e.absent}
+            for e in plan.experiments.values()
+        ]
+        print(json.dumps(rows, indent=1))
+        return 0
+    print(f"suite {plan.suite}: {len(plan.experiments)} experiments, {len(plan.runs)} jobs")
+    width = max(map(len, plan.experiments))
+    for experiment in plan.experiments.values():
+        print(f"{experiment.id:<{width}}  {experiment.kind:<6}  {experiment.status:<15}  {experiment.reason}".rstrip())
+        for dataset, reason in experiment.absent.items():
+            print(f"{'':<{width}}  without {dataset}: {reason}")
+    return 0
+
+
+def _plan(options: argparse.Namespace) -> int:
+    from cascadeforest.data.files import atomic_write
+
+    atomic_write(options.output, json.dumps(_load_plan(options).as_dict(), indent=1) + "\n")
+    return 0
+
+
+def _spec(options: argparse.Namespace) -> int:
+    from cascadeforest.data.errors import ConfigError
+
+    plan = _load_plan(options)
+    run = plan.runs.get((options.dataset, options.model))
+    if run is None:
+        known = ", ".join(f"{dataset} {model}" for dataset, model in plan.runs)
+        raise ConfigError(
+            f"No experiment of the suite {plan.suite} runs '{options.model}' on '{options.dataset}'. It has: {known}."
+        )
+    print(json.dumps(run.as_dict()))
+    return 0
+
+
+def _missing(options: argparse.Namespace) -> int:
+    from cascadeforest.data.errors import ConfigError
+
+    experiment = _load_plan(options).experiments[options.experiment]
+    raise ConfigError(
+        f"{experiment.id} ({experiment.title}) is declared but cannot run yet: {experiment.reason}. "
+        "`make list` shows what can."
+    )
+
+
+def _run(options: argparse.Namespace) -> int:
+    from cascadeforest.experiments.jobs import run_job
+
+    run_job(options.spec, options.data, options.cache, options.output, options.failures, options.threads)
+    return 0
+
+
+def _track(options: argparse.Namespace) -> int:
+    import dataclasses
+
+    from cascadeforest.data.files import atomic_write
+    from cascadeforest.experiments.tracking import sync
+
+    report = dataclasses.asdict(sync(options.results, options.suite))
+    print(", ".join(f"{name}: {count}" for name, count in report.items()))
+    if options.output:
+        atomic_write(options.output, json.dumps(report, indent=1) + "\n")
+    return 0
+
+
+def _ui(options: argparse.Namespace) -> int:
+    from cascadeforest.experiments.tracking import ui
+
+    ui(options.results, options.port)
+    return 0
+
+
+def _reference(options: argparse.Namespace) -> int:
+    from cascadeforest.experiments import reference
+
+    if options.write:
+        for path in reference.write(options.root):
+            print(f"renewed {path}")
+        return 0
+    difference = reference.differences(options.root)
+    print(difference, end="")
+    return 1 if difference else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,421 @@
+"""The plan: what the configuration asks for, checked and resolved, before anything runs.
+
+The workflow, the command lines and the report all read the same plan. It is plain data: written as JSON beside the
+results, it lets a stored report be drawn again without the configuration.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cascadeforest.data.errors import ConfigError
+from cascadeforest.data.files import read_yaml
+from cascadeforest.data.registry import availability, load_dataset_files, parse_variant
+from cascadeforest.data.schemas import read_schema, validate
+from cascadeforest.experiments.code_digest import PACKAGE_FOLDER, defines
+from cascadeforest.experiments.metrics import METRICS
+
+NOT_IMPLEMENTED = "not implemented"
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """One job: all repeats of one model preset on one data set variant.
+
+    Parameters
+    ----------
+    suite, dataset, model : str
+        Names; `model` is the preset of ``config/models.yaml``.
+    task : str
+        ``classification`` or ``regression``.
+    estimator : str
+        ``"package.module:Class"``.
+    params : dict
+        Constructor parameters, the suite's bounds applied.
+    repeats : int
+        Number of repeats.
+    extras : tuple of str
+        What each cell saves beyond metrics.
+    libraries : tuple of str
+        Packages whose version decides the numbers.
+    """
+
+    suite: str
+    dataset: str
+    model: str
+    task: str
+    estimator: str
+    params: dict[str, Any]
+    repeats: int
+    extras: tuple[str, ...]
+    libraries: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON; `repeats` becomes the list of their numbers."""
+        return dataclasses.asdict(self) | {
+            "repeats": list(range(self.repeats)),
+            "extras": list(self.extras),
+            "libraries": list(self.libraries),
+        }
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One table, figure or list of claims in the chosen suite.
+
+    Parameters
+    ----------
+    id, paper, kind, title, render : str
+        As in ``config/experiments/<paper>.yaml``.
+    metrics : tuple of str
+        Metrics shown.
+    columns : dict
+        Column name to model preset.
+    labels : dict
+        Column name to words for the table's head.
+    libraries : dict
+        Column name to the foreign packages that compute its numbers.
+    datasets : tuple of str
+        Rows: data set variants of this suite.
+    published_as : dict
+        Row to the name under which the paper's table lists it.
+    repeats : dict
+        Row to number of repeats.
+    absent : dict
+        Row to the reason why this suite or machine does not have it.
+    missing_models : dict
+        Column to the reason why it has no numbers.
+    status : str
+        ``ready``, ``partial`` (some columns are missing) or ``not implemented``.
+    reason : str
+        What is missing; empty when ready.
+    extras, marks, win_tie_lose, average_rank, rank_columns, options, deviations
+        As in the configuration.
+    """
+
+    id: str
+    paper: str
+    kind: str
+    title: str
+    render: str
+    metrics: tuple[str, ...]
+    columns: dict[str, str]
+    labels: dict[str, str]
+    libraries: dict[str, tuple[str, ...]]
+    datasets: tuple[str, ...]
+    published_as: dict[str, str]
+    repeats: dict[str, int]
+    absent: dict[str, str]
+    missing_models: dict[str, str]
+    status: str
+    reason: str
+    extras: tuple[str, ...] = ()
+    marks: str = "none"
+    win_tie_lose: str | None = None
+    average_rank: tuple[str, ...] | None = None
+    rank_columns: tuple[str, ...] | None = None
+    options: dict[str, Any] = dataclasses.field(default_factory=dict)
+    deviations: tuple[str, ...] = ()
+
+    def needed_runs(self) -> list[tuple[str, str]]:
+        """Pairs (data set variant, model preset) whose results the rendering reads."""
+        if self.status == NOT_IMPLEMENTED:
+            return []
+        presets = [preset for column, preset in self.columns.items() if column not in self.missing_models]
+        return [(dataset, preset) for dataset in self.present() for preset in dict.fromkeys(presets)]
+
+    def present(self) -> list[str]:
+        """Rows that this suite and machine have."""
+        return [dataset for dataset in self.datasets if dataset not in self.absent]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All experiments of one suite, and the runs that they need.
+
+    Parameters
+    ----------
+    suite : str
+        Name of the suite.
+    suite_config : dict
+        Its row in ``config/config.yaml``.
+    seeds_per_job : int or None
+        Repeats a job.
+    experiments : dict
+        Id to `Experiment`, in the order of the configuration.
+    runs : dict
+        (data set variant, model preset) to `RunSpec`.
+    datasets : dict
+        Name to the content of its data set file.
+    """
+
+    suite: str
+    suite_config: dict[str, Any]
+    seeds_per_job: int | None
+    experiments: dict[str, Experiment]
+    runs: dict[tuple[str, str], RunSpec]
+    datasets: dict[str, dict[str, Any]]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON; of the data sets the results carry what a report needs."""
+        return {
+            "suite": self.suite,
+            "suite_config": self.suite_config,
+            "seeds_per_job": self.seeds_per_job,
+            "experiments": {key: _json(dataclasses.asdict(value)) for key, value in self.experiments.items()},
+            "runs": [run.as_dict() for run in self.runs.values()],
+        }
+
+    def variants(self) -> list[str]:
+        """Data set variants that some experiment shows and this machine can have."""
+        ready = (e for e in self.experiments.values() if e.status != NOT_IMPLEMENTED)
+        return sorted({dataset for experiment in ready for dataset in experiment.present()})
+
+
+def load_plan(root: Path, overrides: Mapping[str, Any] | None = None) -> Plan:
+    """Read, check and resolve the configuration.
+
+    Parameters
+    ----------
+    root : Path
+        Folder that holds ``config/`` and ``workflow/schemas/``.
+    overrides : mapping, optional
+        Keys that replace those of ``config/config.yaml`` (Snakemake's ``--config``).
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ConfigError
+        Naming file, key, value and what is allowed.
+    """
+    config_folder = root / "config"
+    schemas = root / "workflow" / "schemas"
+    config = {**read_yaml(config_folder / "config.yaml"), **(overrides or {})}
+    validate(config, read_schema(schemas / "config.schema.yaml"), "config/config.yaml")
+    suite = config["suite"]
+    _choose("config/config.yaml: suite", suite, config["suites"])
+    models_file = read_yaml(config_folder / "models.yaml")
+    validate(models_file, read_schema(schemas / "models.schema.yaml"), "config/models.yaml")
+    models = {name: _resolve_base(name, models_file) for name in models_file}
+    datasets = load_dataset_files(config_folder / "datasets")
+    resolver = _Resolver(root, suite, config, models, datasets)
+    for place, names, known in (
+        ("own_datasets", config.get("own_datasets", []), datasets),
+        ("own_models", config.get("own_models", []), models),
+    ):
+        for name in names:
+            # A data set of the user's may be named with a variant.
+            base = parse_variant(name)[0] if place == "own_datasets" else name
+            _choose(f"config/config.yaml: {place}", base, known)
+    experiments_schema = read_schema(schemas / "experiments.schema.yaml")
+    experiments: dict[str, Experiment] = {}
+    for path in sorted((config_folder / "experiments").glob("*.yaml")):
+        place = f"config/experiments/{path.name}"
+        rows = read_yaml(path)
+        validate(rows, experiments_schema, place)
+        for name, row in rows.items():
+            if name in experiments:
+                raise ConfigError(f"{place}: the experiment '{name}' is declared twice. Rename one of the two.")
+            experiments[name] = resolver.experiment(name, path.stem, row, place)
+    return Plan(
+        suite=suite,
+        suite_config={"repeats": None, "caps": {}, "model_caps": {}, "unavailable": {}} | config["suites"][suite],
+        seeds_per_job=config.get("seeds_per_job"),
+        experiments=experiments,
+        runs=resolver.runs(experiments.values()),
+        datasets=datasets,
+    )
+
+
+class _Resolver:
+    """Turns rows of the configuration into experiments and runs, for one suite."""
+
+    def __init__(self, root: Path, suite: str, config: Mapping, models: Mapping, datasets: Mapping) -> None:
+        self.suite = suite
+        self.config = config
+        self.budget = config["suites"][suite]
+        self.models = models
+        self.datasets = datasets
+        self.availability = {name: availability(row, root) for name, row in datasets.items()}
+        self._check_budget()
+
+    def _check_budget(self) -> None:
+        place = f"config/config.yaml: suites/{self.suite}"
+        for name in self.budget.get("unavailable", {}):
+            _choose(f"{place}/unavailable", name, self.datasets)
+        for name, caps in self.budget.get("model_caps", {}).items():
+            _choose(f"{place}/model_caps", name, self.models)
+            for parameter in caps:
+                _choose(f"{place}/model_caps/{name}", parameter, self.models[name]["params"])
+
+    def experiment(self, name: str, paper: str, row: Mapping[str, Any], place: str) -> Experiment:
+        """One experiment of the suite."""
+        columns = dict(row.get("models", {}))
+        for column, preset in columns.items():
+            _choose(f"{place}: {name}/models/{column}", preset, self.models)
+        for metric in row.get("metrics", []):
+            _choose(f"{place}: {name}/metrics", metric, METRICS)
+        for given in row["datasets"]:
+            _choose(f"{place}: {name}/datasets", given, self.config["suites"])
+        for key in ("win_tie_lose", "rank_columns"):
+            for column in [row[key]] if isinstance(row.get(key), str) else row.get(key, []):
+                _choose(f"{place}: {name}/{key}", column, columns)
+        variants = list(row["datasets"].get(self.suite, []))
+        if row.get("takes_own"):
+            variants += [own for own in self.config.get("own_datasets", []) if own not in variants]
+            columns |= {own: own for own in self.config.get("own_models", [])}
+        bases = {variant: self._base(variant, f"{place}: {name}/datasets/{self.suite}") for variant in variants}
+        absent = {variant: reason for variant, base in bases.items() if (reason := self._absence(base))}
+        missing = {column: NOT_IMPLEMENTED for column, preset in columns.items() if not self._implemented(preset)}
+        for column, preset in columns.items():
+            for variant, base in bases.items():
+                task = self.datasets[base]["task"]
+                if task not in self.models[preset]["estimator"]:
+                    raise ConfigError(
+                        f"{place}: {name}: the model '{preset}' (column {column}) has no estimator for {task}, "
+                        f"the task of '{variant}'. Take one of the two out, or add estimator/{task} to the model."
+                    )
+        status, reason = self._status(row, columns, missing, variants, place)
+        return Experiment(
+            id=name,
+            paper=paper,
+            kind=row["kind"],
+            title=row["title"],
+            render=row["render"],
+            metrics=tuple(row.get("metrics", [])),
+            columns=columns,
+            labels={column: self.models[preset]["label"] for column, preset in columns.items()},
+            libraries={column: tuple(self._libraries(preset)) for column, preset in columns.items()},
+            datasets=tuple(variants),
+            published_as={v: self.datasets[base].get("published_as", base) for v, base in bases.items()},
+            repeats={variant: self._repeats(row, self.datasets[base]) for variant, base in bases.items()},
+            absent=absent,
+            missing_models=missing,
+            status=status,
+            reason=reason,
+            extras=tuple(row.get("extras", [])),
+            marks=row.get("marks", "none"),
+            win_tie_lose=row.get("win_tie_lose"),
+            average_rank=None if "average_rank" not in row else tuple(row["average_rank"]),
+            rank_columns=None if "rank_columns" not in row else tuple(row["rank_columns"]),
+            options=dict(row.get("options", {})),
+            deviations=(*row.get("deviations", []), *self._notes(columns)),
+        )
+
+    def runs(self, experiments: Iterable[Experiment]) -> dict[tuple[str, str], RunSpec]:
+        """The jobs: a pair that several experiments show gets the most repeats and all extras that they ask for."""
+        runs: dict[tuple[str, str], RunSpec] = {}
+        for experiment in experiments:
+            for variant, preset in experiment.needed_runs():
+                model = self.models[preset]
+                task = self.datasets[parse_variant(variant)[0]]["task"]
+                before = runs.get((variant, preset))
+                runs[variant, preset] = RunSpec(
+                    suite=self.suite,
+                    dataset=variant,
+                    model=preset,
+                    task=task,
+                    estimator=model["estimator"][task],
+                    params=self._capped(preset),
+                    repeats=max(experiment.repeats[variant], before.repeats if before else 0),
+                    extras=tuple(sorted({*experiment.extras, *(before.extras if before else ())})),
+                    libraries=tuple(self._libraries(preset)),
+                )
+        return runs
+
+    def _base(self, variant: str, place: str) -> str:
+        try:
+            base = parse_variant(variant)[0]
+        except ConfigError as error:
+            raise ConfigError(f"{place}: {error}") from error
+        _choose(place, base, self.datasets)
+        return base
+
+    def _absence(self, base: str) -> str | None:
+        return self.budget.get("unavailable", {}).get(base) or self.availability[base]
+
+    def _implemented(self, preset: str) -> bool:
+        return all(defines(target) for target in self.models[preset]["estimator"].values())
+
+    def _status(self, row: Mapping, columns: Mapping, missing: Mapping, variants: list, place: str) -> tuple[str, str]:
+        reasons = []
+        if not renderer_exists(row["render"]):
+            reasons.append(f"the renderer '{row['render']}' is not written yet")
+        if missing:
+            reasons.append(f"models not written yet: {', '.join(missing)}")
+        if not renderer_exists(row["render"]) or (columns and len(missing) == len(columns)):
+            return NOT_IMPLEMENTED, "; ".join(reasons)
+        if not variants:
+            return NOT_IMPLEMENTED, f"{place} names no data set for the suite {self.suite}"
+        return ("partial" if missing else "ready"), "; ".join(reasons)
+
+    def _repeats(self, row: Mapping[str, Any], dataset: Mapping[str, Any]) -> int:
+        protocol = dataset["protocol"]
+        # Under cross-validation a repeat is a fold: there are no more of them.
+        folds = protocol["folds"] if protocol["kind"] == "cv" else None
+        bounds = [row.get("repeats", protocol.get("repeats", folds)), folds, self.budget.get("repeats")]
+        return min(bound for bound in bounds if bound is not None)
+
+    def _capped(self, preset: str) -> dict[str, Any]:
+        params = dict(self.models[preset]["params"])
+        caps = dict(self.budget.get("caps", {}))
+        for name in reversed(self.models[preset]["ancestry"]):  # the preset's own bounds win over its base's
+            caps |= self.budget.get("model_caps", {}).get(name, {})
+        for parameter, cap in caps.items():
+            value = params.get(parameter)
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                params[parameter] = min(value, cap)
+        return params
+
+    def _libraries(self, preset: str) -> list[str]:
+        return list(self.models[preset]["libraries"])
+
+    def _notes(self, columns: Mapping[str, str]) -> list[str]:
+        notes = {preset: self.models[preset].get("note") for preset in columns.values()}
+        return [f"{self.models[preset]['label']}: {note}" for preset, note in notes.items() if note]
+
+
+def renderer_exists(name: str) -> bool:
+    """Whether there is a module that draws experiments of this kind."""
+    return (PACKAGE_FOLDER / "reports" / "renderers" / f"{name}.py").is_file()
+
+
+def _resolve_base(name: str, models: Mapping[str, Mapping[str, Any]], seen: tuple[str, ...] = ()) -> dict[str, Any]:
+    """An entry with what it takes over from its bases; `ancestry` lists it and them."""
+    row = dict(models[name])
+    base = row.pop("base", None)
+    if base is None:
+        return {"params": {}, "libraries": []} | row | {"ancestry": [*seen, name]}
+    _choose(f"config/models.yaml: {name}/base", base, models)
+    if base in (*seen, name):
+        raise ConfigError(
+            f"config/models.yaml: {name}/base is '{base}', which is based on {name} itself. Break the circle."
+        )
+    inherited = _resolve_base(base, models, (*seen, name))
+    return inherited | row | {"params": inherited["params"] | row.get("params", {})}
+
+
+def _choose(place: str, value: str, allowed: Iterable[str]) -> None:
+    """Raise an error that names place, value and what is allowed, unless `value` is."""
+    allowed = list(allowed)
+    if value in allowed:
+        return
+    close = difflib.get_close_matches(str(value), allowed, n=1)
+    hint = f" Did you mean '{close[0]}'?" if close else ""
+    raise ConfigError(f"{place} is '{value}'; choose one of {', '.join(allowed) or '(none is defined)'}.{hint}")
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json(item) for item in value]
+    return value

@@ -1,0 +1,187 @@
+"""Generated pages: the reference of the configuration and the README's table of models.
+
+``python -m cascadeforest.experiments reference --write`` renews them; a test fails while they are stale.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from cascadeforest.data.errors import ConfigError
+from cascadeforest.data.files import atomic_write, read_yaml
+
+CONFIG_PAGE = Path("config/README.md")
+README = Path("README.md")
+BEGIN, END = "<!-- generated: models -->", "<!-- end of generated: models -->"
+#: Schema, and the files that it describes.
+SCHEMAS = (
+    ("config", "config/config.yaml"),
+    ("dataset", "config/datasets/<name>.yaml"),
+    ("models", "config/models.yaml"),
+    ("experiments", "config/experiments/<paper>.yaml"),
+)
+PAPERS = {
+    "hidf": "Chen et al., ICDM 2021",
+    "interp": "He et al., TKDD 2024",
+    "cs": "Pang et al., ICDM 2018",
+    "mddf": "Lyu et al., NeurIPS 2019",
+    "ddbf": "Wang et al., ACML 2020",
+}
+
+
+def pages(root: Path) -> dict[Path, str]:
+    """What the generated pages should say.
+
+    Parameters
+    ----------
+    root : Path
+        Folder of the repository.
+
+    Returns
+    -------
+    dict
+        Path below `root` to text.
+
+    Raises
+    ------
+    ConfigError
+        If the README has lost the marks between which its table stands.
+    """
+    readme = (root / README).read_text(encoding="utf-8")
+    head, begin, rest = readme.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not begin or not end:
+        raise ConfigError(f"{README} lacks the lines '{BEGIN}' and '{END}'. Put them where the table of models goes.")
+    return {CONFIG_PAGE: config_reference(root), README: f"{head}{begin}\n{model_table(root)}{end}{tail}"}
+
+
+def write(root: Path) -> list[Path]:
+    """Renew the pages that are stale.
+
+    Parameters
+    ----------
+    root : Path
+        Folder of the repository.
+
+    Returns
+    -------
+    list of Path
+        The pages that were renewed.
+    """
+    stale = [path for path, text in pages(root).items() if _present(root / path) != text]
+    for path in stale:
+        atomic_write(root / path, pages(root)[path])
+    return stale
+
+
+def differences(root: Path) -> str:
+    """Unified diff from the pages as they are to what they should be; empty when they are current.
+
+    Parameters
+    ----------
+    root : Path
+        Folder of the repository.
+
+    Returns
+    -------
+    str
+    """
+    lines: list[str] = []
+    for path, text in pages(root).items():
+        present = _present(root / path)
+        lines += difflib.unified_diff(present.splitlines(True), text.splitlines(True), str(path), "as generated")
+    return "".join(lines)
+
+
+def config_reference(root: Path) -> str:
+    """The reference of every configuration file, from the JSON schemas that check them."""
+    parts = [
+        "# Configuration\n",
+        "Generated from `workflow/schemas/` by `python -m cascadeforest.experiments reference --write`; edit the "
+        "schemas, not this page. Anything that the schemas do not know is refused, with the place and the remedy.\n",
+        "Standard use: `snakemake --cores all`, or `snakemake TARGET --cores 16 --config suite=paper` (the target "
+        "stands first). `make list` shows every experiment and what it still lacks.\n",
+    ]
+    for name, place in SCHEMAS:
+        schema = read_yaml(root / "workflow" / "schemas" / f"{name}.schema.yaml")
+        parts.append(f"## `{place}`\n\n{_sentence(schema['description'])}\n")
+        parts.append("| key | type | default | meaning |\n|---|---|---|---|")
+        parts += [*_rows(schema, "", set(schema.get("required", []))), ""]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def model_table(root: Path) -> str:
+    """Model, paper, class and experiments, as a Markdown table."""
+    models = read_yaml(root / "config" / "models.yaml")
+    used: dict[str, list[str]] = {}
+    for path in sorted((root / "config" / "experiments").glob("*.yaml")):
+        for experiment, row in read_yaml(path).items():
+            for preset in row.get("models", {}).values():
+                used.setdefault(_family(preset, models), []).append(experiment)
+    lines = ["| model | paper | class | experiments |", "|---|---|---|---|"]
+    for name, row in models.items():
+        if "base" in row or name not in used:
+            continue
+        targets = dict.fromkeys(target.replace(":", ".") for target in row["estimator"].values())
+        classes = ", ".join(f"`{_public(target)}`" for target in targets)
+        experiments = ", ".join(f"`{name}`" for name in dict.fromkeys(used[name]))
+        paper = PAPERS.get(row.get("paper"), "gcForest (Zhou and Feng 2019)" if name == "gcforest" else "baseline")
+        lines.append(f"| {row['label']} (`{name}`) | {paper} | {classes} | {experiments} |")
+    return "\n".join(lines) + "\n"
+
+
+def _family(preset: str, models: Mapping[str, Mapping[str, Any]]) -> str:
+    while "base" in models[preset]:
+        preset = models[preset]["base"]
+    return preset
+
+
+def _public(target: str) -> str:
+    """Our cascades and forests are imported from the package's top; the rest from where it is."""
+    parts = target.split(".")
+    return (
+        f"cascadeforest.{parts[-1]}"
+        if parts[:2] in (["cascadeforest", "cascade"], ["cascadeforest", "forest"])
+        else target
+    )
+
+
+def _rows(schema: Mapping[str, Any], prefix: str, required: set[str]) -> Iterator[str]:
+    for key, value in schema.get("properties", {}).items():
+        yield _row(f"{prefix}{key}", value, key in required)
+        yield from _rows(value, f"{prefix}{key}.", set(value.get("required", [])))
+        entry = value.get("additionalProperties")
+        if isinstance(entry, Mapping):
+            yield from _rows(entry, f"{prefix}{key}.<name>.", set(entry.get("required", [])))
+        items = value.get("items")
+        if isinstance(items, Mapping):
+            yield from _rows(items, f"{prefix}{key}[].", set(items.get("required", [])))
+    entry = schema.get("additionalProperties")
+    if not prefix and isinstance(entry, Mapping):
+        yield from _rows(entry, "<name>.", set(entry.get("required", [])))
+
+
+def _row(key: str, schema: Mapping[str, Any], required: bool) -> str:
+    kind = schema.get("type", "")
+    kind = " or ".join(kind) if isinstance(kind, list) else kind
+    if "enum" in schema:
+        kind = "one of " + ", ".join(f"`{choice}`" for choice in schema["enum"])
+    default = "required" if required else f"`{_yaml(schema['default'])}`" if "default" in schema else ""
+    return f"| `{key}` | {kind} | {default} | {_sentence(schema.get('description', ''))} |".replace("\n", " ")
+
+
+def _yaml(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return str(value)
+
+
+def _sentence(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _present(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""

@@ -1,0 +1,1 @@
+"""From runs to what is read: published numbers, statistics, tables, figures, the regression check."""

@@ -1,0 +1,99 @@
+"""Command line: ``python -m cascadeforest.reports {table,index,partial,check,accept,render}``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+
+def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="python -m cascadeforest.reports", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, text in (
+        ("table", "draw one table from results: CSV, Markdown, LaTeX"),
+        ("index", "gather all tables and figures in one page"),
+        ("partial", "draw what there is after a run that stopped half-way: every table and the page"),
+        ("check", "compare the tables of a run with the stored ones; exit status 1 on drift"),
+        ("accept", "take the tables of a run as the stored ones, with provenance"),
+        ("render", "draw every stored table again from its stored cells, without training"),
+    ):
+        added = commands.add_parser(name, help=text, description=text)
+        added.add_argument("--root", type=Path, default=Path(), help="folder that holds results/ and reports/")
+        added.add_argument("--suite", required=True)
+        if name == "table":
+            added.add_argument("--experiment", required=True, help="its id, as in config/experiments")
+        elif name == "accept":
+            added.add_argument("--message", default="", help="why these numbers are taken; it is kept with them")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; the exit status is 2 for a user's mistake, 1 for numbers that are not the stored ones."""
+    options = parse_arguments(arguments)
+    from cascadeforest.data.errors import UserError
+
+    try:
+        return globals()[f"_{options.command}"](options)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+def _table(options: argparse.Namespace) -> int:
+    from cascadeforest.reports.results import read_results
+    from cascadeforest.reports.table import make_table, write_table
+
+    results = read_results(options.root, options.suite, [options.experiment])
+    files = make_table(options.experiment, results).files()
+    write_table(options.experiment, files, options.root / "results" / options.suite / "tables")
+    return 0
+
+
+def _index(options: argparse.Namespace) -> int:
+    from cascadeforest.data.files import atomic_write
+    from cascadeforest.reports.index_page import index_page
+    from cascadeforest.reports.results import read_results
+
+    folder = options.root / "results" / options.suite
+    atomic_write(folder / "index.html", index_page(read_results(options.root, options.suite), folder))
+    print(folder / "index.html")
+    return 0
+
+
+def _partial(options: argparse.Namespace) -> int:
+    from cascadeforest.reports.results import read_results
+    from cascadeforest.reports.table import make_table, write_table
+
+    results = read_results(options.root, options.suite)
+    for name in results.drawable():
+        write_table(name, make_table(name, results).files(), options.root / "results" / options.suite / "tables")
+    return _index(options)
+
+
+def _check(options: argparse.Namespace) -> int:
+    from cascadeforest.reports.regression_check import check
+
+    report = check(options.root, options.suite)
+    print("\n".join(report.lines()))
+    return 1 if report.has_drift else 0
+
+
+def _accept(options: argparse.Namespace) -> int:
+    from cascadeforest.reports.accept import accept
+
+    print(f"stored: {accept(options.root, options.suite, options.message)}")
+    return 0
+
+
+def _render(options: argparse.Namespace) -> int:
+    from cascadeforest.reports.stored import render_stored
+
+    report = render_stored(options.root, options.suite)
+    print("\n".join(report.lines()))
+    return 1 if report.differences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,335 @@
+"""The regression check: tables of a run against the stored ones.
+
+Stored tables are golden. Where our own kernel computes them, the smoke suite must give them exactly; what passes
+through BLAS or a foreign library depends on the CPU in its last bits and gets a small tolerance; larger suites may
+move within their own spread. Measured cost is compared as ratios between models only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cascadeforest.data.errors import UserError
+from cascadeforest.data.files import read_json
+from cascadeforest.experiments.metrics import COST_METRICS, METRICS
+from cascadeforest.reports.results import CELLS, NOT_IMPLEMENTED, PLAN, read_stored
+from cascadeforest.reports.storage import recover
+from cascadeforest.reports.tidy import ALL, KEY, read_csv
+
+#: Suites whose numbers of our own must come out the same to the last stored digit.
+EXACT_SUITES = frozenset({"smoke"})
+#: Foreign libraries in such a suite: metrics that are shares may move by this much or by so many test rows (the
+#: larger of the two: small test sets move in steps), others by this part of their value.
+FOREIGN_SHARE, FOREIGN_ROWS, FOREIGN_RELATIVE = 0.01, 2, 0.02
+#: Other suites: `max(floor, SPREADS * std / sqrt(n))` with these floors.
+SPREADS, FLOOR_SHARE, FLOOR_RELATIVE = 3, 0.005, 0.01
+#: Cost: by so much may the ratio of a model to the reference model change. Below the floors a measurement is noise.
+COST_FACTOR, COST_NOTED_FACTOR = 5.0, 2.0
+COST_FLOORS = {"CPU s": 0.1, "MiB": 8.0}
+#: The model that others' cost is divided by, where the table has it; else the table's first.
+COST_REFERENCE = "random_forest"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One cell that is not what is stored.
+
+    Parameters
+    ----------
+    table, cell, column : str
+        Where: the experiment, the row's key in words, the CSV column.
+    stored, new : str
+        Both values.
+    tolerance : str
+        What would have been allowed.
+    is_drift : bool
+        Whether the check fails because of it; else it is only reported.
+    """
+
+    table: str
+    cell: str
+    column: str
+    stored: str
+    new: str
+    tolerance: str
+    is_drift: bool = True
+
+    def __str__(self) -> str:
+        word = "DRIFT" if self.is_drift else "note "
+        return (
+            f"{word} {self.table}: {self.cell}: {self.column}: stored {self.stored or '(nothing)'}, "
+            f"new {self.new or '(nothing)'}, tolerance {self.tolerance}"
+        )
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What a check found.
+
+    Parameters
+    ----------
+    suite : str
+        The suite.
+    tables : tuple of str
+        Tables that were compared.
+    n_rows : int
+        Rows that were compared.
+    findings : tuple of Finding
+        Differences, drifts and notes.
+    """
+
+    suite: str
+    tables: tuple[str, ...]
+    n_rows: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def has_drift(self) -> bool:
+        """Whether the check fails."""
+        return any(finding.is_drift for finding in self.findings)
+
+    def lines(self) -> list[str]:
+        """Say what was compared, how, and what differs."""
+        drifts = sum(finding.is_drift for finding in self.findings)
+        if self.suite in EXACT_SUITES:
+            rule = (
+                "exact for our own code; foreign libraries: shares within "
+                f"max({FOREIGN_SHARE}, {FOREIGN_ROWS} / test rows), others within {FOREIGN_RELATIVE:.0%}"
+            )
+        else:
+            rule = (
+                f"means within max(floor, {SPREADS} * std / sqrt(n)), floor {FLOOR_SHARE} for shares, "
+                f"{FLOOR_RELATIVE:.0%} for others"
+            )
+        result = f"{drifts} drifts" if drifts else "no drift"
+        return [
+            *map(str, self.findings),
+            f"Check of the suite {self.suite}: {len(self.tables)} tables, {self.n_rows} rows, {result}.",
+            f"Tolerances: {rule}; cost as ratios to {COST_REFERENCE}, within a factor of {COST_FACTOR:g} "
+            f"(below {', '.join(f'{floor:g} {unit}' for unit, floor in COST_FLOORS.items())} it counts as noise).",
+            *([f"If the new numbers are meant: make accept SUITE={self.suite} MESSAGE='why'"] if drifts else []),
+        ]
+
+
+def check(root: Path, suite: str) -> CheckReport:
+    """Compare ``results/<suite>/tables`` with ``reports/<suite>/tables``.
+
+    Parameters
+    ----------
+    root : Path
+        Folder of the repository.
+    suite : str
+        Name of the suite.
+
+    Returns
+    -------
+    CheckReport
+
+    Raises
+    ------
+    UserError
+        If nothing is stored or nothing was run.
+    """
+    stored_folder = root / "reports" / suite
+    recover(stored_folder)
+    if not (stored_folder / CELLS).is_file():
+        raise UserError(
+            f"{stored_folder}: nothing is stored for the suite '{suite}', so there is nothing to compare with. "
+            f"Run it, look at results/{suite}/index.html, then: make accept SUITE={suite} MESSAGE='why'"
+        )
+    new_folder = root / "results" / suite
+    if not (new_folder / PLAN).is_file() or not any((new_folder / "tables").glob("*.csv")):
+        raise UserError(
+            f"{new_folder / 'tables'}: the suite '{suite}' was not run, so there is nothing to compare. "
+            f"Run it first: snakemake --cores all --config suite={suite}"
+        )
+    experiments = read_json(new_folder / PLAN)["experiments"]
+    before = read_stored(root, suite)
+    new = _table_files(new_folder / "tables", experiments)
+    stored = _table_files(stored_folder / "tables", before.experiments)
+    findings: list[Finding] = []
+    compared, n_rows = [], 0
+    for name in dict.fromkeys([*before.experiments, *experiments]):
+        if name in stored and name in new:
+            rows = read_csv(stored[name])
+            compared.append(name)
+            n_rows += len(rows)
+            findings += compare(name, rows, read_csv(new[name]), experiments[name], suite)
+        elif _drawn(before.experiments, name) or _drawn(experiments, name):
+            there = ["there" if name in tables else "" for tables in (stored, new)]
+            findings.append(Finding(name, "the whole table", "file", *there, "none"))
+    return CheckReport(suite, tuple(compared), n_rows, tuple(findings))
+
+
+def _drawn(experiments: Mapping[str, Any], name: str) -> bool:
+    return name in experiments and experiments[name]["status"] != NOT_IMPLEMENTED
+
+
+def _table_files(folder: Path, experiments: Mapping[str, Any]) -> dict[str, Path]:
+    """Tables of the plan; a file that an earlier configuration left behind does not count."""
+    files = {name: folder / f"{name}.csv" for name in experiments if _drawn(experiments, name)}
+    return {name: path for name, path in files.items() if path.is_file()}
+
+
+def compare(
+    name: str,
+    stored: Sequence[Mapping[str, str]],
+    new: Sequence[Mapping[str, str]],
+    experiment: Mapping[str, Any],
+    suite: str,
+) -> list[Finding]:
+    """Compare two tidy tables.
+
+    Parameters
+    ----------
+    name : str
+        Id of the experiment.
+    stored, new : sequence of mappings
+        Rows as texts, from `read_csv`.
+    experiment : mapping
+        The experiment, for the foreign libraries behind each column.
+    suite : str
+        Decides the tolerances.
+
+    Returns
+    -------
+    list of Finding
+        In the order of the stored rows, then rows that are new.
+    """
+    before = {_key(row): row for row in stored}
+    after = {_key(row): row for row in new}
+    findings = []
+    for key in dict.fromkeys([*before, *after]):
+        if key not in before or key not in after:
+            there = ["there" if key in rows else "" for rows in (before, after)]
+            findings.append(Finding(name, _words(key), "row", *there, "none"))
+            continue
+        if key[0] != ALL and key[3] not in COST_METRICS:
+            foreign = bool(experiment["libraries"].get(key[1]))
+            findings += _compare_row(name, key, before[key], after[key], foreign, suite)
+    findings += _compare_derived(name, before, after, experiment)
+    findings += _compare_costs(name, before, after)
+    return findings
+
+
+def _key(row: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(row[column] for column in KEY)
+
+
+def _words(key: Iterable[str]) -> str:
+    return " / ".join(filter(None, key))
+
+
+def _compare_row(name: str, key: tuple, before: Mapping, after: Mapping, foreign: bool, suite: str) -> list[Finding]:
+    """Compare one row that is neither cost nor derived from other rows."""
+    tolerance = allowed(before, foreign, suite)
+    exact_columns = ["status", "n", "n_test", "published", "published_std"]
+    if tolerance == 0:
+        exact_columns += ["mean", "std"]
+    findings = [
+        Finding(name, _words(key), column, before[column], after[column], "0 (exact)")
+        for column in exact_columns
+        if before[column] != after[column]
+    ]
+    both = before["mean"] and after["mean"]
+    if tolerance and both and not abs(float(after["mean"]) - float(before["mean"])) <= tolerance:
+        reason = "foreign library" if suite in EXACT_SUITES else f"suite {suite}"
+        findings.append(
+            Finding(name, _words(key), "mean", before["mean"], after["mean"], f"{tolerance:.4g} ({reason})")
+        )
+    return findings
+
+
+def allowed(stored: Mapping[str, str], foreign: bool, suite: str) -> float:
+    """Return by how much a mean may differ from the stored one.
+
+    Parameters
+    ----------
+    stored : mapping
+        The stored row, as texts.
+    foreign : bool
+        Whether libraries other than ours compute the column.
+    suite : str
+        Name of the suite.
+
+    Returns
+    -------
+    float
+        0 where the digits must be the same: facts about data everywhere, our own models in `EXACT_SUITES`.
+    """
+    metric = METRICS.get(stored["metric"])
+    if metric is None or not stored["mean"] or (suite in EXACT_SUITES and not foreign):
+        return 0.0
+    size = abs(float(stored["mean"]))
+    if suite in EXACT_SUITES:
+        return max(FOREIGN_SHARE, FOREIGN_ROWS / int(stored["n_test"])) if metric.percent else FOREIGN_RELATIVE * size
+    floor = FLOOR_SHARE if metric.percent else FLOOR_RELATIVE * size
+    spread = SPREADS * float(stored["std"]) / math.sqrt(int(stored["n"])) if stored["std"] else 0.0
+    return max(floor, spread)
+
+
+def _compare_derived(name: str, before: Mapping, after: Mapping, experiment: Mapping[str, Any]) -> list[Finding]:
+    """Ranks, marks and rows over all data sets: they follow from means, so they must be the same where those are."""
+    both = [key for key in before if key in after]
+    moved = {_group(key) for key in both if key[0] != ALL and before[key]["mean"] != after[key]["mean"]}
+    findings = []
+    for key in both:
+        if key[0] == ALL:
+            metric = key[2] or experiment["metrics"][0]  # a table of one metric does not name it here
+            moves, columns = any(group[2] == metric for group in moved), ("mean", "n", "status")
+        else:
+            metric = key[3]
+            moves, columns = _group(key) in moved, ("rank", "mark")
+        if metric in COST_METRICS:
+            continue
+        tolerance = "any: it follows from means that moved" if moves else "0 (exact)"
+        findings += [
+            Finding(name, _words(key), column, before[key][column], after[key][column], tolerance, is_drift=not moves)
+            for column in columns
+            if before[key][column] != after[key][column]
+        ]
+    return findings
+
+
+def _group(key: tuple[str, ...]) -> tuple[str, str, str]:
+    """Data set, condition and metric: the rows that are ranked against each other."""
+    return key[0], key[2], key[3]
+
+
+def _compare_costs(name: str, before: Mapping, after: Mapping) -> list[Finding]:
+    findings = []
+    groups: dict[tuple[str, str, str], list[tuple[str, ...]]] = {}
+    for key in before:
+        if key in after and key[3] in COST_METRICS:
+            if before[key]["status"] != after[key]["status"]:
+                findings.append(
+                    Finding(name, _words(key), "status", before[key]["status"], after[key]["status"], "0 (exact)")
+                )
+            elif before[key]["mean"] and after[key]["mean"]:
+                groups.setdefault(_group(key), []).append(key)
+    for (_, _, metric), keys in groups.items():
+        floor = COST_FLOORS[METRICS[metric].unit]
+        reference = next((key for key in keys if key[1] == COST_REFERENCE), keys[0])
+        for key in keys:
+            ratios = [
+                max(float(rows[key]["mean"]), floor) / max(float(rows[reference]["mean"]), floor)
+                for rows in (before, after)
+            ]
+            factor = max(ratios) / min(ratios)
+            if factor > COST_NOTED_FACTOR:
+                findings.append(
+                    Finding(
+                        name,
+                        _words(key),
+                        f"ratio to {reference[1]}",
+                        f"{ratios[0]:.3g}",
+                        f"{ratios[1]:.3g}",
+                        f"a factor of {COST_FACTOR:g}",
+                        is_drift=factor > COST_FACTOR,
+                    )
+                )
+    return findings

@@ -1,0 +1,290 @@
+"""Scores of models on data sets: mean and spread over repeats, with the paper's numbers below.
+
+One metric: data sets as rows, models as columns. Several metrics: a row for each data set and model, metrics as
+columns, as the papers do for accuracy beside time and memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from cascadeforest.experiments.metrics import COST_METRICS, METRICS
+from cascadeforest.reports.notes import data_notes, published_note
+from cascadeforest.reports.printed_numbers import Published
+from cascadeforest.reports.results import NOT_IMPLEMENTED, Results, present
+from cascadeforest.reports.table import Table
+from cascadeforest.reports.tables import (
+    average_rank,
+    row_marks,
+    score_rows,
+    summarised_metrics,
+    win_tie_lose,
+)
+from cascadeforest.reports.tidy import ALL, FAILED, OK, UNAVAILABLE, TidyRow
+from cascadeforest.reports.view import (
+    NOT_PRINTED,
+    PUBLISHED,
+    REPRODUCED,
+    SUMMARY,
+    Cell,
+    Row,
+    TableView,
+    metric_head,
+    number_text,
+    printed_text,
+    without_source,
+)
+
+_MEMORY_METRICS = frozenset({"fit_peak_mib", "predict_peak_mib"})
+_TIME_METRICS = frozenset({"fit_cpu_seconds", "predict_cpu_seconds"})
+
+
+def render(experiment: Mapping[str, Any], results: Results) -> Table:
+    """Make the table.
+
+    Parameters
+    ----------
+    experiment : mapping
+        One experiment of the plan.
+    results : Results
+        What it is made from.
+
+    Returns
+    -------
+    Table
+    """
+    rows = score_rows(experiment, results)
+    layout = _Layout(experiment, results, rows)
+    return Table(tuple(rows), layout.view())
+
+
+class _Layout:
+    """Arranges tidy rows as lines of a table."""
+
+    def __init__(self, experiment: Mapping[str, Any], results: Results, rows: Iterable[TidyRow]) -> None:
+        self.experiment = experiment
+        self.results = results
+        self.rows = {row.key: row for row in rows}
+        self.published = Published(experiment, results.published)
+        self.columns = list(experiment["columns"])
+        self.metrics = list(experiment["metrics"])
+        self.by_model = len(self.metrics) > 1
+
+    def view(self) -> TableView:
+        label_heads = ("data set", "model", "") if self.by_model else ("data set", "")
+        heads = map(metric_head, self.metrics) if self.by_model else map(self._label, self.columns)
+        label_heads, lines = without_source(label_heads, list(self._lines()))
+        return TableView(
+            name=self.experiment["id"],
+            title=self.experiment["title"],
+            suite=self.results.suite,
+            label_heads=label_heads,
+            heads=tuple(heads),
+            size_head="repeats × test rows",
+            rows=tuple(lines),
+            notes=tuple(filter(None, self._notes())),
+            deviations=tuple(self.experiment["deviations"]),
+        )
+
+    def _label(self, column: str) -> str:
+        return self.experiment["labels"][column]
+
+    # Lines --------------------------------------------------------------------------------------------------------
+
+    def _lines(self) -> Iterable[Row]:
+        for dataset in self.experiment["datasets"]:
+            if self.by_model:
+                for column in self.columns:
+                    keys = [(dataset, column, "", metric) for metric in self.metrics]
+                    lines = list(self._pair((dataset, self._label(column)), keys))
+                    # A line without any number for each data set would bury the others: a note names these models.
+                    if column not in self.experiment["missing_models"] or len(lines) > 1:
+                        yield from lines
+            else:
+                yield from self._pair((dataset,), [(dataset, column, "", self.metrics[0]) for column in self.columns])
+        yield from self._average_rank_lines()
+        yield from self._win_tie_lose_lines()
+
+    def _pair(self, labels: tuple[str, ...], keys: list[tuple[str, str, str, str]]) -> Iterable[Row]:
+        """A reproduced line and, where the paper prints any of its numbers, the published one below."""
+        line = [self.rows.get(key) for key in keys]
+        yield Row((*labels, REPRODUCED), self._cells(line), REPRODUCED, _size(line))
+        printed = [self._printed(key) for key in keys]
+        if any(not cell.is_word for cell in printed):
+            yield Row((*labels, PUBLISHED), tuple(printed), PUBLISHED)
+
+    def _cells(self, line: list[TidyRow | None]) -> tuple[Cell, ...]:
+        reasons = {(row.status, row.note) for row in line if row is not None}
+        if len(reasons) == 1 and None not in line and line[0].status != OK:
+            return (Cell(_words(line[0]), is_word=True),) * len(line)
+        return tuple(_cell(row) for row in line)
+
+    def _printed(self, key: tuple[str, str, str, str]) -> Cell:
+        dataset, column, condition, metric = key
+        number = self.published.number(dataset, column, metric, condition)
+        if number is None:
+            return Cell(NOT_PRINTED, is_word=True)
+        return Cell(printed_text(metric, number.value, number.std), number.mark)
+
+    def _summary_pair(self, label: str, reproduced: list[Cell], printed: list[Cell], size: str) -> Iterable[Row]:
+        yield Row((label, REPRODUCED), tuple(reproduced), SUMMARY, size)
+        if any(not cell.is_word for cell in printed):
+            yield Row((label, PUBLISHED), tuple(printed), PUBLISHED)
+
+    def _average_rank_lines(self) -> Iterable[Row]:
+        if average_rank(self.experiment) is None:
+            return
+        keys = {
+            (column, metric): (ALL, column, condition, "average_rank")
+            for metric, condition in summarised_metrics(self.experiment).items()
+            for column in self.columns
+        }
+
+        def cell(column: str, metric: str) -> Cell:
+            row = self.rows.get(keys.get((column, metric)))
+            if row is None:
+                return Cell("not ranked", is_word=True)
+            return Cell(f"{row.mean:.3f}") if row.status == OK else _cell(row)
+
+        def printed(column: str, metric: str) -> Cell:
+            key = keys.get((column, metric))
+            return self._printed(key) if key else Cell(NOT_PRINTED, is_word=True)
+
+        yield from self._arranged("average rank", cell, printed, "average_rank")
+
+    def _win_tie_lose_lines(self) -> Iterable[Row]:
+        decider = win_tie_lose(self.experiment)
+        if decider is None:
+            return
+        conditions = summarised_metrics(self.experiment)
+
+        def cell(column: str, metric: str) -> Cell:
+            if column == decider.reference:
+                return Cell("reference", is_word=True)
+            if metric not in conditions:
+                return Cell("not compared", is_word=True)
+            found = [self.rows[ALL, column, conditions[metric], name] for name in ("win", "tie", "lose")]
+            if found[0].status != OK:
+                return _cell(found[0])
+            return Cell("/".join(f"{row.mean:.0f}" for row in found))
+
+        def printed(column: str, metric: str) -> Cell:
+            numbers = [
+                self.published.number(ALL, column, name, conditions.get(metric, "")) for name in ("win", "tie", "lose")
+            ]
+            if column == decider.reference or None in numbers:
+                return Cell("reference" if column == decider.reference else NOT_PRINTED, is_word=True)
+            return Cell("/".join(f"{number.value:f}" for number in numbers))
+
+        yield from self._arranged(f"win/tie/lose of {decider.label}", cell, printed, "win")
+
+    def _arranged(self, label: str, cell: Any, printed: Any, counted: str) -> Iterable[Row]:
+        """Summary lines: one over the columns, or one a model where the columns are metrics."""
+        counts = {row.n for row in self.rows.values() if row.dataset == ALL and row.metric == counted and row.n}
+        size = f"over {max(counts)} data sets" if max(counts, default=0) > 1 else "over 1 data set" if counts else ""
+        if not self.by_model:
+            metric = self.metrics[0]
+            reproduced = [cell(column, metric) for column in self.columns]
+            yield from self._summary_pair(label, reproduced, [printed(c, metric) for c in self.columns], size)
+            return
+        for column in self.columns:
+            cells = tuple(cell(column, metric) for metric in self.metrics)
+            if any(not one.is_word for one in cells):
+                yield Row((label, self._label(column), REPRODUCED), cells, SUMMARY, size)
+
+    # Notes --------------------------------------------------------------------------------------------------------
+
+    def _notes(self) -> Iterable[str]:
+        shown = [row for row in self.rows.values() if row.dataset != ALL]
+        what = "" if self.by_model else f" of {metric_head(self.metrics[0])}"
+        yield (
+            f"Reproduced: mean ± standard deviation{what} over repeats (sample deviation, ddof = 1; none for one "
+            f"repeat), suite {self.results.suite}. The last column says how many repeats, and the rows of the smallest "
+            "test set."
+        )
+        yield published_note(self.experiment, self.published)
+        if any(METRICS[metric].higher_is_better is not None for metric in self.metrics):
+            yield row_marks(self.experiment).legend()
+        for decider in (average_rank(self.experiment), win_tie_lose(self.experiment)):
+            yield decider.legend() if decider else ""
+        yield from self._cost_notes()
+        yield from data_notes(self.experiment, self.results, self.published)
+        yield from _reason_notes(self.experiment, shown)
+        if self.by_model and (missing := self.experiment["missing_models"]):
+            yield f"Not implemented: {', '.join(self._label(column) for column in missing)}."
+
+    def _cost_notes(self) -> Iterable[str]:
+        cells = [
+            cell
+            for dataset in present(self.experiment)
+            for column, preset in self.experiment["columns"].items()
+            if column not in self.experiment["missing_models"]
+            for cell in self.results.cells(dataset, preset, self.experiment["repeats"][dataset]) or []
+        ]
+        if cells and _TIME_METRICS.intersection(self.metrics):
+            threads = sorted({cell["threads"] for cell in cells})
+            yield (
+                "Times are CPU seconds (user and system) of the fit, and of the prediction of the test rows, in a "
+                f"process of their own; threads: {', '.join(map(str, threads))}."
+            )
+        if cells and _MEMORY_METRICS.intersection(self.metrics):
+            methods = sorted({cell["memory"]["method"] for cell in cells})
+            yield (
+                "Memory is the peak resident memory of the cell's own process during the call, minus the resident "
+                f"memory just before it (method: {', '.join(methods)}; a small warm-up fit came before)."
+            )
+        if "model_mib" in self.metrics:
+            yield "Model size is that of the pickled model."
+        if COST_METRICS.intersection(self.metrics):
+            yield "Measured cost differs from run to run and from machine to machine."
+
+
+def _reason_notes(experiment: Mapping[str, Any], rows: list[TidyRow]) -> Iterable[str]:
+    """Each reason that a cell abbreviates, once, with the models and data sets that it holds for."""
+    reasons: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for row in rows:
+        if _is_abbreviated(row) and row.dataset not in experiment["absent"]:
+            places = reasons.setdefault((row.status, row.note), {}).setdefault(experiment["labels"][row.model], [])
+            if row.dataset not in places:
+                places.append(row.dataset)
+    for (status, note), models in reasons.items():
+        by_places: dict[tuple[str, ...], list[str]] = {}
+        for model, places in models.items():
+            by_places.setdefault(tuple(places), []).append(model)
+        for places, names in by_places.items():
+            everywhere = len(places) == len(present(experiment)) > 1
+            where = "" if everywhere else f" on {', '.join(places)}"
+            yield f"{status}: {', '.join(names)}{where}: {note}."
+
+
+def _cell(row: TidyRow | None) -> Cell:
+    if row is None:
+        return Cell("not applicable", is_word=True)
+    if row.status != OK:
+        return Cell(_words(row, short=True), is_word=True)
+    return Cell(number_text(row.metric, row.mean, row.std), row.mark)
+
+
+#: Reasons of up to so many letters stand in the cell itself.
+_SHORT_REASON = 20
+
+
+def _is_abbreviated(row: TidyRow) -> bool:
+    return row.status == FAILED or (row.status == UNAVAILABLE and len(row.note) > _SHORT_REASON)
+
+
+def _words(row: TidyRow, short: bool = False) -> str:
+    """Words in place of a number; a short form where the whole reason stands under the table."""
+    if row.status == NOT_IMPLEMENTED or not row.note:
+        return row.status
+    if short and row.status == FAILED:
+        return f"failed: {row.note.split(':')[0]}"
+    if short:
+        return row.status if _is_abbreviated(row) else row.note
+    return f"{row.status}: {row.note}"
+
+
+def _size(line: list[TidyRow | None]) -> str:
+    sizes = sorted({(row.n, row.n_test) for row in line if row is not None and row.n is not None})
+    return ", ".join(f"{n} × {n_test:,}" for n, n_test in sizes)

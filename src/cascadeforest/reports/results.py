@@ -1,0 +1,222 @@
+"""What a report is made from: plan, runs, failures, facts about the data, the papers' numbers.
+
+All of it is JSON (and the published CSV files), read from ``results/`` after a run or from the one compact file that
+`accept` stores. Nothing here computes: rendering is a pure function of `Results`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cascadeforest.data.errors import ConfigError, UserError
+from cascadeforest.data.files import read_json
+
+FORMAT = 1
+NOT_IMPLEMENTED = "not implemented"
+PLAN = "plan.json"
+CELLS = "cells.json.gz"
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything that a rendering reads.
+
+    Parameters
+    ----------
+    plan : dict
+        ``Plan.as_dict()`` of the suite.
+    runs : dict
+        (data set variant, model preset) to the content of its run file; what has not run is not there.
+    failures : dict
+        (data set variant, model preset) to the content of its failure files, their cells in one list.
+    summaries : dict
+        Data set variant to its facts (``data/processed/<variant>.json``).
+    published : Path
+        Folder of the papers' numbers.
+    """
+
+    plan: dict[str, Any]
+    runs: dict[tuple[str, str], dict[str, Any]]
+    failures: dict[tuple[str, str], dict[str, Any]]
+    summaries: dict[str, dict[str, Any]]
+    published: Path
+
+    @property
+    def suite(self) -> str:
+        """Name of the suite."""
+        return self.plan["suite"]
+
+    @property
+    def experiments(self) -> dict[str, dict[str, Any]]:
+        """Every declared experiment, in the order of the configuration."""
+        return self.plan["experiments"]
+
+    def experiment(self, name: str) -> dict[str, Any]:
+        """Return one experiment that can be drawn.
+
+        Raises
+        ------
+        UserError
+            If it is unknown, or declared but not implemented.
+        """
+        if name not in self.experiments:
+            raise UserError(
+                f"--experiment is '{name}'; the suite {self.suite} declares {', '.join(self.experiments) or 'none'}."
+            )
+        experiment = self.experiments[name]
+        if experiment["status"] == NOT_IMPLEMENTED:
+            raise UserError(f"{name} ({experiment['title']}) is declared but cannot be drawn: {experiment['reason']}.")
+        return experiment
+
+    def drawable(self) -> list[str]:
+        """Ids of the experiments that have a table."""
+        return [name for name, experiment in self.experiments.items() if experiment["status"] != NOT_IMPLEMENTED]
+
+    def cells(self, dataset: str, preset: str, repeats: int) -> list[dict[str, Any]] | None:
+        """Return the first `repeats` cells of a run in their order, or None if not all of them are there.
+
+        A run can have more repeats than a table shows: another table may ask for them.
+        """
+        run = self.runs.get((dataset, preset))
+        if run is None:
+            return None
+        cells = sorted((cell for cell in run["cells"] if cell["repeat"] < repeats), key=lambda cell: cell["repeat"])
+        return cells if len(cells) == repeats else None
+
+    def all_cells(self) -> list[dict[str, Any]]:
+        """Return the cells of all runs."""
+        return [cell for run in self.runs.values() for cell in run["cells"]]
+
+
+def needed_runs(experiment: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the pairs (data set variant, model preset) that an experiment shows, in its order.
+
+    Parameters
+    ----------
+    experiment : mapping
+        One experiment of the plan.
+    """
+    if experiment["status"] == NOT_IMPLEMENTED:
+        return []
+    presets = [preset for column, preset in experiment["columns"].items() if column not in experiment["missing_models"]]
+    return [(dataset, preset) for dataset in present(experiment) for preset in dict.fromkeys(presets)]
+
+
+def present(experiment: Mapping[str, Any]) -> list[str]:
+    """Return the rows of an experiment that this suite and machine have."""
+    return [dataset for dataset in experiment["datasets"] if dataset not in experiment["absent"]]
+
+
+def read_results(root: Path, suite: str, experiments: Iterable[str] | None = None) -> Results:
+    """Read what a run of the workflow left.
+
+    Parameters
+    ----------
+    root : Path
+        Folder of the repository.
+    suite : str
+        Name of the suite: its files lie in ``results/<suite>``.
+    experiments : iterable of str, optional
+        Read only what these experiments show; default all.
+
+    Returns
+    -------
+    Results
+        Runs that are missing are left out: a table says so in words.
+
+    Raises
+    ------
+    UserError
+        If there is no plan of this suite, or a file is malformed.
+    """
+    folder = root / "results" / suite
+    if not (folder / PLAN).is_file():
+        raise UserError(
+            f"{folder / PLAN}: no such file, so nothing was run for the suite '{suite}'. "
+            f"Run it first: snakemake --cores all --config suite={suite}"
+        )
+    plan = read_json(folder / PLAN)
+    if plan.get("suite") != suite:
+        raise ConfigError(f"{folder / PLAN}: suite is '{plan.get('suite')}', not '{suite}'. Delete it and run again.")
+    chosen = [plan["experiments"][name] for name in experiments or plan["experiments"] if name in plan["experiments"]]
+    pairs = sorted({pair for experiment in chosen for pair in needed_runs(experiment)})
+    shown = sorted({dataset for e in chosen if e["status"] != NOT_IMPLEMENTED for dataset in present(e)})
+    runs, failures = {}, {}
+    for dataset, preset in pairs:
+        path = folder / "runs" / dataset / f"{preset}.json"
+        if path.is_file():
+            runs[dataset, preset] = read_json(path)
+        elif cells := _failed_cells(folder / "failures" / dataset, preset):
+            failures[dataset, preset] = {"dataset": dataset, "model": preset, "cells": cells}
+    processed = root / "data" / "processed"
+    summaries = {name: read_json(path) for name in shown if (path := processed / f"{name}.json").is_file()}
+    return Results(plan, runs, failures, summaries, root / "reports" / "published")
+
+
+def _failed_cells(folder: Path, preset: str) -> list[dict[str, Any]]:
+    """Failed repeats of a run; a run split by `seeds_per_job` leaves one file a part."""
+    paths = [folder / f"{preset}.json", *sorted(folder.glob(f"{preset}.part*.json"))]
+    return [cell for path in paths if path.is_file() for cell in read_json(path)["cells"]]
+
+
+def pack(results: Results) -> bytes:
+    """Return all that `results` holds, but for the papers' numbers, as one compact file: same content, same bytes.
+
+    Parameters
+    ----------
+    results : Results
+        Complete results; failures are not stored.
+    """
+    content = {
+        "format": FORMAT,
+        "plan": results.plan,
+        "runs": [results.runs[pair] for pair in sorted(results.runs)],
+        "summaries": results.summaries,
+    }
+    # Keys keep their order: in the plan it is the order of tables, columns and rows.
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return gzip.compress(f"{text}\n".encode(), compresslevel=9, mtime=0)
+
+
+def read_stored(root: Path, suite: str) -> Results:
+    """Read the results behind the stored tables of a suite.
+
+    Parameters
+    ----------
+    root : Path
+        Folder of the repository.
+    suite : str
+        Name of the suite: its file is ``reports/<suite>/cells.json.gz``.
+
+    Returns
+    -------
+    Results
+
+    Raises
+    ------
+    UserError
+        If nothing is stored for this suite, or the file is damaged or of another format.
+    """
+    path = root / "reports" / suite / CELLS
+    if not path.is_file():
+        raise UserError(
+            f"{path}: no such file, so nothing is stored for the suite '{suite}'. "
+            f"Run the suite, then: make accept SUITE={suite} MESSAGE='why'"
+        )
+    try:
+        content = json.loads(gzip.decompress(path.read_bytes()))
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        raise UserError(f"{path}: damaged ({error}). Take it from git again: git checkout -- {path}") from error
+    if content.get("format") != FORMAT:
+        raise UserError(
+            f"{path}: format is {content.get('format')}; this version reads {FORMAT}. "
+            f"Run the suite again and accept it: make accept SUITE={suite} MESSAGE='new format'"
+        )
+    runs = {(run["dataset"], run["model"]): run for run in content["runs"]}
+    return Results(content["plan"], runs, {}, content["summaries"], root / "reports" / "published")

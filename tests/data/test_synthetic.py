@@ -1,0 +1,99 @@
+"""Synthetic data: each table is what its paper says, and the same every time."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_circles
+
+from cascadeforest.data.synthetic import GENERATORS, hidf_circles, hidf_sphere, linear_sum, sincos, three_class
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_the_same_arguments_give_the_same_table_and_another_seed_another(name):
+    first, again, other = GENERATORS[name](), GENERATORS[name](), GENERATORS[name](seed=7)
+    np.testing.assert_array_equal(first.X, again.X)
+    np.testing.assert_array_equal(first.y, again.y)
+    assert not np.array_equal(first.X, other.X)
+
+
+def test_hidf_circles_is_make_circles_beside_uniform_noise():
+    """ALGORITHMS, hiDF: `make_circles(10000, factor=0.35, noise=0.05, random_state=42)` + 500 uniform(-0.5, 0.5)."""
+    parsed = hidf_circles()
+    points, y = make_circles(10_000, factor=0.35, noise=0.05, random_state=42)
+    assert parsed.X.shape == (10_000, 502)
+    np.testing.assert_array_equal(parsed.X[:, :2], points)
+    np.testing.assert_array_equal(parsed.y == "inner", y == 1)
+    noise = parsed.X[:, 2:]
+    assert noise.min() >= -0.5
+    assert noise.max() < 0.5
+    # uniform: mean 0, variance 1/12; five standard errors of 5,000,000 draws
+    assert abs(noise.mean()) < 5 * np.sqrt(1 / 12 / noise.size)
+    assert noise.var() == pytest.approx(1 / 12, rel=0.01)
+
+
+def test_hidf_sphere_has_a_circle_as_boundary_and_balanced_classes():
+    parsed = hidf_sphere()
+    radius = np.hypot(parsed.X[:, 0].astype(float), parsed.X[:, 1].astype(float))
+    inside = parsed.y == "inside"
+    assert radius[inside].max() < radius[~inside].min()
+    # half of a plane Gaussian is within sqrt(2 ln 2); five standard errors
+    assert abs(inside.mean() - 0.5) < 5 * 0.5 / np.sqrt(10_000)
+    assert parsed.X.shape == (10_000, 502)
+
+
+def test_sincos_by_hand():
+    """interp, Eq. 34: sin 2πx₁ + cos 2πx₂; at (0.5, 0) that is 0 + 1, at (0.5, 0.5) it is 0 - 1."""
+    parsed = sincos()
+    train, test = parsed.X[~parsed.given_test], parsed.X[parsed.given_test]
+    assert train.shape == (2_000, 2)
+    assert test.shape == (2_500, 2)
+    assert train.min() >= 0
+    assert train.max() < 1
+    at = {tuple(x): y for x, y in zip(test.tolist(), parsed.y[parsed.given_test], strict=True)}
+    assert at[0.5, 0.0] == pytest.approx(1)
+    assert at[0.5, 0.5] == pytest.approx(-1)
+    assert at[0.0, 0.5] == pytest.approx(-1)
+    assert at[0.0, 0.0] == pytest.approx(1)
+    x = parsed.X.astype(float)
+    np.testing.assert_allclose(parsed.y, np.sin(2 * np.pi * x[:, 0]) + np.cos(2 * np.pi * x[:, 1]), atol=1e-12)
+
+
+def test_the_grid_has_step_002_in_both_directions():
+    for parsed in (sincos(), three_class()):
+        grid = parsed.X[parsed.given_test][:, :2]
+        assert len({tuple(point) for point in grid.tolist()}) == 2_500
+        for k in (0, 1):
+            np.testing.assert_allclose(np.unique(grid[:, k]), np.arange(50) * 0.02, atol=1e-6)
+
+
+def test_three_class_by_hand():
+    """interp, section 6.1: class 1 if x₁ < 0.5, else class 2 if x₂ > 0.5, else class 3; the borders are on the grid."""
+    parsed = three_class()
+    test = parsed.given_test
+    assert parsed.X.shape == (2_700, 102)
+    assert test.sum() == 2_500
+    at = {tuple(x): y for x, y in zip(parsed.X[test][:, :2].tolist(), parsed.y[test], strict=True)}
+    below, above = float(np.float32(0.48)), float(np.float32(0.52))
+    assert at[below, above] == 1
+    assert at[0.5, above] == 2
+    assert at[0.5, 0.5] == 3
+    assert at[0.5, below] == 3
+    # on the grid x₁ < 0.5 in 25 of 50 columns, x₂ > 0.5 in 24 of 50 rows
+    assert np.bincount(parsed.y[test])[1:].tolist() == [1_250, 600, 650]
+
+
+def test_three_class_tests_on_fresh_noise():
+    parsed = three_class()
+    noise = parsed.X[:, 2:]
+    assert noise.min() >= 0
+    assert noise.max() < 1
+    assert len({tuple(row) for row in noise[:, :3].tolist()}) == 2_700
+
+
+def test_linear_sum_by_hand():
+    """interp, Eq. 35: f = Σ k x_k, K = 12."""
+    parsed = linear_sum()
+    assert parsed.X.shape == (2_000, 12)
+    assert parsed.given_test.sum() == 1_000
+    assert parsed.y[3] == pytest.approx(sum((k + 1) * float(parsed.X[3, k]) for k in range(12)), abs=1e-9)
+    assert parsed.X.min() >= 0
+    assert parsed.X.max() < 1

@@ -1,0 +1,265 @@
+"""Variants: what each operation changes, what it leaves, and that no model can influence it."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+
+from cascadeforest.data.dataset import Dataset, build_dataset, summary
+from cascadeforest.data.draws import stratified_subset
+from cascadeforest.data.errors import ConfigError, UserError
+from cascadeforest.data.variants import vary
+
+HOLDOUT = {"kind": "holdout", "test_size": 0.3, "stratify": True, "seed": "per_repeat", "repeats": 10}
+
+
+def toy(counts=(60, 30, 10), n_features=3, protocol=HOLDOUT, n_test=None, name="toy", dtype=np.float32) -> Dataset:
+    """Classes 'a', 'b', 'c' of these sizes, mixed; every value occurs once, so that rows can be recognised."""
+    y = np.random.default_rng(0).permutation(np.repeat(np.arange(len(counts)), counts))
+    return build_dataset(
+        name=name,
+        task="classification",
+        X=np.arange(y.size * n_features, dtype=dtype).reshape(y.size, n_features),
+        y=y,
+        feature_names=[f"f{k}" for k in range(n_features)],
+        class_names="abc"[: len(counts)],
+        given_test=None if n_test is None else np.arange(y.size) >= y.size - n_test,
+        protocol=protocol,
+        meta={"raw_features": n_features, "note": "Toy."},
+    )
+
+
+def toy_regression() -> Dataset:
+    X = np.arange(300.0).reshape(100, 3)
+    protocol = HOLDOUT | {"stratify": False}
+    return build_dataset(
+        name="line", task="regression", X=X, y=X[:, 0], feature_names=["a", "b", "c"], protocol=protocol, meta={}
+    )
+
+
+GIVEN = {"kind": "given", "repeats": 5}
+
+
+# --- rows -----------------------------------------------------------------------------------------------------------
+
+
+@given(counts=st.lists(st.integers(5, 200), min_size=1, max_size=5), share=st.floats(0.2, 1), least=st.integers(0, 2))
+def test_a_stratified_subset_has_each_stratum_in_proportion(counts, share, least):
+    strata = np.repeat(np.arange(len(counts)), counts)
+    n = max(int(share * strata.size), least * len(counts), 1)
+    kept = stratified_subset(strata, n, seed=0, least=least)
+    assert kept.size == n
+    assert np.all(np.diff(kept) > 0)
+    for stratum, count in enumerate(counts):
+        found = (strata[kept] == stratum).sum()
+        assert found >= min(least, count)
+        # a stratum lifted to `least` takes its rows from the others
+        assert abs(found - n * count / strata.size) <= 1 + least * len(counts)
+
+
+def test_largest_remainders_by_hand():
+    """10 of 60 + 30 + 10: ideal 6, 3, 1. 5 of them: 3, 1.5, 0.5; the tie of remainders goes to the first."""
+    strata = np.repeat([0, 1, 2], [60, 30, 10])
+    assert np.bincount(strata[stratified_subset(strata, 10, seed=0)]).tolist() == [6, 3, 1]
+    assert np.bincount(strata[stratified_subset(strata, 5, seed=0)], minlength=3).tolist() == [3, 2, 0]
+    assert np.bincount(strata[stratified_subset(strata, 5, seed=0, least=1)]).tolist() == [3, 1, 1]
+
+
+def test_rows_keeps_rows_whole_and_in_order():
+    base = toy()
+    small = vary(base, "rows-50")
+    assert small.name == "toy+rows-50"
+    assert small.X.shape == (50, 3)
+    position = {row[0]: i for i, row in enumerate(base.X.tolist())}
+    rows = [position[row[0]] for row in small.X.tolist()]
+    assert rows == sorted(rows)
+    np.testing.assert_array_equal(small.X, base.X[rows])
+    np.testing.assert_array_equal(small.y, base.y[rows])
+    assert np.bincount(small.y).tolist() == [30, 15, 5]
+
+
+def test_rows_reduces_both_parts_of_a_given_split_in_proportion():
+    base = toy(protocol=GIVEN, n_test=20)
+    small = vary(base, "rows-50")
+    assert int(small.given_test.sum()) == pytest.approx(10, abs=1)
+    shares = [np.bincount(d.y[~d.given_test], minlength=3) / (~d.given_test).sum() for d in (base, small)]
+    np.testing.assert_allclose(*shares, atol=0.03)
+
+
+def test_rows_leaves_every_class_splittable():
+    small = vary(toy((1000, 10)), "rows-20")
+    assert np.bincount(small.y).tolist() == [18, 2]
+    small.split(0)
+    folds = vary(toy((1000, 10), protocol={"kind": "cv", "folds": 5, "seed": 42}), "rows-20")
+    assert np.bincount(folds.y).tolist() == [15, 5]
+
+
+def test_rows_of_a_regression():
+    assert vary(toy_regression(), "rows-40").X.shape == (40, 3)
+
+
+def test_more_rows_than_there_are_or_too_few_are_refused():
+    with pytest.raises(UserError, match="has 100 rows, so rows-101 is not possible; ask for fewer"):
+        vary(toy(), "rows-101")
+    with pytest.raises(UserError, match=r"3 of 100 rows cannot be kept: .* 6 at the least"):
+        vary(toy(), "rows-3")
+
+
+# --- noise ----------------------------------------------------------------------------------------------------------
+
+
+def test_noise_adds_uniform_columns_behind_the_others():
+    base = toy((600, 400))
+    noisy = vary(base, "noise-5")
+    assert noisy.X.shape == (1000, 8)
+    assert noisy.feature_names[3:] == ("noise_1", "noise_2", "noise_3", "noise_4", "noise_5")
+    np.testing.assert_array_equal(noisy.X[:, :3], base.X)
+    noise = noisy.X[:, 3:]
+    assert noise.min() >= 0
+    assert noise.max() < 1
+    assert np.abs(noise.mean(axis=0) - 0.5).max() < 5 * np.sqrt(1 / 12 / 1000)
+    assert summary(noisy)["raw_features"] == 8
+
+
+def test_noise_turns_images_into_floats():
+    noisy = vary(toy(dtype=np.uint8), "noise-1")
+    assert noisy.X.dtype == np.float32
+
+
+# --- irrelevant -----------------------------------------------------------------------------------------------------
+
+
+@given(repeat=st.integers(0, 9))
+def test_each_copied_column_is_a_permutation_of_the_original_over_all_rows(repeat):
+    split = vary(toy(), "irrelevant").split(repeat)
+    for k in range(3):
+        whole, copy = (np.concatenate([split.X_train[:, c], split.X_test[:, c]]) for c in (k, k + 3))
+        np.testing.assert_array_equal(np.sort(whole), np.sort(copy))
+        assert not np.array_equal(whole, copy)
+    # columns are permuted apart from each other: no row of copies is a row of the table
+    originals = {tuple(row) for row in toy().X.tolist()}
+    assert sum(tuple(row) in originals for row in split.X_train[:, 3:].tolist()) <= 3
+
+
+def test_irrelevant_keeps_the_split_and_the_stored_table():
+    base, doubled = toy(), vary(toy(), "irrelevant")
+    np.testing.assert_array_equal(doubled.X, base.X)
+    np.testing.assert_array_equal(doubled.split(2).X_test[:, :3], base.split(2).X_test)
+    assert summary(doubled)["features"] == 6
+    assert doubled.split_feature_names[3:] == ("f0 (permuted)", "f1 (permuted)", "f2 (permuted)")
+
+
+def test_irrelevant_is_drawn_anew_in_each_repeat():
+    doubled = vary(toy(protocol=GIVEN, n_test=20), "irrelevant")
+    first, again, other = (doubled.split(repeat).X_train for repeat in (0, 0, 1))
+    np.testing.assert_array_equal(first, again)
+    np.testing.assert_array_equal(first[:, :3], other[:, :3])
+    assert not np.array_equal(first[:, 3:], other[:, 3:])
+
+
+def test_irrelevant_keeps_the_type_of_images():
+    assert vary(toy((20, 10), dtype=np.uint8), "irrelevant").split(0).X_train.dtype == np.uint8
+
+
+# --- train ----------------------------------------------------------------------------------------------------------
+
+
+def test_train_keeps_a_stratified_fraction_of_the_training_rows_only():
+    base = toy((600, 300, 100))
+    tenth = vary(base, "train-0.1")
+    split = tenth.split(0)
+    assert split.y_train.size == 70
+    assert np.bincount(split.y_train).tolist() == [42, 21, 7]
+    assert set(split.train_rows) <= set(base.split(0).train_rows)
+    np.testing.assert_array_equal(split.test_rows, base.split(0).test_rows)
+    assert summary(tenth)["n_train"] == 70
+
+
+def test_train_rounds_down_as_the_papers_do():
+    """interp: 749 of 7,494 pendigits rows; and 0.29 of 100 is 29, not 28, though 0.29 * 100 < 29 in binary."""
+    rows = vary(toy((5000, 2994 + 100), protocol=GIVEN, n_test=600), "train-0.1").rows(0)
+    assert rows.train.size == 749
+    assert vary(toy((60, 60), protocol=GIVEN, n_test=20), "train-0.29").rows(0).train.size == 29
+
+
+def test_train_keeps_every_class_and_changes_with_the_repeat():
+    small = vary(toy((1000, 10), protocol=GIVEN, n_test=100), "train-0.05")
+    assert small.split(0).y_train.max() == 1
+    assert set(small.split(0).train_rows) != set(small.split(1).train_rows)
+
+
+def test_train_of_a_regression():
+    assert vary(toy_regression(), "train-0.5").split(0).y_train.size == 35
+
+
+# --- imbalance ------------------------------------------------------------------------------------------------------
+
+
+@given(ratio=st.sampled_from([0, 0.1, 0.5, 0.9, 0.99]), repeat=st.integers(0, 9))
+def test_imbalance_drops_this_share_of_one_class_from_the_training_rows(ratio, repeat):
+    """ddbf, section 4.3: 'reducing the number of samples with label 5 in the training set'."""
+    base = toy((300, 200, 100))
+    split, whole = vary(base, f"imbalance-b-{ratio}").split(repeat), base.split(repeat)
+    present = np.bincount(whole.y_train)
+    left = np.bincount(split.y_train)
+    assert left[1] == max(1, present[1] - round(ratio * present[1]))
+    assert left[[0, 2]].tolist() == present[[0, 2]].tolist()
+    np.testing.assert_array_equal(split.test_rows, whole.test_rows)
+
+
+def test_a_higher_ratio_drops_the_same_rows_and_more():
+    """A curve over the ratio then compares nested training sets, not luck."""
+    sets = [set(vary(toy(), f"imbalance-a-{ratio}").split(0).train_rows) for ratio in (0.2, 0.5, 0.8)]
+    assert sets[2] < sets[1] < sets[0]
+
+
+def test_imbalance_of_an_unknown_class_lists_the_classes():
+    with pytest.raises(UserError, match=r"'toy' has no class '5' for imbalance-5-0\.9; its classes are a, b, c"):
+        vary(toy(), "imbalance-5-0.9")
+    with pytest.raises(UserError, match="none: its task is regression"):
+        vary(toy_regression(), "imbalance-5-0.9")
+
+
+# --- together -------------------------------------------------------------------------------------------------------
+
+
+def test_operations_add_up():
+    variant = vary(vary(vary(toy((600, 300, 100)), "rows-500"), "train-0.5"), "irrelevant")
+    split = variant.split(0)
+    assert variant.name == "toy+rows-500+train-0.5+irrelevant"
+    assert split.X_train.shape == (175, 6)
+    assert split.X_test.shape == (150, 6)
+    assert variant.meta["note"] == (
+        "Toy. 500 of 1,000 rows, drawn in proportion to the classes. 50 % of the training rows, drawn in each repeat. "
+        "A permuted copy of each column added, drawn in each repeat."
+    )
+
+
+def test_a_variant_has_a_digest_of_its_own():
+    base = toy()
+    variants = [base, *(vary(base, operation) for operation in ("rows-50", "noise-1", "irrelevant", "train-0.5"))]
+    assert len({variant.digest for variant in variants}) == 5
+    assert vary(base, "rows-50").digest == vary(toy(), "rows-50").digest
+
+
+def test_an_operation_out_of_order_or_twice_is_refused():
+    with pytest.raises(ConfigError, match="must stand before"):
+        vary(vary(toy(), "irrelevant"), "rows-50")
+    with pytest.raises(ConfigError, match="'train' twice"):
+        vary(vary(toy(), "train-0.5"), "train-0.5")
+
+
+@pytest.mark.parametrize("operation", ["irrelevant", "noise-2"])
+def test_a_sparse_table_takes_no_dense_columns(operation):
+    sparse = build_dataset(
+        name="words",
+        task="classification",
+        X=csr_matrix(np.eye(4)),
+        y=[0, 1, 0, 1],
+        feature_names="wxyz",
+        class_names="ab",
+        protocol=HOLDOUT,
+    )
+    with pytest.raises(UserError, match="'words' is sparse"):
+        vary(sparse, operation)

@@ -1,0 +1,207 @@
+"""Jobs as users and Snakemake start them: one process per repeat, crash-safe, one thread, shared cells."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+SPIES = '''
+import json, os, signal
+from sklearn.dummy import DummyClassifier
+
+class Dies(DummyClassifier):
+    """Killed in its second fit of a real size, as by the kernel when memory runs out."""
+    def __init__(self, marker=None):
+        super().__init__()
+        self.marker = marker
+    def fit(self, X, y):
+        if len(y) > 60 and os.path.exists(self.marker):
+            with open(self.marker, "a") as stream:
+                stream.write("x")
+            if os.path.getsize(self.marker) == 2:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return super().fit(X, y)
+
+class Raises(DummyClassifier):
+    def fit(self, X, y):
+        raise RuntimeError("no such luck")
+
+class ReportsThreads(DummyClassifier):
+    def __init__(self, path=None):
+        super().__init__()
+        self.path = path
+    def fit(self, X, y):
+        import numba, threadpoolctl
+        pools = [pool["num_threads"] for pool in threadpoolctl.threadpool_info()]
+        report = {"numba": numba.get_num_threads(), "pools": pools, "loky": os.environ["LOKY_MAX_CPU_COUNT"]}
+        with open(self.path, "w") as stream:
+            json.dump(report, stream)
+        return super().fit(X, y)
+
+class GivesNan(DummyClassifier):
+    def predict_proba(self, X):
+        return super().predict_proba(X) * float("nan")
+'''
+
+
+@pytest.fixture(scope="module")
+def iris(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "iris.npz"
+    command = [sys.executable, "-m", "cascadeforest.data", "prepare", "--dataset", "iris", "--output", str(path)]
+    subprocess.run(command, check=True, cwd=ROOT)
+    return path
+
+
+@pytest.fixture
+def job(tmp_path, iris):
+    """Run one job in a folder of its own; the returned function gives the finished process."""
+    (tmp_path / "spies.py").write_text(SPIES)
+    environment = os.environ | {"PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "2"}
+
+    def run(estimator, params=None, *, model="model", repeats=2, extras=(), dataset="iris"):
+        spec = {"suite": "test", "dataset": dataset, "model": model, "task": "classification", "estimator": estimator}
+        spec |= {"params": params or {}, "repeats": list(range(repeats)), "extras": list(extras), "libraries": []}
+        command = [sys.executable, "-m", "cascadeforest.experiments", "run", "--spec", json.dumps(spec)]
+        command += [
+            "--data",
+            str(iris),
+            "--cache",
+            str(tmp_path / "cells"),
+            "--output",
+            str(tmp_path / f"{model}.json"),
+        ]
+        command += ["--failures", str(tmp_path / "failures.json")]
+        return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+    run.folder = tmp_path
+    return run
+
+
+def cells_of(folder):
+    return {path: path.stat().st_mtime_ns for path in (folder / "cells").rglob("*.json")}
+
+
+FOREST = "sklearn.ensemble:RandomForestClassifier"
+
+
+def test_a_job_merges_its_repeats_and_a_second_run_computes_nothing(job):
+    assert job(FOREST, {"n_estimators": 5}).returncode == 0
+    merged = json.loads((job.folder / "model.json").read_text())
+    assert [cell["repeat"] for cell in merged["cells"]] == [0, 1]
+    cell = merged["cells"][0]
+    assert cell["n_train"] + cell["n_test"] == 150
+    assert np.trace(cell["confusion"]) / np.sum(cell["confusion"]) == pytest.approx(cell["metrics"]["accuracy"])
+    assert cell["params"]["n_estimators"] == 5
+    assert cell["params"]["n_jobs"] == 1
+    assert cell["params"]["max_features"] == "sqrt"  # defaults are resolved too
+    assert set(cell["metrics"]) >= {"accuracy", "roc_auc", "log_loss", "ece", "fit_cpu_seconds", "model_mib"}
+    assert merged["cells"][0]["seeds"] != merged["cells"][1]["seeds"]
+    before = cells_of(job.folder)
+    assert job(FOREST, {"n_estimators": 5}).returncode == 0
+    assert cells_of(job.folder) == before
+
+
+def test_equal_content_under_two_names_is_one_cell_and_other_content_is_not(job):
+    job(FOREST, {"n_estimators": 5}, model="first", repeats=1)
+    job(FOREST, {"n_estimators": 5}, model="second", repeats=1)
+    assert len(cells_of(job.folder)) == 1
+    assert json.loads((job.folder / "second.json").read_text())["cells"][0]["model"] == "second"
+    job(FOREST, {"n_estimators": 6}, model="third", repeats=1)
+    assert len(cells_of(job.folder)) == 2
+
+
+def test_seeds_do_not_depend_on_the_model(job):
+    job(FOREST, {"n_estimators": 5}, model="forest", repeats=1)
+    job("sklearn.tree:DecisionTreeClassifier", model="tree", repeats=1)
+    seeds = [json.loads((job.folder / f"{name}.json").read_text())["cells"][0]["seeds"] for name in ("forest", "tree")]
+    assert seeds[0] == seeds[1]
+
+
+def test_a_killed_repeat_loses_only_itself_and_the_next_run_completes_it(job):
+    marker = job.folder / "armed"
+    marker.touch()
+    finished = job("spies:Dies", {"marker": str(marker)}, repeats=3)
+    assert finished.returncode == 1
+    assert "repeat 1: SIGKILL" in finished.stderr
+    assert not (job.folder / "model.json").exists()
+    assert json.loads((job.folder / "failures.json").read_text())["cells"][0]["repeat"] == 1
+    survivors = cells_of(job.folder)
+    assert len(survivors) == 2
+    marker.unlink()
+    assert job("spies:Dies", {"marker": str(marker)}, repeats=3).returncode == 0
+    assert survivors.items() <= cells_of(job.folder).items()
+    assert len(json.loads((job.folder / "model.json").read_text())["cells"]) == 3
+    assert not (job.folder / "failures.json").exists()
+    assert not list(job.folder.rglob(".*"))  # nothing half-written
+
+
+def test_an_error_names_model_data_repeat_and_reason(job):
+    finished = job("spies:Raises", model="unlucky", repeats=1)
+    assert finished.returncode == 1
+    assert "unlucky on iris" in finished.stderr
+    assert "repeat 0: RuntimeError: no such luck" in finished.stderr
+    failure = json.loads((job.folder / "failures.json").read_text())["cells"][0]
+    assert "in fit" in failure["traceback"]
+
+
+def test_a_number_that_is_not_finite_is_an_error_not_a_result(job):
+    finished = job("spies:GivesNan", repeats=1)
+    assert finished.returncode == 1
+    assert not cells_of(job.folder)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "params", "words"),
+    [
+        ("sklearn.ensemble:RandomForrest", {}, "cannot be imported"),
+        (FOREST, {"n_trees": 5}, "n_trees"),
+    ],
+)
+def test_a_misspelt_estimator_or_parameter_says_where(job, estimator, params, words):
+    finished = job(estimator, params, repeats=1)
+    assert finished.returncode == 1
+    assert "config/models.yaml" in finished.stderr
+    assert words in finished.stderr
+
+
+def test_one_thread_whatever_the_environment_says(job):
+    path = job.folder / "threads.json"
+    assert job("spies:ReportsThreads", {"path": str(path)}, repeats=1).returncode == 0
+    report = json.loads(path.read_text())
+    assert report["numba"] == 1
+    assert report["loky"] == "1"
+    assert report["pools"]
+    assert set(report["pools"]) == {1}
+
+
+def test_predictions_are_saved_when_asked_for_and_belong_to_the_cell(job):
+    job(FOREST, {"n_estimators": 5}, repeats=1)
+    job(FOREST, {"n_estimators": 5}, model="with", repeats=1, extras=["predictions"])
+    cell = json.loads((job.folder / "with.json").read_text())["cells"][0]
+    with np.load(job.folder / "cells" / cell["extras"]["predictions"]) as saved:
+        assert np.mean(saved["predicted"] == saved["y_test"]) == pytest.approx(cell["metrics"]["accuracy"])
+        assert saved["probabilities"].shape == (cell["n_test"], 3)
+    assert len(cells_of(job.folder)) == 2
+
+
+def test_an_unknown_extra_is_named(job):
+    finished = job(FOREST, {"n_estimators": 5}, repeats=1, extras=["predictons"])
+    assert finished.returncode == 1
+    assert "'predictons'" in finished.stderr
+
+
+def test_a_library_that_is_not_installed_is_named_with_the_remedy(iris, tmp_path):
+    spec = {"suite": "test", "dataset": "iris", "model": "m", "task": "classification", "estimator": FOREST}
+    spec |= {"params": {}, "repeats": [0], "extras": [], "libraries": ["no-such-package"]}
+    command = [sys.executable, "-m", "cascadeforest.experiments", "run", "--spec", json.dumps(spec)]
+    command += ["--data", str(iris), "--output", str(tmp_path / "o"), "--failures", str(tmp_path / "f")]
+    finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert finished.returncode == 2
+    assert "no-such-package" in finished.stderr
+    assert "Traceback" not in finished.stderr

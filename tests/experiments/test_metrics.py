@@ -1,0 +1,79 @@
+"""Each metric by hand, and against scikit-learn where it has the same one."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import balanced_accuracy_score, log_loss, roc_auc_score
+
+from cascadeforest.experiments.metrics import (
+    COST_METRICS,
+    METRICS,
+    align_probabilities,
+    expected_calibration_error,
+    macro_roc_auc,
+    score_classifier,
+    score_regressor,
+)
+
+
+@pytest.fixture
+def three_classes():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 200)
+    probabilities = rng.dirichlet(np.ones(3), 200)
+    probabilities[np.arange(200), y] += 0.3
+    return y, probabilities / probabilities.sum(axis=1, keepdims=True)
+
+
+def test_classification_metrics_equal_scikit_learns(three_classes):
+    y, probabilities = three_classes
+    predicted = probabilities.argmax(axis=1)
+    metrics = score_classifier(y, predicted, 3, probabilities, None)
+    assert metrics["accuracy"] == pytest.approx(np.mean(y == predicted))
+    assert metrics["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(y, predicted))
+    assert metrics["log_loss"] == pytest.approx(log_loss(y, probabilities))
+    assert metrics["roc_auc"] == pytest.approx(roc_auc_score(y, probabilities, multi_class="ovr"))
+
+
+def test_balanced_accuracy_weighs_classes_not_rows():
+    """Recalls 3/4 and 0: mean 0.375, whereas accuracy is 0.6."""
+    metrics = score_classifier(np.array([0, 0, 0, 0, 1]), np.array([0, 0, 0, 1, 0]), 2, None, None)
+    assert metrics == {"accuracy": pytest.approx(0.6), "balanced_accuracy": pytest.approx(0.375)}
+
+
+def test_two_class_auc_is_of_class_one_also_from_decision_values():
+    y, margin = np.array([0, 0, 1, 1]), np.array([-2.0, 0.5, 0.1, 3.0])
+    metrics = score_classifier(y, (margin > 0).astype(int), 2, None, np.column_stack([-margin, margin]))
+    assert metrics["roc_auc"] == pytest.approx(0.75)  # 3 of 4 pairs are in order
+    assert "log_loss" not in metrics
+
+
+def test_auc_leaves_out_classes_without_test_rows():
+    y, scores = np.array([0, 0, 1, 1]), np.array([[0.9, 0.1, 0], [0.6, 0.4, 0], [0.2, 0.8, 0], [0.1, 0.9, 0]])
+    assert macro_roc_auc(y, scores) == 1
+    assert macro_roc_auc(np.zeros(4, int), scores[:, :2]) is None
+
+
+def test_calibration_error_by_hand():
+    """Two rows at confidence 0.9 (one right), two at 0.6 (both right): (2 * 0.4 + 2 * 0.4) / 4."""
+    probabilities = np.array([[0.9, 0.1], [0.9, 0.1], [0.4, 0.6], [0.4, 0.6]])
+    assert expected_calibration_error(np.array([0, 1, 1, 1]), probabilities, n_bins=10) == pytest.approx(0.4)
+
+
+def test_calibration_error_bins_are_closed_on_the_right():
+    """0.5 belongs to (0.25, 0.5] and 1 to the last bin: confidences 0.5 and 0.75 do not share a bin."""
+    probabilities = np.array([[0.5, 0.5], [0.75, 0.25], [1.0, 0.0]])
+    error = expected_calibration_error(np.array([1, 0, 0]), probabilities, n_bins=4)
+    assert error == pytest.approx((0.5 + 0.25 + 0) / 3)
+
+
+def test_a_class_that_training_lacked_gets_probability_zero():
+    aligned = align_probabilities(np.array([[0.3, 0.7]]), np.array([0, 2]), 4)
+    assert aligned.tolist() == [[0.3, 0, 0.7, 0]]
+
+
+def test_regression_error_by_hand():
+    assert score_regressor(np.array([1.0, 2.0]), np.array([1.0, 4.0])) == {"rmse": pytest.approx(np.sqrt(2))}
+
+
+def test_every_cost_metric_is_a_metric():
+    assert set(METRICS) > COST_METRICS

@@ -1,0 +1,215 @@
+"""The configuration resolved: what runs, how often, with which parameters, and what is said when it is wrong."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cascadeforest.data.errors import ConfigError
+from cascadeforest.experiments.metrics import METRICS
+from cascadeforest.experiments.plan import load_plan
+
+ROOT = Path(__file__).parents[2]
+
+CONFIG = {
+    "suite": "tiny",
+    "suites": {
+        "tiny": {"description": "t", "repeats": 2, "caps": {"n_estimators": 10}},
+        "full": {"description": "f"},
+        "special": {
+            "description": "s",
+            "model_caps": {"forest": {"n_estimators": 7}},
+            "unavailable": {"wine": "eaten"},
+        },
+    },
+}
+MODELS = {
+    "forest": {
+        "label": "RF",
+        "estimator": {"classification": "sklearn.ensemble:RandomForestClassifier"},
+        "params": {"n_estimators": 500, "max_depth": 8},
+        "libraries": [],
+    },
+    "forest_5": {"base": "forest", "params": {"n_estimators": 5}},
+    "future": {"label": "F", "estimator": {"classification": "cascadeforest.nowhere:Model"}, "libraries": []},
+}
+EXPERIMENTS = {
+    "one": {
+        "title": "One",
+        "kind": "table",
+        "render": "scores",
+        "metrics": ["accuracy"],
+        "models": {"forest": "forest", "small": "forest_5", "future": "future"},
+        "datasets": {suite: ["iris", "wine+rows-100"] for suite in ("tiny", "full", "special")},
+    },
+    "two": {
+        "title": "Two",
+        "kind": "table",
+        "render": "scores",
+        "models": {"forest": "forest"},
+        "repeats": 4,
+        "extras": ["predictions"],
+        "datasets": {suite: ["iris"] for suite in ("tiny", "full", "special")},
+    },
+    "three": {"title": "Three", "kind": "figure", "render": "not_drawn_yet", "datasets": {"tiny": ["iris"]}},
+}
+
+
+@pytest.fixture
+def root(tmp_path):
+    shutil.copytree(ROOT / "workflow/schemas", tmp_path / "workflow/schemas")
+    (tmp_path / "config/datasets").mkdir(parents=True)
+    for name in ("iris", "wine", "diabetes"):
+        shutil.copy(ROOT / f"config/datasets/{name}.yaml", tmp_path / "config/datasets")
+    (tmp_path / "config/experiments").mkdir()
+    write(tmp_path)
+    return tmp_path
+
+
+def write(root, config=CONFIG, models=MODELS, experiments=EXPERIMENTS):
+    for name, content in (("config", config), ("models", models), ("experiments/test", experiments)):
+        (root / f"config/{name}.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
+
+
+def test_a_suite_bounds_trees_and_repeats(root):
+    plan = load_plan(root)
+    assert plan.runs["iris", "forest"].params == {"n_estimators": 10, "max_depth": 8}
+    assert plan.runs["iris", "forest_5"].params["n_estimators"] == 5  # a bound never raises
+    assert plan.runs["iris", "forest"].repeats == 2
+
+
+def test_without_bounds_the_papers_settings_hold(root):
+    plan = load_plan(root, {"suite": "full"})
+    assert plan.runs["iris", "forest"].params["n_estimators"] == 500
+    assert plan.experiments["one"].repeats["iris"] == plan.datasets["iris"]["protocol"]["repeats"]
+    assert plan.experiments["two"].repeats["iris"] == 4
+
+
+def test_bounds_of_one_model_hold_for_those_based_on_it(root):
+    plan = load_plan(root, {"suite": "special"})
+    assert plan.runs["iris", "forest"].params["n_estimators"] == 7
+    assert plan.runs["iris", "forest_5"].params["n_estimators"] == 5
+
+
+def test_a_run_that_two_experiments_show_serves_both(root):
+    """The most repeats and all extras; and it is one run."""
+    run = load_plan(root, {"suite": "full"}).runs["iris", "forest"]
+    assert run.repeats == max(4, load_plan(root, {"suite": "full"}).experiments["one"].repeats["iris"])
+    assert run.extras == ("predictions",)
+
+
+def test_cross_validation_has_no_more_repeats_than_folds(root):
+    path = root / "config/datasets/iris.yaml"
+    row = yaml.safe_load(path.read_text())
+    row["protocol"] = {"kind": "cv", "folds": 3, "seed": 42}
+    path.write_text(yaml.safe_dump(row))
+    assert load_plan(root, {"suite": "full"}).experiments["two"].repeats["iris"] == 3
+
+
+def test_what_is_missing_is_said_not_hidden(root):
+    experiments = load_plan(root).experiments
+    assert experiments["one"].status == "partial"
+    assert experiments["one"].missing_models == {"future": "not implemented"}
+    assert experiments["three"].status == "not implemented"
+    assert "not_drawn_yet" in experiments["three"].reason
+    assert ("iris", "future") not in load_plan(root).runs
+
+
+def test_a_suite_says_why_it_lacks_a_data_set(root):
+    plan = load_plan(root, {"suite": "special"})
+    assert plan.experiments["one"].absent == {"wine+rows-100": "eaten"}
+    assert all(dataset == "iris" for dataset, _ in plan.runs)
+
+
+def test_own_data_and_models_join_where_they_are_taken(root):
+    experiments = EXPERIMENTS | {"two": EXPERIMENTS["two"] | {"takes_own": True}}
+    write(root, experiments=experiments)
+    plan = load_plan(root, {"own_datasets": ["wine"], "own_models": ["forest_5"]})
+    assert plan.experiments["two"].datasets == ("iris", "wine")
+    assert list(plan.experiments["two"].columns) == ["forest", "forest_5"]
+    assert "wine" not in plan.experiments["one"].datasets
+
+
+def with_experiment(**changes):
+    return {"experiments": {"one": EXPERIMENTS["one"] | changes}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"config": CONFIG | {"suite": "papr"}}, ["config/config.yaml", "suite is 'papr'", "tiny, full"]),
+        ({"config": CONFIG | {"seeds_per_job": 0}}, ["config/config.yaml", "seeds_per_job is 0"]),
+        ({"config": CONFIG | {"own_datasets": ["irsi"]}}, ["own_datasets is 'irsi'", "'iris'"]),
+        (with_experiment(models={"rf": "forrest"}), ["config/experiments/test.yaml", "'forrest'", "'forest'"]),
+        (with_experiment(metrics=["acc"]), ["one/metrics is 'acc'", "accuracy"]),
+        (with_experiment(datasets={"tiny": ["iris+shuffle"]}), ["one/datasets", "shuffle"]),
+        (with_experiment(datasets={"huge": ["iris"]}), ["one/datasets is 'huge'", "tiny"]),
+        (with_experiment(datasets={"tiny": ["diabetes"]}), ["no estimator for regression", "'diabetes'"]),
+        (with_experiment(win_tie_lose="fortress"), ["win_tie_lose is 'fortress'"]),
+        ({"models": MODELS | {"a": {"base": "b"}, "b": {"base": "a"}}}, ["config/models.yaml", "circle"]),
+        ({"models": MODELS | {"a": {"base": "forrest"}}}, ["a/base is 'forrest'", "'forest'"]),
+        ({"models": MODELS | {"a": {"base": "forest", "settings": {}}}}, ["config/models.yaml", "settings"]),
+        (
+            {"models": MODELS | {"a": {"base": "forest", "params": {"random_state": 3}}}},
+            ["config/models.yaml", "random_state"],
+        ),
+    ],
+)
+def test_a_slip_is_named_with_place_value_and_remedy(root, changes, words):
+    write(root, **changes)
+    with pytest.raises(ConfigError) as caught:
+        load_plan(root)
+    for word in words:
+        assert word in str(caught.value)
+
+
+# The configuration of this repository.
+
+SUITES = ["smoke", "quick", "standard", "paper"]
+#: The ids of every table and figure, from the list of experiments; they are the interface.
+IDS = {
+    *(f"hidf-{name}" for name in ("table1", "table2", "table3", "fig2", "fig3")),
+    *(f"interp-fig{name}" for name in ("1b", "3", "4", "5", "6", "7", "8")),
+    *(f"interp-table{number}" for number in (2, 3, 4, 5, 6)),
+    *(f"cs-{name}" for name in ("table1", "table2", "fig4")),
+    *(f"mddf-{name}" for name in ("table1", "fig2a", "fig2b")),
+    *(f"ddbf-{name}" for name in ("table1", "table2", "table3", "table4", "table5")),
+    *(f"ddbf-{name}" for name in ("fig4", "fig5", "fig6", "threshold")),
+    "arena",
+    "claims",
+}
+
+
+@pytest.fixture(scope="module", params=SUITES)
+def plan(request):
+    return load_plan(ROOT, {"suite": request.param})
+
+
+def test_every_table_and_figure_is_declared(plan):
+    assert set(plan.experiments) == IDS
+
+
+def test_every_experiment_names_data_in_every_suite(plan):
+    assert [e.id for e in plan.experiments.values() if not e.datasets and e.kind != "claims"] == []
+
+
+def test_small_suites_need_no_network(plan):
+    if plan.suite in ("smoke", "quick"):
+        assert {plan.datasets[v.split("+")[0]]["access"] for v in plan.variants()} <= {"embedded", "synthetic"}
+
+
+def test_the_paper_suite_changes_no_setting_of_a_paper(plan):
+    if plan.suite == "paper":
+        assert plan.suite_config["caps"] == {}
+        assert plan.suite_config["model_caps"] == {}
+        assert not any("+rows-" in variant for variant in plan.variants())
+
+
+def test_missing_experiments_say_what_they_lack(plan):
+    for experiment in plan.experiments.values():
+        assert (experiment.status == "ready") == (experiment.reason == "")
+
+
+def test_metrics_are_known_everywhere(plan):
+    assert {metric for e in plan.experiments.values() for metric in e.metrics} <= set(METRICS)

@@ -1,0 +1,513 @@
+"""MLflow mirrors the result files: nothing twice, nothing lost, whatever interrupted it."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import fmean, stdev
+
+import psutil
+import pytest
+
+from cascadeforest.data.errors import UserError
+from cascadeforest.experiments import tracking
+from cascadeforest.experiments.run_records import suite_records
+from cascadeforest.experiments.tracking import SyncReport, sync, ui
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+REPEATS = 2
+#: Runs of one suite as `write_suite` makes it: a summary and its repeats for three pairs, and one table.
+N_RUNS = 3 * (1 + REPEATS) + 1
+
+
+def cell(dataset, model, repeat, **changes):
+    """A cell with numbers that differ by data set, model and repeat, so that a mix-up shows."""
+    start = 1_700_000_000_000 + 1_000 * repeat
+    value = (len(dataset) + len(model)) / 100 + repeat / 10
+    result = {
+        "key": f"{dataset}-{model}-{repeat}",
+        "dataset": dataset,
+        "model": model,
+        "repeat": repeat,
+        "status": "ok",
+        "estimator": "sklearn.ensemble:RandomForestClassifier",
+        "params": {"n_estimators": 10, "max_depth": None, "random_state": 7 + repeat, "grid": [1, 2]},
+        "metrics": {"accuracy": value, "roc_auc": 0.5 + value / 2, "fit_cpu_seconds": 1.5, "fit_peak_mib": 3.0},
+        "curves": {},
+        "confusion": [[3, 1], [0, 4]],
+        "n_train": 20,
+        "n_test": 8,
+        "n_validation": 0,
+        "seeds": {"model": 7 + repeat, "split": None},
+        "started_ms": start,
+        "ended_ms": start + 500,
+        "fit_wall_seconds": 1.6,
+        "predict_wall_seconds": 0.1,
+        "memory": {"method": "VmHWM", "profiler_fit_peak_mib": 3.5, "resident_model_mib": 1.0},
+        "versions": {"numpy": "2.0.0"},
+        "host": {"machine": "x86_64", "cores": 2},
+        "threads": 1,
+        "code_digest": "c" * 64,
+        "data_digest": "d" * 64,
+        "git_commit": "abc123",
+        "extras": {},
+    }
+    return result | changes
+
+
+def write_json(path, content):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+def write_run(folder, dataset, model, cells):
+    content = {"format": 1, "suite": folder.name, "dataset": dataset, "model": model, "spec": {}}
+    write_json(folder / "runs" / dataset / f"{model}.json", content | {"data": {"name": dataset}, "cells": cells})
+
+
+def experiment(name, columns, datasets, metrics, **changes):
+    plain = {
+        "id": name,
+        "paper": name.partition("-")[0],
+        "kind": "table",
+        "title": f"Title of {name}",
+        "metrics": metrics,
+        "columns": columns,
+        "datasets": datasets,
+        "repeats": dict.fromkeys(datasets, REPEATS),
+        "absent": {},
+        "missing_models": {},
+    }
+    return plain | changes
+
+
+def write_suite(results, suite):
+    """A table of two columns on one data set, and a regression without a rendered table."""
+    folder = results / suite
+    cascade = {"curves": {"accuracy": [0.5, 0.7, 0.6]}}
+    write_run(folder, "digits+irrelevant", "rf10", [cell("digits+irrelevant", "rf10", r) for r in range(REPEATS)])
+    write_run(folder, "digits+irrelevant", "hidf", [cell("digits+irrelevant", "hidf", r, **cascade) for r in range(2)])
+    regression = {"metrics": {"rmse": 2.5, "fit_cpu_seconds": 1.0, "fit_peak_mib": 2.0}, "confusion": None}
+    write_run(folder, "abalone", "rf10", [cell("abalone", "rf10", r, **regression) for r in range(REPEATS)])
+    tables = folder / "tables"
+    tables.mkdir()
+    (tables / "hidf-table2.csv").write_text("dataset,model,metric,mean,note\ndigits,hidf,accuracy,0.5,\n")
+    (tables / "hidf-table2.md").write_text("| dataset |\n")
+    (tables / "hidf-table2.tex").write_text("\\begin{tabular}\n")
+    (folder / "index.html").write_text("<h1>Report</h1>")
+    plan = [
+        experiment("hidf-table2", {"hidf": "hidf", "forest": "rf10"}, ["digits+irrelevant"], ["accuracy"]),
+        experiment("arena-regression", {"forest": "rf10"}, ["abalone"], ["rmse"]),
+        experiment("ddbf-table9", {"ddbf": "ddbf"}, ["digits"], ["accuracy"], missing_models={"ddbf": "not written"}),
+    ]
+    write_json(folder / "plan.json", {"suite": suite, "experiments": {each["id"]: each for each in plan}})
+    return folder
+
+
+@contextmanager
+def client_of(results):
+    with tracking._quiet_mlflow(), tracking._open_client(tracking._sqlite_uri(results / "mlflow.db")) as client:
+        yield client
+
+
+def runs_of(results, suite):
+    """All live runs of a suite, as a list: doubles would show."""
+    with client_of(results) as client:
+        ids = [each.experiment_id for each in client.search_experiments()]
+        return list(client.search_runs(ids, filter_string=f"tags.suite = '{suite}'", max_results=1_000))
+
+
+def by_key(runs):
+    keys = [run.data.tags["run_key"] for run in runs]
+    assert len(keys) == len(set(keys))
+    return dict(zip(keys, runs, strict=True))
+
+
+def content(runs):
+    """What must not depend on when and how often a store was filled."""
+    shown = {}
+    for key, run in by_key(runs).items():
+        info = (run.info.run_name, run.info.status, run.info.start_time, run.info.end_time)
+        shown[key] = (info, run.data.metrics, run.data.params, run.data.tags["result_sha"])
+    return shown
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """One store for most tests, since making one takes seconds; each test brings a suite of its own."""
+    results = tmp_path_factory.mktemp("shared") / "results"
+    write_suite(results, "quick")
+    report = sync(results)
+    assert report == SyncReport(created=N_RUNS, replaced=0, unchanged=0, deleted=0)
+    return results
+
+
+@pytest.fixture(autouse=True)
+def _no_server(monkeypatch):
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+
+
+def test_one_run_for_each_repeat_each_pair_and_each_table(shared):
+    pairs = [f"hidf-table2/digits+irrelevant/{column}" for column in ("hidf", "forest")]
+    pairs.append("arena-regression/abalone/forest")
+    expected = {f"quick/{pair}" for pair in pairs} | {f"quick/{pair}/{r}" for pair in pairs for r in range(REPEATS)}
+    assert set(by_key(runs_of(shared, "quick"))) == expected | {"quick/hidf-table2/TABLE"}
+
+
+def test_a_repeat_carries_the_numbers_of_its_cell(shared):
+    run = by_key(runs_of(shared, "quick"))["quick/hidf-table2/digits+irrelevant/hidf/1"]
+    source = cell("digits+irrelevant", "hidf", 1)
+    assert {name: run.data.metrics[name] for name in source["metrics"]} == source["metrics"]
+    assert run.data.metrics["fit_wall_seconds"] == 1.6
+    assert run.data.params == {"n_estimators": "10", "max_depth": "None", "random_state": "8", "grid": "[1, 2]"}
+    expected = {"paper": "hidf", "dataset": "digits", "variant": "digits+irrelevant", "model": "hidf", "suite": "quick"}
+    expected |= {"repeat": "1", "level": "repeat", "status": "ok", "git_commit": "abc123", "code_digest": "c" * 64}
+    assert {name: run.data.tags[name] for name in expected} == expected
+    assert (run.info.status, run.info.start_time, run.info.end_time) == (
+        "FINISHED",
+        1_700_000_001_000,
+        1_700_000_001_500,
+    )
+
+
+def test_a_summary_holds_mean_and_sample_deviation_and_owns_its_repeats(shared):
+    runs = by_key(runs_of(shared, "quick"))
+    parent = runs["quick/hidf-table2/digits+irrelevant/forest"]
+    values = [cell("digits+irrelevant", "rf10", r)["metrics"]["accuracy"] for r in range(REPEATS)]
+    assert parent.data.metrics["accuracy"] == pytest.approx(fmean(values), abs=1e-12)
+    assert parent.data.metrics["accuracy_std"] == pytest.approx(stdev(values), abs=1e-12)
+    assert parent.data.metrics["n_repeats"] == REPEATS
+    assert "random_state" not in parent.data.params  # it differs between the repeats
+    assert parent.data.params["n_estimators"] == "10"
+    assert (parent.info.start_time, parent.info.end_time) == (1_700_000_000_000, 1_700_000_001_500)
+    children = {
+        run.data.tags["run_key"]
+        for run in runs.values()
+        if run.data.tags.get("mlflow.parentRunId") == parent.info.run_id
+    }
+    assert children == {f"quick/hidf-table2/digits+irrelevant/forest/{r}" for r in range(REPEATS)}
+
+
+def test_a_curve_is_one_metric_with_the_layer_as_step(shared):
+    run = by_key(runs_of(shared, "quick"))["quick/hidf-table2/digits+irrelevant/hidf/0"]
+    with client_of(shared) as client:
+        history = client.get_metric_history(run.info.run_id, "accuracy_per_layer")
+    assert sorted((point.step, point.value) for point in history) == [(1, 0.5), (2, 0.7), (3, 0.6)]
+    # The model's own accuracy must not be that of the last layer.
+    assert run.data.metrics["accuracy"] == cell("digits+irrelevant", "hidf", 0)["metrics"]["accuracy"]
+
+
+def test_the_data_sets_name_finds_the_runs_and_their_training_and_test_parts(shared):
+    with client_of(shared) as client:
+        ids = [each.experiment_id for each in client.search_experiments()]
+        found = client.search_runs(ids, filter_string="dataset.name = 'abalone' AND tags.suite = 'quick'")
+    assert {run.data.tags["dataset"] for run in found} == {"abalone"}
+    parts = [
+        (part.tags[0].value, part.dataset.digest, json.loads(part.dataset.profile))
+        for part in found[0].inputs.dataset_inputs
+    ]
+    assert sorted(parts) == [
+        ("test", f"{'d' * 12}-test", {"num_rows": 8}),
+        ("train", f"{'d' * 12}-train", {"num_rows": 20}),
+    ]
+
+
+def test_artifacts_hold_the_cell_its_confusion_matrix_and_its_layers(shared):
+    run = by_key(runs_of(shared, "quick"))["quick/hidf-table2/digits+irrelevant/hidf/1"]
+    folder = shared / "mlartifacts" / "hidf-table2" / run.info.run_id / "artifacts"
+    assert json.loads((folder / "cell.json").read_text()) == cell(
+        "digits+irrelevant", "hidf", 1, curves={"accuracy": [0.5, 0.7, 0.6]}
+    )
+    assert (folder / "confusion.csv").read_text() == "true \\ predicted,0,1\n0,3,1\n1,0,4\n"
+    assert (folder / "layers.csv").read_text() == "layer,accuracy\n1,0.5\n2,0.7\n3,0.6\n"
+
+
+def test_the_table_run_shows_the_table_and_carries_its_files(shared):
+    run = by_key(runs_of(shared, "quick"))["quick/hidf-table2/TABLE"]
+    assert run.info.run_name == "TABLE hidf-table2"
+    folder = shared / "mlartifacts" / "hidf-table2" / run.info.run_id / "artifacts"
+    table = json.loads((folder / "hidf-table2.json").read_text())
+    assert table == {
+        "columns": ["dataset", "model", "metric", "mean", "note"],
+        "data": [["digits", "hidf", "accuracy", 0.5, ""]],
+    }
+    assert json.loads(run.data.tags["mlflow.loggedArtifacts"]) == [{"path": "hidf-table2.json", "type": "table"}]
+    assert {path.name for path in (folder / "tables").iterdir()} == {f"hidf-table2.{s}" for s in ("csv", "md", "tex")}
+    assert (folder / "index.html").read_text() == "<h1>Report</h1>"
+
+
+def test_the_saved_view_shows_the_summaries_with_the_experiments_own_metric_first(shared):
+    with client_of(shared) as client:
+        tags = {each.name: each.tags for each in client.search_experiments()}
+    assert set(tags) == {"hidf-table2", "arena-regression"}  # none without runs, and no 'Default'
+    view = json.loads(tags["hidf-table2"]["mlflow.sharedViewState.main"])
+    assert view["selectedColumns"] == [
+        f"metrics.`{name}`" for name in ("accuracy", "accuracy_std", "roc_auc", "fit_cpu_seconds", "fit_peak_mib")
+    ]
+    assert view["searchFilter"] == "tags.level != 'repeat'"
+    regression = json.loads(tags["arena-regression"]["mlflow.sharedViewState.main"])
+    assert regression["selectedColumns"][:2] == ["metrics.`rmse`", "metrics.`rmse_std`"]
+    assert tags["hidf-table2"]["mlflow.experimentKind"] == "custom_model_development"
+    assert (tags["hidf-table2"]["paper"], tags["hidf-table2"]["title"]) == ("hidf", "Title of hidf-table2")
+
+
+def test_tracking_twice_adds_nothing(shared):
+    write_suite(shared, "twice")
+    first = sync(shared, ["twice"])
+    ids = {run.info.run_id for run in runs_of(shared, "twice")}
+    second = sync(shared, ["twice"])
+    assert (first.created, second) == (N_RUNS, SyncReport(created=0, replaced=0, unchanged=N_RUNS, deleted=0))
+    assert {run.info.run_id for run in runs_of(shared, "twice")} == ids
+
+
+def test_a_changed_result_replaces_its_runs_only(shared):
+    folder = write_suite(shared, "changed")
+    sync(shared, ["changed"])
+    before = by_key(runs_of(shared, "changed"))
+    cells = [cell("digits+irrelevant", "rf10", 0), cell("digits+irrelevant", "rf10", 1, metrics={"accuracy": 0.125})]
+    write_run(folder, "digits+irrelevant", "rf10", cells)
+    report = sync(shared, ["changed"])
+    after = by_key(runs_of(shared, "changed"))
+    pair = "changed/hidf-table2/digits+irrelevant/forest"
+    assert report == SyncReport(created=0, replaced=2, unchanged=N_RUNS - 2, deleted=0)
+    assert {key for key in after if after[key].info.run_id != before[key].info.run_id} == {pair, f"{pair}/1"}
+    assert after[f"{pair}/1"].data.metrics["accuracy"] == 0.125
+    # The repeat that stayed belongs to the new summary.
+    assert after[f"{pair}/0"].data.tags["mlflow.parentRunId"] == after[pair].info.run_id
+    assert sync(shared, ["changed"]).unchanged == N_RUNS
+
+
+def test_runs_without_a_result_are_deleted(shared):
+    folder = write_suite(shared, "stale")
+    sync(shared, ["stale"])
+    (folder / "runs" / "abalone" / "rf10.json").unlink()
+    report = sync(shared, ["stale"])
+    assert report == SyncReport(created=0, replaced=0, unchanged=N_RUNS - 3, deleted=3)
+    assert not any("abalone" in key for key in by_key(runs_of(shared, "stale")))
+    assert len(runs_of(shared, "quick")) == N_RUNS  # the other suite's are not touched
+
+
+def test_a_failed_cell_is_a_failed_run_that_names_its_error(shared):
+    folder = write_suite(shared, "failing")
+    (folder / "runs" / "abalone" / "rf10.json").unlink()
+    failure = {"repeat": 1, "error": "MemoryError", "message": "no room", "traceback": "Traceback ...\n"}
+    failure |= {"started_ms": 1_700_000_000_000, "ended_ms": 1_700_000_002_000}
+    failures = folder / "failures" / "abalone" / "rf10.json"
+    write_json(failures, {"dataset": "abalone", "model": "rf10", "cells": [failure]})
+    sync(shared, ["failing"])
+    runs = by_key(runs_of(shared, "failing"))
+    pair = "failing/arena-regression/abalone/forest"
+    for key in (pair, f"{pair}/1"):
+        assert runs[key].info.status == "FAILED"
+        assert runs[key].data.tags["error"] == "MemoryError"
+        assert runs[key].data.tags["status"] == "failed"
+    assert runs[pair].data.tags["error_message"] == "1 of 1 repeats failed"
+    assert f"{pair}/0" not in runs  # nobody knows yet what became of it
+    assert sync(shared, ["failing"]).replaced == 0
+
+    failures.unlink()
+    write_run(folder, "abalone", "rf10", [cell("abalone", "rf10", r) for r in range(REPEATS)])
+    assert sync(shared, ["failing"]) == SyncReport(created=1, replaced=2, unchanged=N_RUNS - 3, deleted=0)
+    assert {run.info.status for run in runs_of(shared, "failing")} == {"FINISHED"}
+
+
+KILLED_SYNC = """
+import os, signal, sys
+from pathlib import Path
+from mlflow import MlflowClient
+from cascadeforest.experiments.tracking import sync
+
+results, suite, name = sys.argv[1:]
+method, calls = getattr(MlflowClient, name), []
+
+def until_the_fourth(*arguments, **named):
+    calls.append(arguments)
+    if len(calls) == 4:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return method(*arguments, **named)
+
+setattr(MlflowClient, name, until_the_fourth)
+sync(Path(results), [suite])
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="SIGKILL exists on POSIX systems only")
+@pytest.mark.parametrize(("method", "marked"), [("log_batch", False), ("set_terminated", True)])
+def test_a_sync_killed_in_the_middle_is_repaired_by_the_next(shared, method, marked):
+    suite = f"killed_{method}"
+    write_suite(shared, suite)
+    command = [sys.executable, "-c", KILLED_SYNC, str(shared), suite, method]
+    process = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert process.returncode == -signal.SIGKILL, process.stderr
+    states = [(run.info.status, "result_sha" in run.data.tags) for run in runs_of(shared, suite)]
+    assert sorted(states) == [("FINISHED", True)] * 3 + [("RUNNING", marked)]
+    assert sync(shared, [suite]) == SyncReport(created=N_RUNS - 4, replaced=1, unchanged=3, deleted=0)
+    runs = by_key(runs_of(shared, suite))
+    assert {run.info.status for run in runs.values()} == {"FINISHED"}
+    # Nothing tells that it happened: the runs are those of a suite that was never interrupted.
+    names = {key.partition("/")[2]: run.data.metrics for key, run in runs.items()}
+    assert names == {key.partition("/")[2]: run.data.metrics for key, run in by_key(runs_of(shared, "quick")).items()}
+
+
+def test_a_deleted_store_gets_the_same_runs_again(shared, tmp_path):
+    results = tmp_path / "results"
+    shutil.copytree(shared / "quick", results / "quick")
+    write_suite(results, "smoke")
+    # One suite is asked for, but nothing is left of the others either.
+    assert sync(results, ["smoke"]).created == 2 * N_RUNS
+    assert content(runs_of(results, "quick")) == content(runs_of(shared, "quick"))
+
+
+def test_a_moved_checkout_makes_its_store_anew(shared, tmp_path, caplog):
+    results = tmp_path / "moved"
+    (results / "quick").parent.mkdir()
+    shutil.copytree(shared / "quick", results / "quick")
+    shutil.copy(shared / "mlflow.db", results / "mlflow.db")
+    report = sync(results, ["quick"])
+    assert report == SyncReport(created=N_RUNS, replaced=0, unchanged=0, deleted=0)
+    assert "it was moved" in caplog.text
+    runs = runs_of(results, "quick")
+    assert content(runs) == content(runs_of(shared, "quick"))
+    assert all(Path(run.info.artifact_uri.removeprefix("file://")).is_relative_to(results) for run in runs)
+
+
+@pytest.mark.parametrize(
+    ("content_of_file", "reason"), [(b"not a database" * 100, "damaged"), (b"", "another version of MLflow")]
+)
+def test_a_store_that_cannot_be_used_is_recognised(tmp_path, content_of_file, reason):
+    database = tmp_path / "mlflow.db"
+    database.write_bytes(content_of_file)
+    assert reason in tracking._misfit(database, tmp_path / "mlartifacts")
+
+
+def test_a_suite_whose_results_were_removed_goes_when_everything_is_compared(shared):
+    folder = write_suite(shared, "removed")
+    sync(shared, ["removed"])
+    shutil.rmtree(folder)
+    assert sync(shared).deleted == N_RUNS
+    assert runs_of(shared, "removed") == []
+
+
+def test_only_the_repeats_that_the_experiment_asks_for_are_shown(tmp_path):
+    folder = write_suite(tmp_path, "quick")
+    cells = [cell("abalone", "rf10", r) for r in range(5)]  # another table of the suite may want more
+    write_run(folder, "abalone", "rf10", cells)
+    records = {record.name: record for record in suite_records(folder)}
+    assert [run.tags.get("repeat") for run in records["arena-regression"].runs] == [None, "0", "1"]
+
+
+def test_a_suite_without_results_is_named_with_those_that_have_some(shared):
+    with pytest.raises(UserError, match=r"'papr' has no results; there are some of .*quick"):
+        sync(shared, ["papr"])
+
+
+def test_a_tracking_address_that_is_a_folder_is_refused_with_what_to_write(shared, monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "file:///runs")
+    with pytest.raises(UserError, match=r"MLFLOW_TRACKING_URI is 'file:///runs'.*sqlite:///"):
+        sync(shared)
+
+
+def test_a_named_database_that_cannot_be_read_is_told_without_its_password(shared):
+    with pytest.raises(UserError, match=r"The runs in mystery://\*\*\*@host/runs cannot be read") as caught:
+        sync(shared, tracking_uri="mystery://me:secret@host/runs")
+    assert "mystery" in str(caught.value)
+
+
+def test_a_tracking_server_that_does_not_answer_is_named(shared):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound but not listening: refuses every connection
+        address = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(UserError, match=f"'{address}', but no server answers"):
+            sync(shared, tracking_uri=address)
+
+
+def test_ui_without_a_store_says_what_to_run(tmp_path):
+    with pytest.raises(UserError, match="Run `make run` first"):
+        ui(tmp_path)
+
+
+def test_ui_on_a_taken_port_names_a_free_one(shared):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(UserError, match=rf"Port {port} .* is taken .*make ui PORT=\d+"):
+            ui(shared, port)
+
+
+@contextmanager
+def serving(results):
+    """The UI in a process of its own: its port, the lines that it printed, the process."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    code = "import sys; from pathlib import Path; from cascadeforest.experiments.tracking import ui; "
+    code += "ui(Path(sys.argv[1]), int(sys.argv[2]))"
+    command = [sys.executable, "-u", "-c", code, str(results), str(port)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        lines = []
+        for line in process.stdout:
+            lines.append(line.strip())
+            if line.startswith("Ctrl-C"):
+                break
+        assert process.poll() is None, "\n".join(lines)
+        yield port, lines, process
+    finally:
+        process.terminate()
+        process.wait(timeout=60)
+        process.stdout.close()
+
+
+def number_of(results, name):
+    with client_of(results) as client:
+        return client.get_experiment_by_name(name).experiment_id
+
+
+def view_address(results, port):
+    query = "viewStateShareKey=main&workflowType=machine_learning"
+    return f"http://127.0.0.1:{port}/#/experiments/{number_of(results, 'hidf-table2')}/runs?{query}"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT to a process, as Ctrl-C does on POSIX systems")
+def test_ui_serves_the_printed_views_and_ctrl_c_leaves_no_process(shared):
+    with serving(shared) as (port, lines, process):
+        family = psutil.Process(process.pid).children(recursive=True)
+        assert family
+        assert view_address(shared, port) in lines
+        number = number_of(shared, "hidf-table2")
+        query = f"http://127.0.0.1:{port}/api/2.0/mlflow/experiments/get?experiment_id={number}"
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(query, timeout=30) as answer:
+            tags = {tag["key"]: tag["value"] for tag in json.load(answer)["experiment"]["tags"]}
+        assert "metrics.`accuracy`" in tags["mlflow.sharedViewState.main"]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 0
+        assert not [member for member in family if member.is_running()]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium on the PATH")
+def test_a_browser_opens_the_saved_view_on_the_summaries(shared, tmp_path):
+    """The tag behind the view is undocumented: this is the test that notices when MLflow changes it."""
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
+    flags += ["--no-first-run", "--disable-component-update", f"--user-data-dir={tmp_path}", "--window-size=2600,1000"]
+    with serving(shared) as (port, _, _):
+        command = [CHROMIUM, *flags, "--virtual-time-budget=30000", "--dump-dom", view_address(shared, port)]
+        page = subprocess.run(command, capture_output=True, text=True, timeout=180).stdout
+    # The grid places its header cells by style, in any order of the document.
+    cells = re.findall(r"<div[^>]*ag-header-cell [^>]*>", page)
+    places = {
+        name[1]: int(left[1])
+        for cell in cells
+        if (name := re.search(r"metrics\.`(\w+)`", cell)) and (left := re.search(r"left: (\d+)px", cell))
+    }
+    assert sorted(places, key=places.get) == ["accuracy", "accuracy_std", "roc_auc", "fit_cpu_seconds", "fit_peak_mib"]
+    assert "quick/hidf-table2/digits+irrelevant/forest" in page
+    assert "TABLE hidf-table2" in page
+    assert "quick/hidf-table2/digits+irrelevant/forest/0" not in page

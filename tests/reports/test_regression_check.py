@@ -1,0 +1,247 @@
+"""What the regression check lets pass and what it reports."""
+
+import pytest
+
+from cascadeforest.data.errors import UserError
+from cascadeforest.reports.__main__ import main
+from cascadeforest.reports.accept import accept
+from cascadeforest.reports.regression_check import check
+from cascadeforest.reports.results import read_results
+from cascadeforest.reports.table import make_table, write_table
+
+OURS = {"random_forest": [], "gbdt": []}
+FOREIGN = {"random_forest": ["scikit-learn"], "gbdt": ["scikit-learn"]}
+
+
+def draw(suite):
+    """Draw all tables of the suite as the workflow would."""
+    results = read_results(suite.root, suite.name)
+    for name in results.drawable():
+        write_table(name, make_table(name, results).files(), suite.folder / "tables")
+
+
+def stored(suite, libraries=OURS, **changes):
+    """A suite whose tables are stored."""
+    suite.complete()
+    suite.experiment(libraries=libraries, **changes)
+    draw(suite)
+    accept(suite.root, suite.name, "first numbers")
+    return suite
+
+
+def drifts(suite):
+    """Keys and columns of the drifts after drawing anew."""
+    draw(suite)
+    return [(finding.cell, finding.column) for finding in check(suite.root, suite.name).findings if finding.is_drift]
+
+
+def run_check(suite):
+    return main(["check", "--suite", suite.name, "--root", str(suite.root)])
+
+
+def test_the_same_results_pass(suite, capsys):
+    stored(suite)
+    assert run_check(suite) == 0
+    assert "Check of the suite smoke: 1 tables, 2 rows, no drift." in capsys.readouterr().out
+
+
+def test_a_drift_fails_and_is_printed_with_cell_stored_new_and_tolerance(suite, capsys):
+    stored(suite)
+    suite.run("adult", "gbdt", [0.90, 0.91])
+    draw(suite)
+    assert run_check(suite) == 1
+    out = capsys.readouterr().out
+    assert "DRIFT hidf-table2: adult / gbdt / accuracy: mean: stored 0.91, new 0.905, tolerance 0 (exact)" in out
+    assert "make accept SUITE=smoke" in out
+
+
+def test_our_own_numbers_must_be_equal_to_the_last_stored_digit(suite):
+    stored(suite)
+    suite.run("adult", "gbdt", [0.90, 0.92 + 1e-8])
+    assert ("adult / gbdt / accuracy", "mean") in drifts(suite)
+
+
+def test_foreign_numbers_may_move_by_two_test_rows(suite):
+    """50 test rows: 2 / 50 = 0.04 is more than 0.01."""
+    stored(suite, FOREIGN)
+    suite.run("adult", "gbdt", [0.90 - 0.039, 0.92 - 0.039])
+    assert drifts(suite) == []
+    suite.run("adult", "gbdt", [0.90 - 0.041, 0.92 - 0.041])
+    assert drifts(suite) == [("adult / gbdt / accuracy", "mean")]
+
+
+def test_foreign_numbers_on_large_test_sets_may_move_by_a_hundredth(suite):
+    suite.complete()
+    suite.experiment(libraries=FOREIGN)
+    suite.run("adult", "gbdt", [0.90, 0.92], n_test=16281)
+    draw(suite)
+    accept(suite.root, suite.name, "first numbers")
+    suite.run("adult", "gbdt", [0.892, 0.912], n_test=16281)
+    assert drifts(suite) == []
+    suite.run("adult", "gbdt", [0.889, 0.909], n_test=16281)
+    assert drifts(suite) == [("adult / gbdt / accuracy", "mean")]
+
+
+def test_foreign_numbers_that_are_no_shares_may_move_by_two_percent(suite):
+    suite.complete()
+    suite.experiment(libraries=FOREIGN, metrics=["log_loss"])
+    for model in FOREIGN:
+        suite.run("adult", model, [0.5, 0.5], metric="log_loss")
+    draw(suite)
+    accept(suite.root, suite.name, "first numbers")
+    suite.run("adult", "gbdt", [0.509, 0.509], metric="log_loss")
+    assert drifts(suite) == []
+    suite.run("adult", "gbdt", [0.511, 0.511], metric="log_loss")
+    assert drifts(suite) == [("adult / gbdt / log_loss", "mean")]
+
+
+def test_larger_suites_may_move_within_their_spread(make_suite):
+    """RF: std of 0.80 and 0.90 is 0.0707, three standard errors are 0.15; GBDT: 3 * 0.01414 / sqrt(2) = 0.03."""
+    suite = stored(make_suite("quick"))
+    suite.run("adult", "random_forest", [0.66, 0.76])
+    assert drifts(suite) == []
+    suite.run("adult", "random_forest", [0.64, 0.74])
+    assert drifts(suite) == [("adult / random_forest / accuracy", "mean")]
+    suite.run("adult", "random_forest", [0.80, 0.90])
+    suite.run("adult", "gbdt", [0.87, 0.88])
+    assert drifts(suite) == [("adult / gbdt / accuracy", "mean")]
+
+
+def test_larger_suites_have_a_floor_where_nothing_spreads(make_suite):
+    suite = make_suite("quick").complete()
+    suite.run("adult", "gbdt", [0.9, 0.9])
+    draw(suite)
+    accept(suite.root, suite.name, "first numbers")
+    suite.run("adult", "gbdt", [0.896, 0.896])
+    assert drifts(suite) == []
+    suite.run("adult", "gbdt", [0.894, 0.894])
+    assert drifts(suite) == [("adult / gbdt / accuracy", "mean")]
+
+
+def test_marks_and_ranks_must_follow_from_the_means(suite):
+    """The means are as stored, the mark is not: what marks has changed."""
+    stored(suite, marks="best_and_second")
+    suite.experiment(libraries=OURS, marks="best")
+    assert drifts(suite) == [("adult / random_forest / accuracy", "mark")]
+
+
+def test_a_rank_that_follows_from_tolerated_means_is_only_noted(suite):
+    suite.complete()
+    suite.experiment(libraries=FOREIGN, average_rank=["adult"])
+    suite.run("adult", "random_forest", [0.9, 0.9])
+    suite.run("adult", "gbdt", [0.91, 0.91])
+    draw(suite)
+    accept(suite.root, suite.name, "first numbers")
+    suite.run("adult", "random_forest", [0.92, 0.92])
+    draw(suite)
+    report = check(suite.root, suite.name)
+    assert not report.has_drift
+    assert {(finding.cell, finding.column) for finding in report.findings} == {
+        ("adult / random_forest / accuracy", "rank"),
+        ("adult / gbdt / accuracy", "rank"),
+        ("all / random_forest / average_rank", "mean"),
+        ("all / gbdt / average_rank", "mean"),
+    }
+
+
+def cost(suite, seconds):
+    for model, value in seconds.items():
+        suite.run("adult", model, [{"accuracy": 0.9, "fit_cpu_seconds": value}] * 2)
+
+
+def test_cost_on_a_slower_machine_passes(suite):
+    stored(suite, metrics=["accuracy", "fit_cpu_seconds"])
+    cost(suite, {"random_forest": 2.0, "gbdt": 8.0})
+    draw(suite)
+    accept(suite.root, suite.name, "with times")
+    cost(suite, {"random_forest": 20.0, "gbdt": 80.0})
+    assert drifts(suite) == []
+    assert check(suite.root, suite.name).findings == ()
+
+
+def test_cost_whose_ratio_to_the_reference_grows_is_noted_then_fails(suite):
+    stored(suite, metrics=["accuracy", "fit_cpu_seconds"])
+    cost(suite, {"random_forest": 2.0, "gbdt": 8.0})
+    draw(suite)
+    accept(suite.root, suite.name, "with times")
+    cost(suite, {"random_forest": 2.0, "gbdt": 24.0})
+    draw(suite)
+    report = check(suite.root, suite.name)
+    assert not report.has_drift
+    assert str(report.findings[0]) == (
+        "note  hidf-table2: adult / gbdt / fit_cpu_seconds: ratio to random_forest: stored 4, new 12, "
+        "tolerance a factor of 5"
+    )
+    cost(suite, {"random_forest": 2.0, "gbdt": 48.0})
+    assert drifts(suite) == [("adult / gbdt / fit_cpu_seconds", "ratio to random_forest")]
+
+
+def test_cost_below_what_can_be_measured_is_noise(suite):
+    stored(suite, metrics=["accuracy", "fit_cpu_seconds"])
+    cost(suite, {"random_forest": 0.05, "gbdt": 0.001})
+    draw(suite)
+    accept(suite.root, suite.name, "with times")
+    cost(suite, {"random_forest": 0.05, "gbdt": 0.09})
+    assert drifts(suite) == []
+
+
+def test_rows_must_be_the_same(suite):
+    stored(suite)
+    suite.run("wine", "gbdt", [0.9, 0.9])
+    suite.experiment(libraries=OURS, datasets=["adult", "wine"])
+    assert ("wine / gbdt / accuracy", "row") in drifts(suite)
+
+
+def test_a_number_that_becomes_a_word_is_a_drift(suite):
+    stored(suite, FOREIGN)
+    (suite.folder / "runs/adult/gbdt.json").unlink()
+    suite.fail("adult", "gbdt", "MemoryError", "no room")
+    assert ("adult / gbdt / accuracy", "status") in drifts(suite)
+
+
+def test_a_missing_table_is_a_drift(suite, capsys):
+    stored(suite)
+    suite.experiment("hidf-table9")
+    draw(suite)
+    (suite.folder / "tables/hidf-table2.csv").unlink()
+    assert run_check(suite) == 1
+    out = capsys.readouterr().out
+    assert "DRIFT hidf-table2: the whole table: file: stored there, new (nothing)" in out
+    assert "DRIFT hidf-table9: the whole table: file: stored (nothing), new there" in out
+
+
+def test_a_table_left_by_an_earlier_configuration_does_not_count(suite):
+    stored(suite)
+    (suite.folder / "tables/hidf-table9.csv").write_text("left over")
+    assert drifts(suite) == []
+
+
+def test_facts_about_data_are_exact_in_every_suite(make_suite):
+    suite = make_suite("quick")
+    suite.experiment("hidf-table1", render="statistics", columns={}, metrics=[])
+    suite.summary("adult")
+    draw(suite)
+    accept(suite.root, suite.name, "first numbers")
+    suite.summary("adult", rows=151)
+    assert drifts(suite) == [("adult / rows", "mean")]
+
+
+def test_nothing_stored_is_an_error_that_says_what_to_do(suite, capsys):
+    suite.complete()
+    draw(suite)
+    assert run_check(suite) == 2
+    assert "nothing is stored for the suite 'smoke'" in capsys.readouterr().err
+
+
+def test_nothing_run_is_an_error_that_says_what_to_do(suite, capsys):
+    stored(suite)
+    (suite.folder / "tables/hidf-table2.csv").unlink()
+    assert run_check(suite) == 2
+    assert "snakemake --cores all --config suite=smoke" in capsys.readouterr().err
+
+
+def test_a_damaged_store_is_an_error_that_names_the_file(suite):
+    stored(suite)
+    (suite.root / "reports/smoke/cells.json.gz").write_bytes(b"not gzip")
+    with pytest.raises(UserError, match=r"cells\.json\.gz: damaged"):
+        check(suite.root, suite.name)

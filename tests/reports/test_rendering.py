@@ -1,0 +1,303 @@
+"""Markdown, LaTeX and HTML of one small table, and the escaping of what must not be taken for markup."""
+
+import html.parser
+import re
+
+import pytest
+
+from cascadeforest.reports.rendering import html_sentence, to_html, to_latex, to_markdown
+from cascadeforest.reports.results import read_results
+from cascadeforest.reports.table import make_table
+from cascadeforest.reports.view import PUBLISHED, Cell, Row, TableView, number_text, printed_text
+
+VIEW = TableView(
+    name="hidf-table2",
+    title="Accuracy",
+    suite="smoke",
+    label_heads=("data set", ""),
+    heads=("hiDF", "gcForest_CS", "RF"),
+    size_head="repeats × test rows",
+    rows=(
+        Row(
+            ("adult", "reproduced"),
+            (Cell("86.90 ± 0.05", "best"), Cell("86.17 ± 0.09", "second"), Cell("failed: MemoryError", is_word=True)),
+            size="5 × 16,281",
+        ),
+        Row(
+            ("adult", "published"),
+            (Cell("86.90", "best"), Cell("not printed", is_word=True), Cell("not printed", is_word=True)),
+            PUBLISHED,
+        ),
+        Row(("chf", "reproduced"), (Cell("unavailable: needs access", is_word=True),) * 3),
+    ),
+    notes=("Bold: best.",),
+    deviations=("Fewer trees.",),
+)
+
+
+def view_of(suite, **changes):
+    """View of a complete suite's experiment with these changes."""
+    suite.complete()
+    suite.experiment(**changes)
+    return make_table("hidf-table2", read_results(suite.root, suite.name)).view
+
+
+def test_markdown_in_the_papers_layout():
+    assert to_markdown(VIEW) == (
+        "### hidf-table2: Accuracy\n"
+        "\n"
+        "| data set |  | hiDF | gcForest\\_CS | RF | repeats × test rows |\n"
+        "| --- | --- | ---: | ---: | ---: | --- |\n"
+        "| adult | reproduced | **86.90 ± 0.05** | 86.17 ± 0.09 • | *failed: MemoryError* | 5 × 16,281 |\n"
+        "|  | published | **86.90** | *not printed* | *not printed* |  |\n"
+        "| chf | reproduced | *unavailable: needs access* | *unavailable* | *unavailable* |  |\n"
+        "\n"
+        "- Bold: best.\n"
+        "\n"
+        "Deviations from the paper:\n"
+        "\n"
+        "- Fewer trees.\n"
+    )
+
+
+def test_latex_in_the_papers_layout():
+    text = to_latex(VIEW)
+    assert r"\begin{tabular}{llrrrl}" in text
+    assert r"adult & reproduced & \textbf{86.90 $\pm$ 0.05} & 86.17 $\pm$ 0.09~$\bullet$ & " in text
+    assert r" & published & {\small \textbf{86.90}} & \multicolumn{2}{l}{\textit{not printed}} &  \\" in text
+    assert r"chf & reproduced & \multicolumn{3}{l}{\textit{unavailable: needs access}} &  \\" in text
+    assert text.index(r"\toprule") < text.index(r"\midrule") < text.index(r"\bottomrule")
+
+
+def test_every_latex_row_has_all_columns():
+    for line in to_latex(VIEW).splitlines():
+        if line.endswith(r"\\"):
+            spanned = sum(int(width) - 1 for width in re.findall(r"\\multicolumn\{(\d+)\}", line))
+            assert line.count("&") + 1 + spanned == 6, line
+
+
+class Cells(html.parser.HTMLParser):
+    """Columns that each body row covers, row heads that span rows included."""
+
+    def __init__(self):
+        super().__init__()
+        self.widths, self.open, self.tags, self.pending = [], 0, [], {}
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.tags.append(tag)
+        if tag == "tbody":
+            self.pending = {}
+        if tag == "tr":
+            self.widths.append(self.pending.pop(len(self.widths), 0))
+        if tag in ("td", "th"):
+            width = int(attributes.get("colspan", 1))
+            self.widths[-1] += width
+            for below in range(1, int(attributes.get("rowspan", 1))):
+                row = len(self.widths) - 1 + below
+                self.pending[row] = self.pending.get(row, 0) + width
+
+
+def test_every_html_row_has_all_columns():
+    """A label over several rows counts in each; one that left its tbody would be cut by the browser."""
+    cells = Cells()
+    cells.feed(to_html(VIEW))
+    assert cells.widths == [6, 6, 6, 6]
+
+
+def test_html_marks_are_seen_and_heard():
+    text = to_html(VIEW)
+    assert '<strong>86.90 ± 0.05<span class="spoken"> (best)</span></strong>' in text
+    assert '<span class="mark" aria-hidden="true">•</span><span class="spoken"> (second best)</span>' in text
+    assert '<th scope="rowgroup" rowspan="2">adult</th>' in text
+
+
+NASTY = r"a_b & 100% <b>x</b> {y} #1 $z ~ ^ \ | * [l]"
+
+
+def nasty_view():
+    row = Row((NASTY, NASTY), (Cell(NASTY),))
+    return TableView("claims", NASTY, NASTY, (NASTY, ""), (NASTY,), "", (row,), (NASTY,), (NASTY,))
+
+
+def test_latex_escapes_what_it_would_interpret():
+    text = to_latex(nasty_view())
+    escaped = (
+        r"a\_b \& 100\% \textless{}b\textgreater{}x\textless{}/b\textgreater{} \{y\} \#1 \$z \textasciitilde{} "
+        r"\textasciicircum{} \textbackslash{} \textbar{} * [l]"
+    )
+    assert text.count(escaped) == 9
+    assert "a_b" not in text
+
+
+def test_html_escapes_what_it_would_interpret():
+    text = to_html(nasty_view())
+    assert "<b>" not in text
+    assert text.count("a_b &amp; 100% &lt;b&gt;x&lt;/b&gt;") == 6
+
+
+def test_markdown_escapes_what_it_would_interpret():
+    text = to_markdown(nasty_view())
+    assert "<b>" not in text.replace(r"\<b\>", "")
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in rows} == {4}
+
+
+def test_sentences_link_addresses_and_nothing_else():
+    assert html_sentence("See <x> (https://a.org/b?c=1&d=2), or www.") == (
+        'See &lt;x&gt; (<a href="https://a.org/b?c=1&amp;d=2">https://a.org/b?c=1&amp;d=2</a>), or www.'
+    )
+
+
+@pytest.mark.parametrize(
+    ("metric", "mean", "std", "text"),
+    [
+        ("accuracy", 0.86904, 0.0005, "86.90 ± 0.05"),
+        ("accuracy", 1.0, None, "100.00"),
+        ("log_loss", 0.123456, 0.01, "0.1235 ± 0.0100"),
+        ("rmse", 53.2711, 1.239, "53.27 ± 1.24"),
+        ("fit_cpu_seconds", 3208.7, 12.4, "3,209 ± 12"),
+        ("fit_cpu_seconds", 0.01234, 0.001, "0.0123 ± 0.0010"),
+        ("n_layers", 0.0, 0.0, "0.000 ± 0.000"),
+    ],
+)
+def test_numbers_have_two_decimals_in_percent_and_significant_digits_elsewhere(metric, mean, std, text):
+    assert number_text(metric, mean, std) == text
+
+
+def test_published_numbers_keep_the_digits_that_are_printed(suite):
+    view = view_of(suite)
+    assert view.rows[1].cells[0].text == "85.15 ± 0.08"
+    suite.published("hidf-table2", ["adult,random_forest,,accuracy,85.150,0.080,,,percent"])
+    view = make_table("hidf-table2", read_results(suite.root, suite.name)).view
+    assert view.rows[1].cells[0].text == "85.150 ± 0.080"
+
+
+def test_a_published_fraction_is_shown_in_percent_beside_percent():
+    from decimal import Decimal
+
+    assert printed_text("roc_auc", Decimal("0.9348"), None) == "93.48"
+    assert printed_text("memory_mb", Decimal("29243.9"), None) == "29,243.9"
+
+
+def test_a_published_row_stands_only_where_the_paper_prints_numbers(suite):
+    view = view_of(suite, datasets=["adult", "wine"])
+    assert [row.labels for row in view.rows] == [
+        ("adult", "reproduced"),
+        ("adult", "published"),
+        ("wine", "reproduced"),
+    ]
+    assert "It has no numbers for wine." in " ".join(view.notes)
+
+
+def test_a_table_without_any_published_number_says_nothing_of_reproduced(suite):
+    view = view_of(suite, datasets=["wine"])
+    assert view.label_heads == ("data set",)
+    assert [row.labels for row in view.rows] == [("wine",)]
+
+
+def test_marks_of_the_paper_stand_in_its_row(suite):
+    suite.complete()
+    suite.published(
+        "hidf-table2",
+        ["adult,random_forest,,accuracy,85.15,0.08,second,,percent", "adult,gbdt,,accuracy,86,,best,,percent"],
+    )
+    view = make_table("hidf-table2", read_results(suite.root, suite.name)).view
+    assert [cell.mark for cell in view.rows[1].cells] == ["second", "best"]
+
+
+def test_the_legend_is_that_of_what_decided_the_marks(suite):
+    both = " ".join(view_of(suite, marks="best_and_second").notes)
+    assert "Bold: the best mean on a data set; •: the second-best." in both
+    only = " ".join(view_of(suite, marks="best", rank_columns=["gbdt"]).notes)
+    assert "•" not in only
+    assert "Bold: the best mean on a data set, among GBDT." in only
+    assert "Bold" not in " ".join(view_of(suite, marks="none").notes)
+
+
+def test_a_cost_table_says_how_it_was_measured(suite):
+    notes = " ".join(view_of(suite, metrics=["accuracy", "fit_cpu_seconds", "fit_peak_mib"]).notes)
+    assert "CPU seconds" in notes
+    assert "threads: 1" in notes
+    assert "method: VmHWM" in notes
+    assert "VmHWM" not in " ".join(view_of(suite, metrics=["accuracy"]).notes)
+
+
+def test_deviations_and_notes_of_the_data_stand_under_the_table(suite):
+    suite.complete()
+    suite.summary("adult", subset_of="the full set", note="every second row")
+    suite.experiment(deviations=["100 trees, not 500."])
+    text = to_markdown(make_table("hidf-table2", read_results(suite.root, suite.name)).view)
+    assert "- adult: a subset of the full set; every second row." in text
+    assert text.endswith("Deviations from the paper:\n\n- 100 trees, not 500.\n")
+
+
+def test_the_whole_reason_of_a_failure_stands_under_the_table(suite):
+    suite.experiment()
+    suite.run("adult", "random_forest", [0.7, 0.9])
+    suite.fail("adult", "gbdt", "MemoryError", "Unable to allocate 3 GiB")
+    view = make_table("hidf-table2", read_results(suite.root, suite.name)).view
+    assert [cell.text for cell in view.rows[0].cells] == ["80.00 ± 14.14", "failed: MemoryError"]
+    assert "failed: GBDT on adult: MemoryError: Unable to allocate 3 GiB." in view.notes
+
+
+def test_several_metrics_are_columns_and_models_are_rows(suite):
+    view = view_of(suite, metrics=["accuracy", "fit_cpu_seconds"])
+    assert view.heads == ("accuracy (%)", "training time (CPU s)")
+    assert [row.labels for row in view.rows] == [
+        ("adult", "RF", "reproduced"),
+        ("adult", "RF", "published"),
+        ("adult", "GBDT", "reproduced"),
+    ]
+    cells = Cells()
+    cells.feed(to_html(view))
+    # Head, the data set's own line, three lines: model, source, two metrics, size.
+    assert cells.widths == [5, 5, 5, 5, 5]
+
+
+def test_win_tie_lose_and_average_rank_have_rows_with_the_papers_below(suite):
+    suite.complete()
+    suite.experiment(win_tie_lose="gbdt", average_rank=["adult"])
+    suite.published(
+        "hidf-table2",
+        [
+            "all,random_forest,,win,10,,,,count",
+            "all,random_forest,,tie,0,,,,count",
+            "all,random_forest,,lose,0,,,,count",
+            "all,gbdt,,average_rank,1.250,,,,rank",
+        ],
+    )
+    lines = to_markdown(make_table("hidf-table2", read_results(suite.root, suite.name)).view).splitlines()
+    assert "| average rank | reproduced | 2.000 | 1.000 | over 1 data set |" in lines
+    assert "|  | published | *not printed* | 1.250 |  |" in lines
+    assert "| win/tie/lose of GBDT | reproduced | 1/0/0 | *reference* | over 1 data set |" in lines
+    assert "|  | published | 10/0/0 | *reference* |  |" in lines
+
+
+def test_a_reason_that_many_cells_share_is_told_once(suite):
+    suite.experiment(metrics=["accuracy", "log_loss", "n_layers"], datasets=["adult", "wine"])
+    for dataset in ("adult", "wine"):
+        for model in ("random_forest", "gbdt"):
+            suite.run(dataset, model, [0.7, 0.9])
+    view = make_table("hidf-table2", read_results(suite.root, suite.name)).view
+    assert [cell.text for cell in view.rows[0].cells] == ["80.00 ± 14.14", "unavailable", "not a cascade"]
+    notes = [note for note in view.notes if note.startswith("unavailable")]
+    assert notes == ["unavailable: RF, GBDT: the model gives no log loss."]
+
+
+def test_models_that_are_not_written_are_named_once_where_each_has_a_line(suite):
+    suite.complete()
+    suite.experiment(metrics=["accuracy", "fit_cpu_seconds"], missing_models={"gbdt": "not implemented"})
+    view = make_table("hidf-table2", read_results(suite.root, suite.name)).view
+    assert {row.labels[1] for row in view.rows} == {"RF"}
+    assert "Not implemented: GBDT." in view.notes
+
+
+def test_a_variant_in_the_place_of_the_papers_data_set_is_said_so(suite):
+    suite.complete()
+    suite.experiment(datasets=["adult+rows-500", "wine+rows-50"])
+    suite.summary("adult+rows-500", note="500 of 48,842 rows.")
+    suite.summary("wine+rows-50", note="50 of 178 rows.")
+    notes = make_table("hidf-table2", read_results(suite.root, suite.name)).view.notes
+    assert "adult+rows-500: shown in the place of the paper's adult; 500 of 48,842 rows." in notes
+    assert "wine+rows-50: 50 of 178 rows." in notes

@@ -1,0 +1,326 @@
+"""Snakemake end to end, in a copy of the repository with a small configuration of its own."""
+
+import csv
+import json
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+COST = {"fit_cpu_seconds", "predict_cpu_seconds", "fit_peak_mib", "predict_peak_mib", "model_mib"}
+
+pytestmark = pytest.mark.workflow
+
+EXPERIMENTS = """
+mini-scores:
+  title: Two models on two data sets
+  kind: table
+  render: scores
+  metrics: [accuracy, fit_cpu_seconds]
+  models: {random_forest: random_forest, mlp: mlp}
+  marks: best
+  datasets: {smoke: [iris, wine+rows-100]}
+mini-fragile:
+  title: A model that may die
+  kind: table
+  render: scores
+  metrics: [accuracy]
+  models: {fragile: fragile, random_forest: random_forest}
+  datasets: {smoke: [iris]}
+mini-future:
+  title: A table that cannot be drawn yet
+  kind: table
+  render: not_written_yet
+  datasets: {smoke: [iris]}
+arena:
+  title: Own data and models
+  kind: table
+  render: scores
+  metrics: [accuracy]
+  models: {random_forest: random_forest}
+  takes_own: true
+  datasets: {smoke: [iris]}
+"""
+
+FRAGILE = """
+from pathlib import Path
+from sklearn.dummy import DummyClassifier
+
+class Fragile(DummyClassifier):
+    def fit(self, X, y):
+        if Path("armed").exists() and len(y) > 60:
+            raise MemoryError("armed")
+        return super().fit(X, y)
+"""
+
+MODEL = """
+fragile:
+  label: fragile
+  estimator: {classification: "cascadeforest.baselines.fragile:Fragile"}
+  libraries: []
+"""
+
+
+def copy_repository(folder):
+    for name in ("Snakefile", "workflow", "profiles", "config", "src", "reports/published", "environment.yml"):
+        source, target = ROOT / name, folder / name
+        if source.is_dir():
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+        else:
+            shutil.copy(source, target)
+
+
+class Checkout:
+    """A copy of the repository in which Snakemake runs; its own `src` comes first on the path."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        scripts = str(Path(sys.executable).parent)
+        self.environment = os.environ | {
+            "PYTHONPATH": str(folder / "src"),
+            "PATH": scripts + os.pathsep + os.environ["PATH"],
+        }
+        self.environment.pop("CASCADEFOREST_MIRROR", None)
+
+    def snakemake(self, *arguments, check=True):
+        command = [sys.executable, "-m", "snakemake", *arguments]
+        done = subprocess.run(
+            command, cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False, timeout=600
+        )
+        done.output = done.stdout + done.stderr
+        assert not check or done.returncode == 0, done.output
+        return done
+
+    def planned(self, *arguments):
+        """Jobs of a dry run, by rule."""
+        output = self.snakemake("-n", *arguments).output
+        return {m[1]: int(m[2]) for m in re.finditer(r"^(\S+) +(\d+)$", output, re.MULTILINE)}
+
+    def files(self):
+        ignored = {".snakemake", "__pycache__"}
+        return {path for path in self.folder.rglob("*") if not ignored & set(path.parts)}
+
+    def table(self, name):
+        with (self.folder / f"results/smoke/tables/{name}.csv").open(newline="") as stream:
+            return list(csv.DictReader(stream))
+
+    def exact_tables(self):
+        """Every table without the rows of measured cost."""
+        stem = self.folder / "results/smoke/tables"
+        tables = {path.name: self.table(path.stem) for path in sorted(stem.glob("*.csv"))}
+        return {name: [row for row in rows if row["metric"] not in COST] for name, rows in tables.items()}
+
+    def run_keys(self):
+        """Tag run_key of every run that MLflow shows."""
+        with sqlite3.connect(self.folder / "results/mlflow.db") as store:
+            query = (
+                "select tags.value, runs.status from tags join runs using (run_uuid)"
+                " where tags.key = 'run_key' and runs.lifecycle_stage = 'active'"
+            )
+            return dict(store.execute(query).fetchall())
+
+
+def make_checkout(folder):
+    copy_repository(folder)
+    for path in (folder / "config/experiments").glob("*.yaml"):
+        path.unlink()
+    (folder / "config/experiments/mini.yaml").write_text(EXPERIMENTS)
+    (folder / "src/cascadeforest/baselines/fragile.py").write_text(FRAGILE)
+    with (folder / "config/models.yaml").open("a") as stream:
+        stream.write(MODEL)
+    return Checkout(folder)
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    """One copy for all tests of this module, run once with two cores; tests leave it finished."""
+    checkout = make_checkout(tmp_path_factory.mktemp("checkout"))
+    checkout.first = checkout.snakemake("--cores", "2", "--config", "suite=smoke")
+    return checkout
+
+
+SMOKE = ("--config", "suite=smoke")
+
+
+def test_a_bare_run_makes_tables_page_and_store(checkout):
+    for name in ("tables/mini-scores.csv", "tables/mini-scores.md", "tables/mini-scores.tex", "index.html"):
+        assert (checkout.folder / "results/smoke" / name).stat().st_size > 0
+    rows = [row for row in checkout.table("mini-scores") if row["metric"] == "accuracy"]
+    assert [(row["dataset"], row["model"]) for row in rows] == [
+        (dataset, model) for dataset in ("iris", "wine+rows-100") for model in ("random_forest", "mlp")
+    ]
+    assert all(0.3 < float(row["mean"]) <= 1 for row in rows)
+    assert set(checkout.run_keys().values()) == {"FINISHED"}
+    assert "smoke/mini-scores/iris/mlp/1" in checkout.run_keys()
+
+
+def test_the_second_run_does_nothing(checkout):
+    assert "Nothing to be done" in checkout.snakemake("--cores", "2", *SMOKE).output
+
+
+def test_editing_a_models_module_reruns_its_cells_only(checkout):
+    module = checkout.folder / "src/cascadeforest/baselines/mlp.py"
+    text = module.read_text()
+    module.write_text(text + "\n\nEDITED = True\n")
+    try:
+        # mlp on two data sets; random forest and the fragile model stay.
+        assert checkout.planned("--cores", "2", *SMOKE)["train"] == 2
+        module.write_text(text + "\n\n# a comment changes nothing\n")
+        assert "train" not in checkout.planned("--cores", "2", *SMOKE)
+    finally:
+        module.write_text(text)
+
+
+def test_editing_a_models_parameters_reruns_its_cells_only(checkout):
+    path = checkout.folder / "config/models.yaml"
+    text = path.read_text()
+    path.write_text(text.replace("label: fragile", "label: fragile\n  params: {strategy: most_frequent}"))
+    try:
+        assert checkout.planned("--cores", "2", *SMOKE)["train"] == 1
+    finally:
+        path.write_text(text)
+
+
+def test_one_core_and_two_give_the_same_bytes(checkout):
+    before = checkout.exact_tables()
+    kept = checkout.folder / "kept"
+    (checkout.folder / "results").rename(kept)
+    try:
+        checkout.snakemake("--cores", "1", *SMOKE)
+        assert checkout.exact_tables() == before
+        assert len(before["mini-scores.csv"]) == 4
+    finally:
+        shutil.rmtree(checkout.folder / "results")
+        kept.rename(checkout.folder / "results")
+
+
+def test_the_store_deleted_and_tracked_again_has_the_same_runs(checkout):
+    before = checkout.run_keys()
+    (checkout.folder / "results/mlflow.db").unlink()
+    shutil.rmtree(checkout.folder / "results/mlartifacts")
+    (checkout.folder / "results/smoke/logs/tracked.json").unlink()
+    checkout.snakemake("--cores", "1", *SMOKE)
+    assert checkout.run_keys() == before
+
+
+def test_a_failed_cell_shows_in_table_and_store_and_the_next_run_completes_it(checkout):
+    result = checkout.folder / "results/smoke/runs/iris/fragile.json"
+    result.unlink()
+    shutil.rmtree(checkout.folder / "results/cells")
+    (checkout.folder / "armed").touch()
+    try:
+        failed = checkout.snakemake("--cores", "1", *SMOKE, check=False)
+        assert failed.returncode == 1
+        assert "fragile on iris: 2 of 2 repeats failed" in failed.output
+        assert not result.exists()
+        row = next(row for row in checkout.table("mini-fragile") if row["model"] == "fragile")
+        assert row["status"] == "failed"
+        assert "MemoryError" in row["note"]
+        assert checkout.run_keys()["smoke/mini-fragile/iris/fragile/0"] == "FAILED"
+    finally:
+        (checkout.folder / "armed").unlink()
+    checkout.snakemake("--cores", "1", *SMOKE)
+    assert {row["status"] for row in checkout.table("mini-fragile")} == {"ok"}
+    assert set(checkout.run_keys().values()) == {"FINISHED"}
+
+
+def test_both_entrances_and_named_targets_plan_jobs_in_a_clean_checkout(tmp_path):
+    checkout = make_checkout(tmp_path)
+    expected = {"prepare", "train", "table", "index", "track"}
+    assert expected <= set(checkout.planned("--cores", "1", *SMOKE))
+    assert expected <= set(checkout.planned("-s", "workflow/Snakefile", "--cores", "1", *SMOKE))
+    single = checkout.planned("mini-fragile", "--cores", "1", *SMOKE)
+    assert single["train"] == 2
+    assert single["table"] == 1
+    assert "index" in checkout.planned("report", "--cores", "1", *SMOKE)
+
+
+def test_splitting_repeats_into_jobs_gives_the_same_tables(tmp_path, checkout):
+    other = make_checkout(tmp_path)
+    assert other.planned("--cores", "2", *SMOKE, "seeds_per_job=1")["train_part"] == 2 * 5
+    other.snakemake("mini-scores", "--cores", "2", *SMOKE, "seeds_per_job=1")
+    assert other.exact_tables()["mini-scores.csv"] == checkout.exact_tables()["mini-scores.csv"]
+
+
+def test_own_data_and_model_join_the_arena(checkout):
+    folder = checkout.folder
+    (folder / "mine.csv").write_text(
+        "size,colour,kind\n" + "".join(f"{i},{'rg'[i % 2]},{'ab'[i % 2]}\n" for i in range(40))
+    )
+    (folder / "config/datasets/mine.yaml").write_text(
+        "name: mine\ntitle: My data\ntask: classification\naccess: local\nfile: mine.csv\ntarget: kind\n"
+        "categorical: [colour]\nprotocol: {kind: cv, folds: 5, seed: 42}\nlicence: mine\ncitation: me\n"
+    )
+    checkout.snakemake("arena", "--cores", "1", *SMOKE, "own_datasets=[mine]", "own_models=[svm]")
+    means = {(row["dataset"], row["model"]): row["mean"] for row in checkout.table("arena")}
+    assert float(means["mine", "random_forest"]) == 1  # the colour tells the kind
+    assert ("iris", "svm") in means
+    (folder / "config/datasets/mine.yaml").unlink()
+    checkout.snakemake("--cores", "1", *SMOKE)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--config", "suite=papr"], ["suite is 'papr'", "smoke", "paper"]),
+        (["--config", "suite=smoke", "sede=3"], ["config/config.yaml", "sede"]),
+        (["--config", "suite=smoke", "own_datasets=[iriss]"], ["own_datasets is 'iriss'", "Did you mean 'iris'"]),
+        (["--config", "suite=smoke", "own_models=[random_forrest]"], ["'random_forrest'", "'random_forest'"]),
+        (["mini-future", "--config", "suite=smoke"], ["mini-future", "not_written_yet"]),
+    ],
+)
+def test_bad_input_gets_one_clear_error_and_leaves_nothing(checkout, arguments, words):
+    before = checkout.files()
+    done = checkout.snakemake("--cores", "1", *arguments, check=False)
+    assert done.returncode != 0
+    for word in words:
+        assert word in done.output
+    assert "Traceback" not in done.output
+    assert {path for path in checkout.files() - before if "logs" not in path.parts} == set()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (
+            "random_forest: random_forest, mlp",
+            "random_forest: random_forrest, mlp",
+            ["'random_forrest'", "mini-scores"],
+        ),
+        ("[iris, wine+rows-100]", "[iris, wine+rwos-100]", ["wine+rwos-100", "mini-scores"]),
+        ("[iris, wine+rows-100]", "[iriss]", ["'iriss'", "'iris'"]),
+        ("metrics: [accuracy, fit_cpu_seconds]", "metrics: [accurate]", ["'accurate'", "'accuracy'"]),
+        ("marks: best", "marks: bold", ["marks", "best_and_second"]),
+        ("kind: table", "kind: table\n  kidn: x", ["kidn"]),
+    ],
+)
+def test_a_slip_in_an_experiment_is_named_with_its_place(checkout, old, new, words):
+    path = checkout.folder / "config/experiments/mini.yaml"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    try:
+        done = checkout.snakemake("-n", "--cores", "1", *SMOKE, check=False)
+    finally:
+        path.write_text(text)
+    assert done.returncode != 0
+    for word in ["config/experiments/mini.yaml", *words]:
+        assert word in done.output
+    assert "Traceback" not in done.output
+
+
+def test_the_list_command_names_everything_that_is_missing(checkout):
+    command = [sys.executable, "-m", "cascadeforest.experiments", "list", "--suite", "smoke", "--json"]
+    done = subprocess.run(
+        command, cwd=checkout.folder, env=checkout.environment, capture_output=True, text=True, check=True
+    )
+    rows = {row["id"]: row for row in json.loads(done.stdout)}
+    assert rows["mini-scores"]["status"] == "ready"
+    assert rows["mini-future"]["status"] == "not implemented"
+    assert "not_written_yet" in rows["mini-future"]["reason"]

@@ -1,0 +1,179 @@
+import json
+import shlex
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+from snakemake.utils import min_version
+
+min_version("9.10")
+
+
+configfile: "config/config.yaml"
+
+
+try:
+    from cascadeforest.data.errors import UserError
+except ModuleNotFoundError as error:
+    raise WorkflowError(
+        "The package cascadeforest is not installed in this environment. Run `make setup`, then .venv/bin/snakemake."
+    ) from error
+
+from cascadeforest.data.files import digest_of, read_yaml
+from cascadeforest.experiments.code_digest import PACKAGE_FOLDER, code_digest
+from cascadeforest.experiments.jobs import digest_for
+from cascadeforest.experiments.plan import load_plan
+
+# The package checks and resolves the configuration, so that commands run by hand see the very same plan. What differs
+# from the file came from --config or --configfile, and is passed on to the commands.
+try:
+    CONFIG_FILE = read_yaml("config/config.yaml")
+    OVERRIDES = {
+        key: value for key, value in config.items() if CONFIG_FILE.get(key) != value
+    }
+    PLAN = load_plan(Path(), OVERRIDES)
+except UserError as error:
+    raise WorkflowError(str(error)) from None
+
+READY = {
+    name: e for name, e in PLAN.experiments.items() if e.status != "not implemented"
+}
+LISTED_SUITE = f"results/{PLAN.suite}"
+
+
+wildcard_constraints:
+    suite=PLAN.suite,
+    dataset="[a-z0-9_]+",
+    variant=r"[a-z0-9_]+(\+[A-Za-z0-9_.-]+)*",
+    operation=r"[A-Za-z0-9_.-]+",
+    model="[a-z0-9_]+",
+    experiment="[a-z0-9-]+",
+    part="[0-9]+",
+
+
+def get_final_output():
+    """What a bare `snakemake` makes."""
+    return [*index_page(), f"{LISTED_SUITE}/logs/tracked.json"]
+
+
+def index_page():
+    """The report of the suite."""
+    return [f"{LISTED_SUITE}/index.html"]
+
+
+def fetched_files(wildcards):
+    """What `prepare` reads: a marker that downloads are there and verified, or the user's own file."""
+    row = PLAN.datasets[wildcards.dataset]
+    if row["access"] == "open":
+        return [f"data/raw/{wildcards.dataset}/fetched.json"]
+    return [row["file"]] if row["access"] in ("local", "credentialed") else []
+
+
+def dataset_digest(wildcards):
+    """Digest of the data set file: editing it prepares the data again."""
+    return digest_of(PLAN.datasets[wildcards.dataset])
+
+
+def source_digest(wildcards):
+    """Digest of the places a data set comes from: a new URL or checksum fetches it again."""
+    return digest_of(PLAN.datasets[wildcards.dataset].get("forms"))
+
+
+def run_spec(wildcards):
+    """The job's specification as JSON: editing the configuration rows behind it reruns this job, and only it."""
+    return json.dumps(
+        PLAN.runs[wildcards.variant, wildcards.model].as_dict(), sort_keys=True
+    )
+
+
+def part_spec(wildcards):
+    """The same for one part of its repeats."""
+    spec = PLAN.runs[wildcards.variant, wildcards.model].as_dict()
+    first = int(wildcards.part) * PLAN.seeds_per_job
+    return json.dumps(
+        spec | {"repeats": spec["repeats"][first : first + PLAN.seeds_per_job]},
+        sort_keys=True,
+    )
+
+
+def parts_of(wildcards):
+    """Jobs that fill the cell cache before the merging job; none unless `seeds_per_job` splits the repeats."""
+    repeats = PLAN.runs[wildcards.variant, wildcards.model].repeats
+    if not PLAN.seeds_per_job or repeats <= PLAN.seeds_per_job:
+        return []
+    stem = f"results/{wildcards.suite}/runs/{wildcards.variant}/{wildcards.model}"
+    return [
+        f"{stem}.part{part}.json" for part in range(-(-repeats // PLAN.seeds_per_job))
+    ]
+
+
+def model_code(wildcards):
+    """Digest of the modules that this model uses: editing one reruns the cells that use it, and only them."""
+    return digest_for(PLAN.runs[wildcards.variant, wildcards.model].estimator)
+
+
+def memory_mib(wildcards, attempt):
+    """Memory to ask of a cluster: twice as much at a second attempt."""
+    return 4_000 * attempt
+
+
+def runs_of(wildcards):
+    """Results that an experiment's table or figure is made from."""
+    pairs = READY[wildcards.experiment].needed_runs()
+    return [
+        f"results/{wildcards.suite}/runs/{dataset}/{model}.json"
+        for dataset, model in pairs
+    ]
+
+
+def summaries_of(wildcards):
+    """Statistics of the data sets that an experiment shows."""
+    return [
+        f"data/processed/{dataset}.json"
+        for dataset in READY[wildcards.experiment].present()
+    ]
+
+
+def published_of(wildcards):
+    """The paper's numbers for an experiment, if it prints any."""
+    path = f"reports/published/{wildcards.experiment}.csv"
+    return [path] if Path(path).exists() else []
+
+
+def tables_of(experiments):
+    """Table files of these experiments."""
+    return [f"{LISTED_SUITE}/tables/{name}.csv" for name in experiments]
+
+
+def all_runs():
+    """Every result of the suite."""
+    return [
+        f"{LISTED_SUITE}/runs/{dataset}/{model}.json" for dataset, model in PLAN.runs
+    ]
+
+
+def all_summaries():
+    """Statistics of every data set of the suite."""
+    return [f"data/processed/{variant}.json" for variant in PLAN.variants()]
+
+
+def published_numbers():
+    """Every file of the papers' numbers."""
+    return sorted(str(path) for path in Path("reports/published").glob("*.csv"))
+
+
+def reports_code():
+    """Digest of what draws the tables and the page; renderers are found by name, so all of them count."""
+    renderers = sorted(
+        path.stem for path in (PACKAGE_FOLDER / "reports" / "renderers").glob("*.py")
+    )
+    modules = ["__main__", *(f"renderers.{name}" for name in renderers)]
+    return code_digest([f"cascadeforest.reports.{module}" for module in modules])
+
+
+def page_template():
+    """Digest of the page's template, which no import statement names."""
+    return digest_of(
+        (PACKAGE_FOLDER / "reports" / "templates" / "index.html.j2").read_text(
+            encoding="utf-8"
+        )
+    )

@@ -1,0 +1,132 @@
+localrules:
+    plan,
+    report,
+    check,
+
+
+rule plan:
+    """Write what the configuration asks for; all tables, the page and MLflow are made from this and the results."""
+    output:
+        "results/{suite}/plan.json",
+    log:
+        "results/{suite}/logs/plan.log",
+    conda:
+        "../../environment.yml"
+    params:
+        plan=digest_of(PLAN.as_dict()),
+        overrides=json.dumps(OVERRIDES),
+    shell:
+        "python -m cascadeforest.experiments plan --suite {wildcards.suite} --overrides {params.overrides:q}"
+        " --output {output:q} > {log:q} 2>&1"
+
+
+rule table:
+    """Draw one table from results, statistics of the data and the paper's numbers; nothing is trained here."""
+    input:
+        plan="results/{suite}/plan.json",
+        runs=runs_of,
+        summaries=summaries_of,
+        published=published_of,
+    output:
+        csv=report(
+            "results/{suite}/tables/{experiment}.csv",
+            category="Tables",
+            labels={"experiment": "{experiment}", "form": "CSV"},
+            caption="../report/table.rst",
+        ),
+        markdown="results/{suite}/tables/{experiment}.md",
+        latex="results/{suite}/tables/{experiment}.tex",
+    log:
+        "results/{suite}/logs/table/{experiment}.log",
+    benchmark:
+        "results/{suite}/logs/table/{experiment}.tsv"
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=1_000,
+        runtime="10m",
+    params:
+        code=reports_code(),
+    shell:
+        "python -m cascadeforest.reports table --suite {wildcards.suite} --experiment {wildcards.experiment}"
+        " > {log:q} 2>&1"
+
+
+rule index:
+    """Gather all tables and figures in one page that works from disk."""
+    input:
+        plan=f"{LISTED_SUITE}/plan.json",
+        tables=tables_of(READY),
+        runs=all_runs(),
+        summaries=all_summaries(),
+        published=published_numbers(),
+    output:
+        report(
+            "results/{suite}/index.html",
+            category="Report",
+            labels={"experiment": "all", "form": "page"},
+            caption="../report/index.rst",
+        ),
+    log:
+        "results/{suite}/logs/index.log",
+    benchmark:
+        "results/{suite}/logs/index.tsv"
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=1_000,
+        runtime="10m",
+    params:
+        code=reports_code(),
+        template=page_template(),
+    shell:
+        "python -m cascadeforest.reports index --suite {wildcards.suite} > {log:q} 2>&1"
+
+
+rule report:
+    """Target: every table, every figure, the index page."""
+    input:
+        index_page(),
+
+
+rule check:
+    """Target: compare the tables with the stored ones; fails on drift."""
+    input:
+        tables_of(READY),
+    log:
+        f"{LISTED_SUITE}/logs/check.log",
+    conda:
+        "../../environment.yml"
+    params:
+        suite=PLAN.suite,
+    shell:
+        "python -m cascadeforest.reports check --suite {params.suite} 2>&1 | tee {log:q}"
+
+
+for name, experiment in PLAN.experiments.items():
+    if name in READY:
+
+        rule:
+            name:
+                name
+            input:
+                tables_of([name]),
+            localrule: True
+
+    else:
+
+        rule:
+            name:
+                name
+            log:
+                f"{LISTED_SUITE}/logs/missing/{name}.log",
+            localrule: True
+            conda:
+                "../../environment.yml"
+            params:
+                experiment=name,
+                suite=PLAN.suite,
+            shell:
+                "python -m cascadeforest.experiments missing {params.experiment} --suite {params.suite} 2> {log:q}"
