@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -67,9 +68,15 @@ def _partial(options: argparse.Namespace) -> int:
     from cascadeforest.reports.table import make_table, write_table
 
     results = read_results(options.root, options.suite)
-    for name in results.drawable():
-        write_table(name, make_table(name, results).files(), options.root / "results" / options.suite / "tables")
-    return _index(options)
+    folder = options.root / "results" / options.suite
+    for name in results.incomplete():
+        write_table(name, make_table(name, results).files(), folder / "tables")
+    status = _index(options)
+    # Snakemake takes a file that is there for done, even if what it is made from is not. Older than anything, these
+    # are drawn again by the next run, which tries the failed cells again.
+    for path in [folder / "index.html", *(p for name in results.incomplete() for p in folder.glob(f"tables/{name}.*"))]:
+        os.utime(path, (1, 1))
+    return status
 
 
 def _check(options: argparse.Namespace) -> int:

@@ -78,6 +78,10 @@ class Results:
         """Ids of the experiments that have a table."""
         return [name for name, experiment in self.experiments.items() if experiment["status"] != NOT_IMPLEMENTED]
 
+    def incomplete(self) -> list[str]:
+        """Ids of the experiments whose table lacks a run: it failed, or did not come to its turn."""
+        return [name for name in self.drawable() if any(p not in self.runs for p in needed_runs(self.experiment(name)))]
+
     def cells(self, dataset: str, preset: str, repeats: int) -> list[dict[str, Any]] | None:
         """Return the first `repeats` cells of a run in their order, or None if not all of them are there.
 
