@@ -231,7 +231,7 @@ def test_artifacts_hold_the_cell_its_confusion_matrix_and_its_layers(shared):
 
 def test_the_table_run_shows_the_table_and_carries_its_files(shared):
     run = by_key(runs_of(shared, "quick"))["quick/hidf-table2/TABLE"]
-    assert run.info.run_name == "TABLE hidf-table2"
+    assert run.info.run_name == "TABLE quick/hidf-table2"
     folder = shared / "mlartifacts" / "hidf-table2" / run.info.run_id / "artifacts"
     table = json.loads((folder / "hidf-table2.json").read_text())
     assert table == {
@@ -509,5 +509,5 @@ def test_a_browser_opens_the_saved_view_on_the_summaries(shared, tmp_path):
     }
     assert sorted(places, key=places.get) == ["accuracy", "accuracy_std", "roc_auc", "fit_cpu_seconds", "fit_peak_mib"]
     assert "quick/hidf-table2/digits+irrelevant/forest" in page
-    assert "TABLE hidf-table2" in page
+    assert "TABLE quick/hidf-table2" in page
     assert "quick/hidf-table2/digits+irrelevant/forest/0" not in page

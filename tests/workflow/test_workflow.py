@@ -250,20 +250,25 @@ def test_splitting_repeats_into_jobs_gives_the_same_tables(tmp_path, checkout):
     assert other.exact_tables()["mini-scores.csv"] == checkout.exact_tables()["mini-scores.csv"]
 
 
-def test_own_data_and_model_join_the_arena(checkout):
+def test_the_readmes_own_data_and_an_own_model_join_the_arena(checkout):
     folder = checkout.folder
-    (folder / "mine.csv").write_text(
-        "size,colour,kind\n" + "".join(f"{i},{'rg'[i % 2]},{'ab'[i % 2]}\n" for i in range(40))
-    )
-    (folder / "config/datasets/mine.yaml").write_text(
-        "name: mine\ntitle: My data\ntask: classification\naccess: local\nfile: mine.csv\ntarget: kind\n"
-        "categorical: [colour]\nprotocol: {kind: cv, folds: 5, seed: 42}\nlicence: mine\ncitation: me\n"
-    )
-    checkout.snakemake("arena", "--cores", "1", *SMOKE, "own_datasets=[mine]", "own_models=[svm]")
+    readme = (ROOT / "README.md").read_text()
+    example = re.search(r"```yaml\n(name: my_data.*?)```", readme, re.DOTALL)[1]
+    assert len(example.splitlines()) <= 10
+    assert "snakemake arena --cores 2 --config 'own_datasets=[my_data]'" in readme
+    (folder / "config/datasets/my_data.yaml").write_text(example)
+    rows = [f"{i},{'rg'[i % 2]},{'ab'[i % 2]}" for i in range(40)]
+    (folder / "my_data.csv").write_text("\n".join(["size,colour,outcome", *rows]) + "\n")
+    own = ("own_datasets=[my_data]", "own_models=[svm]")
+    checkout.snakemake("arena", "--cores", "1", *SMOKE, *own)
     means = {(row["dataset"], row["model"]): row["mean"] for row in checkout.table("arena")}
-    assert float(means["mine", "random_forest"]) == 1  # the colour tells the kind
+    assert float(means["my_data", "random_forest"]) == 1  # the colour tells the outcome
     assert ("iris", "svm") in means
-    (folder / "config/datasets/mine.yaml").unlink()
+    # New content of the file is noticed.
+    rows[0] = "0,r,b"
+    (folder / "my_data.csv").write_text("\n".join(["size,colour,outcome", *rows]) + "\n")
+    assert checkout.planned("arena", "--cores", "1", *SMOKE, *own)["prepare"] == 1
+    (folder / "config/datasets/my_data.yaml").unlink()
     checkout.snakemake("--cores", "1", *SMOKE)
 
 

@@ -362,7 +362,7 @@ def _table_record(
     written = round(1000 * max(path.stat().st_mtime for path in files))
     record = RunRecord(
         key=f"{suite}/{name}/TABLE",
-        name=f"{experiment['kind'].upper()} {name}",
+        name=f"{experiment['kind'].upper()} {suite}/{name}",
         status=FINISHED,
         # It spans the runs behind it; a table without runs of its own happened when it was written.
         start_ms=min((run.start_ms for run in runs), default=written),

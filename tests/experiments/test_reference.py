@@ -1,0 +1,55 @@
+"""Generated pages agree with what they are generated from."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cascadeforest.data.errors import ConfigError
+from cascadeforest.experiments import reference
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def copy(tmp_path):
+    for name in ("workflow/schemas", "config"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    shutil.copy(ROOT / "README.md", tmp_path)
+    return tmp_path
+
+
+def test_the_generated_pages_are_current():
+    difference = reference.differences(ROOT)
+    assert not difference, f"{difference}\nRun: python -m cascadeforest.experiments reference --write"
+
+
+def test_a_new_key_makes_the_page_stale_until_it_is_renewed(copy):
+    path = copy / "workflow/schemas/config.schema.yaml"
+    schema = yaml.safe_load(path.read_text())
+    schema["properties"]["colour"] = {"type": "string", "description": "Of the page."}
+    path.write_text(yaml.safe_dump(schema, sort_keys=False))
+    assert "+| `colour` | string |  | Of the page. |" in reference.differences(copy)
+    assert reference.write(copy) == [Path("config/README.md")]
+    assert reference.differences(copy) == ""
+
+
+@pytest.mark.parametrize("name", ["config", "dataset", "models", "experiments"])
+def test_every_key_has_a_description(name):
+    def undescribed(schema, place=""):
+        for key, value in schema.get("properties", {}).items():
+            if "description" not in value:
+                yield f"{place}{key}"
+            yield from undescribed(value, f"{place}{key}.")
+        for inner in (schema.get("additionalProperties"), schema.get("items")):
+            if isinstance(inner, dict):
+                yield from undescribed(inner, f"{place}*.")
+
+    assert list(undescribed(yaml.safe_load((ROOT / f"workflow/schemas/{name}.schema.yaml").read_text()))) == []
+
+
+def test_a_readme_without_its_marks_is_named(copy):
+    (copy / "README.md").write_text("# nothing here\n")
+    with pytest.raises(ConfigError, match=r"README\.md lacks"):
+        reference.pages(copy)
