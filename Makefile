@@ -62,7 +62,7 @@ lint: $(STAMP) ## ruff, snakefmt, codespell, snakemake --lint
 	$(BIN)/snakemake --lint --config suite=smoke
 
 unit: $(STAMP) ## unit, contract and workflow tests
-	$(PYTHON) -m pytest
+	$(PYTHON) -m pytest -n auto --dist loadfile
 
 smoke: $(STAMP) ## the smoke suite end to end, and the check of its stored tables
 	$(BIN)/snakemake --cores $(CORES) --config suite=smoke

@@ -1,11 +1,13 @@
 """Tidy rows: means, spreads, ranks, marks and words, checked against numbers computed by hand."""
 
 import math
+from pathlib import Path
 
 import pytest
 
 from cascadeforest.reports.comparisons import AverageRank, RowMarks, WinTieLose, ranks
-from cascadeforest.reports.results import read_results
+from cascadeforest.reports.notes import budget_note
+from cascadeforest.reports.results import Results, read_results
 from cascadeforest.reports.table import make_table
 from cascadeforest.reports.tables import score_rows
 from cascadeforest.reports.tidy import COLUMNS, read_csv, to_csv, to_frame
@@ -351,3 +353,22 @@ def test_many_classes_are_summed_up_by_their_extremes(suite):
     table = make_table("hidf-table1", read_results(suite.root, suite.name))
     assert "| 700 to 707 |" in table.files()[".md"]
     assert sum(row.metric == "class_count" for row in table.rows) == 8
+
+
+def test_the_bounds_of_a_suite_stand_under_the_tables_that_they_concern():
+    config = {"description": "d", "repeats": 2, "caps": {"n_estimators": 50, "max_iter": 9}}
+    config["model_caps"] = {"gbdt": {"n_estimators": 20}, "mlp": {"max_iter": 5}}
+    runs = [
+        {"dataset": "adult", "model": "random_forest", "params": {"n_estimators": 50}},
+        {"dataset": "adult", "model": "gbdt", "params": {"n_estimators": 20}},
+        {"dataset": "letter", "model": "mlp", "params": {"max_iter": 5}},  # of another table
+    ]
+    experiment = {"status": "ready", "columns": {"rf": "random_forest", "gbdt": "gbdt"}, "missing_models": {}}
+    experiment |= {"datasets": ["adult"], "absent": {}}
+    plan = {"suite": "quick", "suite_config": config, "experiments": {}, "runs": runs}
+    assert budget_note(experiment, Results(plan, {}, {}, {}, Path())) == (
+        "Bounds of the suite quick: n_estimators at most 50; gbdt and what is based on it: n_estimators at most 20; "
+        "at most 2 repeats."
+    )
+    unbounded = plan | {"suite_config": {"description": "d", "repeats": None, "caps": {}, "model_caps": {}}}
+    assert budget_note(experiment, Results(unbounded, {}, {}, {}, Path())) == ""

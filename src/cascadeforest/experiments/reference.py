@@ -12,6 +12,7 @@ from typing import Any
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.files import atomic_write, read_yaml
+from cascadeforest.experiments.code_digest import defines
 
 CONFIG_PAGE = Path("config/README.md")
 README = Path("README.md")
@@ -125,8 +126,7 @@ def model_table(root: Path) -> str:
     for name, row in models.items():
         if "base" in row or name not in used:
             continue
-        targets = dict.fromkeys(target.replace(":", ".") for target in row["estimator"].values())
-        classes = ", ".join(f"`{_public(target)}`" for target in targets)
+        classes = ", ".join(_class_words(target) for target in dict.fromkeys(row["estimator"].values()))
         experiments = ", ".join(f"`{name}`" for name in dict.fromkeys(used[name]))
         paper = PAPERS.get(row.get("paper"), "gcForest (Zhou and Feng 2019)" if name == "gcforest" else "baseline")
         lines.append(f"| {row['label']} (`{name}`) | {paper} | {classes} | {experiments} |")
@@ -139,14 +139,11 @@ def _family(preset: str, models: Mapping[str, Mapping[str, Any]]) -> str:
     return preset
 
 
-def _public(target: str) -> str:
+def _class_words(target: str) -> str:
     """Our cascades and forests are imported from the package's top; the rest from where it is."""
-    parts = target.split(".")
-    return (
-        f"cascadeforest.{parts[-1]}"
-        if parts[:2] in (["cascadeforest", "cascade"], ["cascadeforest", "forest"])
-        else target
-    )
+    module, _, name = target.partition(":")
+    ours = module.startswith(("cascadeforest.cascade.", "cascadeforest.forest."))
+    return f"`{'cascadeforest' if ours else module}.{name}`{'' if defines(target) else ' (not written yet)'}"
 
 
 def _rows(schema: Mapping[str, Any], prefix: str, required: set[str]) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cascadeforest.reports.printed_numbers import Published
-from cascadeforest.reports.results import Results, present
+from cascadeforest.reports.results import Results, needed_runs, present
 
 
 def published_note(experiment: Mapping[str, Any], published: Published) -> str:
@@ -32,6 +32,34 @@ def published_note(experiment: Mapping[str, Any], published: Published) -> str:
         return f"Published: the paper has no numbers for these data sets; those that it prints are in {file}."
     text = f"Published: as printed in the paper, with its marks ({file})."
     return f"{text} It has no numbers for {', '.join(without)}." if without else text
+
+
+def budget_note(experiment: Mapping[str, Any], results: Results) -> str:
+    """Say what the suite bounds, so that nobody takes a small run for the paper's.
+
+    Parameters
+    ----------
+    experiment : mapping
+        One experiment of the plan.
+    results : Results
+        Its plan carries the suite's bounds and the parameters of the runs.
+
+    Returns
+    -------
+    str
+        Empty if no bound concerns this experiment.
+    """
+    budget = results.plan["suite_config"]
+    pairs = set(needed_runs(experiment))
+    runs = [run for run in results.plan["runs"] if (run["dataset"], run["model"]) in pairs]
+    known = {parameter for run in runs for parameter in run["params"]}
+    parts = [f"{name} at most {value:g}" for name, value in budget.get("caps", {}).items() if name in known]
+    for model, caps in budget.get("model_caps", {}).items():
+        bounds = ", ".join(f"{name} at most {value:g}" for name, value in caps.items())
+        parts += [f"{model} and what is based on it: {bounds}"] if any(run["model"] == model for run in runs) else []
+    if budget.get("repeats") is not None:
+        parts.append(f"at most {budget['repeats']} repeats")
+    return f"Bounds of the suite {results.suite}: {'; '.join(parts)}." if parts else ""
 
 
 def data_notes(experiment: Mapping[str, Any], results: Results, published: Published) -> Iterable[str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cascadeforest.experiments.metrics import COST_METRICS, METRICS
-from cascadeforest.reports.notes import data_notes, published_note
+from cascadeforest.reports.notes import budget_note, data_notes, published_note
 from cascadeforest.reports.printed_numbers import Published
 from cascadeforest.reports.results import NOT_IMPLEMENTED, Results, present
 from cascadeforest.reports.table import Table
@@ -203,6 +203,7 @@ class _Layout:
             f"repeat), suite {self.results.suite}. The last column says how many repeats, and the rows of the smallest "
             "test set."
         )
+        yield budget_note(self.experiment, self.results)
         yield published_note(self.experiment, self.published)
         if any(METRICS[metric].higher_is_better is not None for metric in self.metrics):
             yield row_marks(self.experiment).legend()
