@@ -2,17 +2,20 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 ROOT = Path(__file__).parents[2]
 
 SPIES = '''
-import json, os, signal
+import json, os, signal, time
 from sklearn.dummy import DummyClassifier
 
 class Dies(DummyClassifier):
@@ -44,6 +47,22 @@ class ReportsThreads(DummyClassifier):
             json.dump(report, stream)
         return super().fit(X, y)
 
+class Decides(DummyClassifier):
+    """Predicts the last class whatever the probabilities say."""
+    def predict(self, X):
+        return super().predict(X) * 0 + self.classes_[-1]
+
+class Waits(DummyClassifier):
+    def __init__(self, path=None):
+        super().__init__()
+        self.path = path
+    def fit(self, X, y):
+        if len(y) > 60:
+            with open(self.path, "w") as stream:
+                stream.write(str(os.getpid()))
+            time.sleep(120)
+        return super().fit(X, y)
+
 class GivesNan(DummyClassifier):
     def predict_proba(self, X):
         return super().predict_proba(X) * float("nan")
@@ -64,7 +83,7 @@ def job(tmp_path, iris):
     (tmp_path / "spies.py").write_text(SPIES)
     environment = os.environ | {"PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "2"}
 
-    def run(estimator, params=None, *, model="model", repeats=2, extras=(), dataset="iris"):
+    def run(estimator, params=None, *, model="model", repeats=2, extras=(), dataset="iris", wait=True):
         spec = {"suite": "test", "dataset": dataset, "model": model, "task": "classification", "estimator": estimator}
         spec |= {"params": params or {}, "repeats": list(range(repeats)), "extras": list(extras), "libraries": []}
         command = [sys.executable, "-m", "cascadeforest.experiments", "run", "--spec", json.dumps(spec)]
@@ -77,6 +96,8 @@ def job(tmp_path, iris):
             str(tmp_path / f"{model}.json"),
         ]
         command += ["--failures", str(tmp_path / "failures.json")]
+        if not wait:
+            return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
     run.folder = tmp_path
@@ -178,6 +199,35 @@ def test_one_thread_whatever_the_environment_says(job):
     assert report["loky"] == "1"
     assert report["pools"]
     assert set(report["pools"]) == {1}
+
+
+def test_the_models_own_decision_counts_not_the_largest_probability(job):
+    assert job("spies:Decides", repeats=1).returncode == 0
+    cell = json.loads((job.folder / "model.json").read_text())["cells"][0]
+    assert np.sum(cell["confusion"], axis=0)[:-1].tolist() == [0, 0]
+
+
+def test_editing_a_model_of_the_users_own_makes_another_cell(job):
+    """Its file belongs to no installed package, so that no version tells of the change."""
+    job("spies:Decides", repeats=1)
+    (job.folder / "spies.py").write_text(SPIES + "\nEDITED = True\n")
+    job("spies:Decides", repeats=1)
+    assert len(cells_of(job.folder)) == 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_killed_job_ends_its_fit(job, number):
+    path = job.folder / "pid"
+    process = job("spies:Waits", {"path": str(path)}, repeats=1, wait=False)
+    while not (path.exists() and path.read_text()):
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(number)
+    process.communicate()
+    child = psutil.Process(int(path.read_text())) if psutil.pid_exists(int(path.read_text())) else None
+    if child is not None:
+        child.wait(timeout=20)  # raises TimeoutExpired if the fit goes on
+    assert not cells_of(job.folder)
 
 
 def test_predictions_are_saved_when_asked_for_and_belong_to_the_cell(job):

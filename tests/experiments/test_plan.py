@@ -24,6 +24,7 @@ CONFIG = {
         },
     },
 }
+MISSPELT = "cascadeforest.baselines.gbdt:GBDTClassifer"
 MODELS = {
     "forest": {
         "label": "RF",
@@ -147,6 +148,13 @@ def with_experiment(**changes):
         (with_experiment(datasets={"huge": ["iris"]}), ["one/datasets is 'huge'", "tiny"]),
         (with_experiment(datasets={"tiny": ["diabetes"]}), ["no estimator for regression", "'diabetes'"]),
         (with_experiment(win_tie_lose="fortress"), ["win_tie_lose is 'fortress'"]),
+        ({"config": ["suite"]}, ["config/config.yaml", "no mapping"]),
+        (with_experiment(render="scoress"), ["render is 'scoress'", "'scores'"]),
+        ({"models": MODELS | {"forest": {"label": "x"}}}, ["config/models.yaml", "forest.estimator is missing"]),
+        (
+            {"models": MODELS | {"future": MODELS["future"] | {"estimator": {"classification": MISSPELT}}}},
+            ["config/models.yaml", "future/estimator", "GBDTClassifer"],
+        ),
         ({"models": MODELS | {"a": {"base": "b"}, "b": {"base": "a"}}}, ["config/models.yaml", "circle"]),
         ({"models": MODELS | {"a": {"base": "forrest"}}}, ["a/base is 'forrest'", "'forest'"]),
         ({"models": MODELS | {"a": {"base": "forest", "settings": {}}}}, ["config/models.yaml", "settings"]),

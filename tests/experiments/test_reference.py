@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def copy(tmp_path):
-    for name in ("workflow/schemas", "config"):
+    for name in ("workflow/schemas", "config", "reports/standard/tables"):
         shutil.copytree(ROOT / name, tmp_path / name)
     shutil.copy(ROOT / "README.md", tmp_path)
     return tmp_path

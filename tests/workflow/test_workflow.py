@@ -232,6 +232,25 @@ def test_a_failed_cell_shows_in_table_and_store_and_the_next_run_completes_it(ch
     assert set(checkout.run_keys().values()) == {"FINISHED"}
 
 
+def test_a_table_that_lacks_one_of_its_forms_is_drawn_again(checkout):
+    path = checkout.folder / "results/smoke/tables/mini-scores.md"
+    text = path.read_text()
+    path.unlink()
+    assert checkout.planned("mini-scores", "--cores", "1", *SMOKE)["table"] == 1
+    path.write_text(text)
+    checkout.snakemake("--cores", "1", *SMOKE)
+
+
+def test_a_new_version_of_a_library_runs_its_models_again(checkout):
+    metadata = checkout.folder / "src/scikit_learn-9.9.9.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: scikit-learn\nVersion: 9.9.9\n")
+    try:
+        assert checkout.planned("--cores", "1", *SMOKE)["train"] == 5
+    finally:
+        shutil.rmtree(metadata)
+
+
 def test_both_entrances_and_named_targets_plan_jobs_in_a_clean_checkout(tmp_path):
     checkout = make_checkout(tmp_path)
     expected = {"prepare", "train", "table", "index", "track"}
@@ -259,16 +278,21 @@ def test_the_readmes_own_data_and_an_own_model_join_the_arena(checkout):
     (folder / "config/datasets/my_data.yaml").write_text(example)
     rows = [f"{i},{'rg'[i % 2]},{'ab'[i % 2]}" for i in range(40)]
     (folder / "my_data.csv").write_text("\n".join(["size,colour,outcome", *rows]) + "\n")
-    own = ("own_datasets=[my_data]", "own_models=[svm]")
+    models = folder / "config/models.yaml"
+    before = models.read_text()
+    models.write_text(before + "\n" + re.search(r"```yaml\n(knn:.*?)```", readme, re.DOTALL)[1])
+    own = ("own_datasets=[my_data]", "own_models=[knn]")
     checkout.snakemake("arena", "--cores", "1", *SMOKE, *own)
     means = {(row["dataset"], row["model"]): row["mean"] for row in checkout.table("arena")}
     assert float(means["my_data", "random_forest"]) == 1  # the colour tells the outcome
-    assert ("iris", "svm") in means
+    assert float(means["iris", "knn"]) > 0.8
     # New content of the file is noticed.
     rows[0] = "0,r,b"
     (folder / "my_data.csv").write_text("\n".join(["size,colour,outcome", *rows]) + "\n")
+    os.utime(folder / "my_data.csv", (1, 1))  # also of one that was moved here and is older
     assert checkout.planned("arena", "--cores", "1", *SMOKE, *own)["prepare"] == 1
     (folder / "config/datasets/my_data.yaml").unlink()
+    models.write_text(before)
     checkout.snakemake("--cores", "1", *SMOKE)
 
 

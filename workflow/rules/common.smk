@@ -18,10 +18,11 @@ except ModuleNotFoundError as error:
         "The package cascadeforest is not installed in this environment. Run `make setup`, then .venv/bin/snakemake."
     ) from error
 
-from cascadeforest.data.files import digest_of, read_yaml
+from cascadeforest.data.files import digest_of, read_yaml, sha256_of
 from cascadeforest.experiments.code_digest import PACKAGE_FOLDER, code_digest
 from cascadeforest.experiments.jobs import digest_for
 from cascadeforest.experiments.plan import load_plan
+from cascadeforest.experiments.provenance import libraries_of, versions
 
 # The package checks and resolves the configuration, so that commands run by hand see the very same plan. What differs
 # from the file came from --config or --configfile, and is passed on to the commands.
@@ -63,9 +64,15 @@ def index_page():
 def fetched_files(wildcards):
     """What `prepare` reads: a marker that downloads are there and verified, or the user's own file."""
     row = PLAN.datasets[wildcards.dataset]
-    if row["access"] == "open":
+    if row["access"] in ("open", "credentialed"):
         return [f"data/raw/{wildcards.dataset}/fetched.json"]
-    return [row["file"]] if row["access"] in ("local", "credentialed") else []
+    return [row["file"]] if row["access"] == "local" else []
+
+
+def own_file_digest(wildcards):
+    """Digest of the user's own file: one that was copied or moved here may be older than what was made before."""
+    path = PLAN.datasets[wildcards.dataset].get("file")
+    return sha256_of(path) if path and Path(path).is_file() else None
 
 
 def dataset_digest(wildcards):
@@ -106,6 +113,12 @@ def parts_of(wildcards):
     ]
 
 
+def library_versions(wildcards):
+    """Versions of the libraries that compute this model: a new one reruns it."""
+    run = PLAN.runs[wildcards.variant, wildcards.model]
+    return versions(libraries_of(run.estimator, run.libraries))
+
+
 def model_code(wildcards):
     """Digest of the modules that this model uses: editing one reruns the cells that use it, and only them."""
     return digest_for(PLAN.runs[wildcards.variant, wildcards.model].estimator)
@@ -140,8 +153,12 @@ def published_of(wildcards):
 
 
 def tables_of(experiments):
-    """Table files of these experiments."""
-    return [f"{LISTED_SUITE}/tables/{name}.csv" for name in experiments]
+    """Table files of these experiments, in every form: a missing one is drawn again."""
+    return [
+        f"{LISTED_SUITE}/tables/{name}.{form}"
+        for name in experiments
+        for form in ("csv", "md", "tex")
+    ]
 
 
 def all_runs():

@@ -41,6 +41,8 @@ rule prepare:
         runtime="1h",
     params:
         row=dataset_digest,
+        own_file=own_file_digest,
+        versions=versions(),
         code=code_digest(["cascadeforest.data.prepare"]),
     shell:
         "python -m cascadeforest.data prepare --dataset {wildcards.dataset} --raw data/raw --output {output.data:q}"

@@ -19,6 +19,8 @@ rule train:
     params:
         spec=run_spec,
         code=model_code,
+        job=code_digest(["cascadeforest.experiments.jobs"]),
+        versions=library_versions,
     shell:
         "python -m cascadeforest.experiments run --spec {params.spec:q} --data {input.data:q} --cache results/cells"
         " --output {output.result:q} --failures results/{wildcards.suite}/failures/{wildcards.variant}/{wildcards.model}.json"
@@ -45,6 +47,8 @@ rule train_part:
     params:
         spec=part_spec,
         code=model_code,
+        job=code_digest(["cascadeforest.experiments.jobs"]),
+        versions=library_versions,
     shell:
         "python -m cascadeforest.experiments run --spec {params.spec:q} --data {input.data:q} --cache results/cells"
         " --output {output.result:q}"

@@ -96,6 +96,9 @@ def main(arguments: list[str] | None = None) -> int:
     except JobFailed as error:
         print(f"failed: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("interrupted: finished cells are kept, the next run does the rest", file=sys.stderr)
+        return 130
 
 
 def _load_plan(options: argparse.Namespace):
@@ -154,8 +157,12 @@ def _missing(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    import signal
+
     from cascadeforest.experiments.jobs import run_job
 
+    # As Ctrl-C: the repeat's process ends with the job, instead of computing on for nobody.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     run_job(options.spec, options.data, options.cache, options.output, options.failures, options.threads)
     return 0
 

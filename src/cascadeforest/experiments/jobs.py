@@ -8,10 +8,12 @@ loses only itself. Cells lie in a cache that Snakemake does not own, since it de
 from __future__ import annotations
 
 import contextlib
-import importlib
+import importlib.util
 import multiprocessing
+import os
 import signal
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Mapping
@@ -19,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from cascadeforest.data.errors import ConfigError, UserError
-from cascadeforest.data.files import atomic_write, canonical_json, read_json
+from cascadeforest.data.files import atomic_write, canonical_json, digest_of, read_json, sha256_of
 from cascadeforest.experiments import provenance
 from cascadeforest.experiments.cells import FORMAT, cell_key, cell_path, run_cell
 from cascadeforest.experiments.code_digest import code_digest
@@ -38,13 +40,38 @@ def digest_for(estimator: str) -> str:
     Parameters
     ----------
     estimator : str
-        ``"package.module:Class"``; a foreign module adds nothing (its version is in the cell's name).
+        ``"package.module:Class"``. Of an installed foreign package the version is in the cell's name; a module that
+        belongs to no distribution (a user's own file) counts with its text.
 
     Returns
     -------
     str
     """
-    return code_digest([estimator.partition(":")[0], "cascadeforest.experiments.cells"])
+    module = estimator.partition(":")[0]
+    digest = code_digest([module, "cascadeforest.experiments.cells"])
+    files = [] if module.startswith(("cascadeforest.", "sklearn.")) else loose_files(module)
+    return digest_of([digest, *map(sha256_of, files)]) if files else digest
+
+
+def loose_files(module: str) -> list[Path]:
+    """Source files of a module that no installed distribution owns; nothing is imported.
+
+    Parameters
+    ----------
+    module : str
+        Dotted name.
+
+    Returns
+    -------
+    list of Path
+        Empty for installed packages, and for names that do not exist.
+    """
+    package = module.partition(".")[0]
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None or provenance.libraries_of(module, ()):
+        return []
+    origin = Path(spec.origin)
+    return sorted(origin.parent.rglob("*.py")) if spec.submodule_search_locations else [origin]
 
 
 def run_job(spec: Mapping[str, Any], data: Path, cache: Path, output: Path, failures: Path, threads: int = 1) -> None:
@@ -71,7 +98,7 @@ def run_job(spec: Mapping[str, Any], data: Path, cache: Path, output: Path, fail
         If a repeat failed; the message names repeat and reason.
     """
     summary = read_json(data.with_suffix(".json"))
-    versions = provenance.versions(spec["libraries"])
+    versions = provenance.versions(provenance.libraries_of(spec["estimator"], spec["libraries"]))
     if missing := [name for name, version in versions.items() if version == "not installed"]:
         raise ConfigError(
             f"config/models.yaml: {spec['model']} needs {', '.join(missing)}, which is not installed. "
@@ -133,7 +160,9 @@ def run_job(spec: Mapping[str, Any], data: Path, cache: Path, output: Path, fail
         "cells": cells,
     }
     atomic_write(output, canonical_json(merged) + "\n")
-    failures.unlink(missing_ok=True)
+    # With those of the parts that `seeds_per_job` made.
+    for path in [failures, *failures.parent.glob(f"{failures.stem}.part*.json")]:
+        path.unlink(missing_ok=True)
 
 
 def _failure(receiver: Any, exitcode: int) -> dict[str, str]:
@@ -148,8 +177,15 @@ def _failure(receiver: Any, exitcode: int) -> dict[str, str]:
     return {"error": "Exit", "message": f"the process ended with status {exitcode}", "traceback": ""}
 
 
+def _end_with_parent() -> None:
+    """End this process when its job ends, also by SIGKILL: nobody waits for its result any more."""
+    multiprocessing.parent_process().join()
+    os._exit(1)
+
+
 def _child(sender: Any, spec: dict, repeat: int, key: str, data: Path, cache: Path, threads: int, stamp: dict) -> None:
     """Body of a repeat's process; an error goes to the parent through the pipe."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         # A failed import in the fork server's preload is swallowed there: it shows here.
         importlib.import_module(spec["estimator"].partition(":")[0])

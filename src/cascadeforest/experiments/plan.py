@@ -17,10 +17,11 @@ from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.files import read_yaml
 from cascadeforest.data.registry import availability, load_dataset_files, parse_variant
 from cascadeforest.data.schemas import read_schema, validate
-from cascadeforest.experiments.code_digest import PACKAGE_FOLDER, defines
+from cascadeforest.experiments.code_digest import PACKAGE_FOLDER, defines, module_file
 from cascadeforest.experiments.metrics import METRICS
 
 NOT_IMPLEMENTED = "not implemented"
+RENDERERS = PACKAGE_FOLDER / "reports" / "renderers"
 
 
 @dataclass(frozen=True)
@@ -198,7 +199,10 @@ def load_plan(root: Path, overrides: Mapping[str, Any] | None = None) -> Plan:
     """
     config_folder = root / "config"
     schemas = root / "workflow" / "schemas"
-    config = {**read_yaml(config_folder / "config.yaml"), **(overrides or {})}
+    config_file = read_yaml(config_folder / "config.yaml")
+    if not isinstance(config_file, Mapping):
+        raise ConfigError("config/config.yaml: this is no mapping of keys to values. Take the file from git again.")
+    config = {**config_file, **(overrides or {})}
     validate(config, read_schema(schemas / "config.schema.yaml"), "config/config.yaml")
     suite = config["suite"]
     _choose("config/config.yaml: suite", suite, config["suites"])
@@ -278,6 +282,11 @@ class _Resolver:
         for column, preset in columns.items():
             for variant, base in bases.items():
                 task = self.datasets[base]["task"]
+                if task not in self.models[preset]["estimator"] and variant in self.config.get("own_datasets", []):
+                    raise ConfigError(
+                        f"config/config.yaml: own_datasets: '{variant}' is a {task}, and {name} compares classifiers. "
+                        "Take it out, or declare an experiment of your own for it in config/experiments."
+                    )
                 if task not in self.models[preset]["estimator"]:
                     raise ConfigError(
                         f"{place}: {name}: the model '{preset}' (column {column}) has no estimator for {task}, "
@@ -343,11 +352,24 @@ class _Resolver:
         return self.budget.get("unavailable", {}).get(base) or self.availability[base]
 
     def _implemented(self, preset: str) -> bool:
-        return all(defines(target) for target in self.models[preset]["estimator"].values())
+        for target in self.models[preset]["estimator"].values():
+            module, _, name = target.partition(":")
+            if defines(target):
+                continue
+            if module_file(module):
+                raise ConfigError(
+                    f"config/models.yaml: {preset}/estimator is '{target}', but the module {module} defines no {name}. "
+                    "Check the name."
+                )
+            return False
+        return True
 
     def _status(self, row: Mapping, columns: Mapping, missing: Mapping, variants: list, place: str) -> tuple[str, str]:
         reasons = []
         if not renderer_exists(row["render"]):
+            written = sorted(path.stem for path in RENDERERS.glob("[a-z]*.py"))
+            if close := difflib.get_close_matches(row["render"], written, n=1, cutoff=0.8):
+                raise ConfigError(f"{place}: render is '{row['render']}'. Did you mean '{close[0]}'?")
             reasons.append(f"the renderer '{row['render']}' is not written yet")
         if missing:
             reasons.append(f"models not written yet: {', '.join(missing)}")
@@ -385,7 +407,7 @@ class _Resolver:
 
 def renderer_exists(name: str) -> bool:
     """Whether there is a module that draws experiments of this kind."""
-    return (PACKAGE_FOLDER / "reports" / "renderers" / f"{name}.py").is_file()
+    return (RENDERERS / f"{name}.py").is_file()
 
 
 def _resolve_base(name: str, models: Mapping[str, Mapping[str, Any]], seen: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -29,6 +30,26 @@ def versions(libraries: Iterable[str] = ()) -> dict[str, str]:
         Name to version; a library that is not installed is 'not installed'.
     """
     return {name: _version(name) for name in sorted({*BASE_LIBRARIES, *libraries})}
+
+
+def libraries_of(estimator: str, declared: Iterable[str]) -> list[str]:
+    """Distributions whose version decides what an estimator computes.
+
+    Parameters
+    ----------
+    estimator : str
+        ``"package.module:Class"``.
+    declared : iterable of str
+        ``libraries`` of ``config/models.yaml``.
+
+    Returns
+    -------
+    list of str
+        The declared ones, and the one that the estimator itself comes from.
+    """
+    package = estimator.partition(".")[0].partition(":")[0]
+    found = () if package in ("cascadeforest", "sklearn") else _distributions().get(package, ())
+    return sorted({*declared, *found})
 
 
 def host() -> dict[str, str | int]:
@@ -64,6 +85,11 @@ def git_commit(folder: Path) -> str | None:
 
 def _git(folder: Path, *arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+
+
+@cache
+def _distributions() -> Mapping[str, list[str]]:
+    return metadata.packages_distributions()
 
 
 def _version(name: str) -> str:

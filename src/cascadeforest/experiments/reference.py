@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import csv
 import difflib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,7 +17,9 @@ from cascadeforest.experiments.code_digest import defines
 
 CONFIG_PAGE = Path("config/README.md")
 README = Path("README.md")
-BEGIN, END = "<!-- generated: models -->", "<!-- end of generated: models -->"
+#: The accepted table that the README shows, and the columns that fit on a page.
+RESULT_TABLE = Path("reports/standard/tables/hidf-table2.csv")
+RESULT_COLUMNS = ("random_forest", "xgboost", "gbdt", "svm")
 #: Schema, and the files that it describes.
 SCHEMAS = (
     ("config", "config/config.yaml"),
@@ -49,14 +52,21 @@ def pages(root: Path) -> dict[Path, str]:
     Raises
     ------
     ConfigError
-        If the README has lost the marks between which its table stands.
+        If the README has lost the marks between which its tables stand.
     """
     readme = (root / README).read_text(encoding="utf-8")
-    head, begin, rest = readme.partition(BEGIN)
-    _, end, tail = rest.partition(END)
+    for name, text in (("result", result_table(root)), ("models", model_table(root))):
+        readme = _between_marks(readme, name, text)
+    return {CONFIG_PAGE: config_reference(root), README: readme}
+
+
+def _between_marks(page: str, name: str, text: str) -> str:
+    marks = f"<!-- generated: {name} -->", f"<!-- end of generated: {name} -->"
+    head, begin, rest = page.partition(marks[0])
+    _, end, tail = rest.partition(marks[1])
     if not begin or not end:
-        raise ConfigError(f"{README} lacks the lines '{BEGIN}' and '{END}'. Put them where the table of models goes.")
-    return {CONFIG_PAGE: config_reference(root), README: f"{head}{begin}\n{model_table(root)}{end}{tail}"}
+        raise ConfigError(f"{README} lacks the lines '{marks[0]}' and '{marks[1]}'. Put them where that table goes.")
+    return f"{head}{begin}\n{text}{end}{tail}"
 
 
 def write(root: Path) -> list[Path]:
@@ -112,6 +122,35 @@ def config_reference(root: Path) -> str:
         parts.append("| key | type | default | meaning |\n|---|---|---|---|")
         parts += [*_rows(schema, "", set(schema.get("required", []))), ""]
     return "\n".join(parts).rstrip() + "\n"
+
+
+def result_table(root: Path) -> str:
+    """Accepted accuracies beside the published ones, as a Markdown table: baselines of hiDF's Table II.
+
+    Parameters
+    ----------
+    root : Path
+        Folder of the repository.
+
+    Returns
+    -------
+    str
+    """
+    with (root / RESULT_TABLE).open(newline="", encoding="utf-8") as stream:
+        cells = {(row["dataset"], row["model"]): row for row in csv.DictReader(stream) if row["metric"] == "accuracy"}
+    models = read_yaml(root / "config" / "models.yaml")
+    heads = " | ".join(f"{models[name]['label']} | published" for name in RESULT_COLUMNS)
+    lines = [f"| data set | {heads} |", f"|---{'|---:' * 2 * len(RESULT_COLUMNS)}|"]
+    for dataset in dict.fromkeys(dataset for dataset, _ in cells):
+        found = [cells.get((dataset, name), {}) for name in RESULT_COLUMNS]
+        if all(cell.get("mean") and cell.get("published") for cell in found):
+            numbers = [f"{_percent(c['mean'])} ± {_percent(c['std'])} | {_percent(c['published'])}" for c in found]
+            lines.append(f"| {dataset} | {' | '.join(numbers)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _percent(fraction: str) -> str:
+    return f"{100 * float(fraction):.2f}"
 
 
 def model_table(root: Path) -> str:
