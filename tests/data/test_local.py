@@ -54,8 +54,59 @@ def test_what_counts_as_missing_is_the_users_choice(read):
         read("a,y\nNA,0\n2,1\n", target="y", missing=["-9"])
 
 
-def test_labels_1_and_1_0_are_one_class(read):
-    assert set(read("a,y\n1,1\n2,1.0\n3,0\n", target="y").y.tolist()) == {0, 1}
+def test_labels_that_are_one_number_written_twice_are_refused(read):
+    """'01', '1', '1.0' and '001' once became one class in silence."""
+    with pytest.raises(UserError) as caught:
+        read("a,y\n1,1\n2,0\n3,1.0\n", target="y")
+    assert "mine.csv, line 4: the target 'y' is '1.0', but the same number is written '1' in line 2." in str(
+        caught.value
+    )
+    assert "Write labels of one class the same way" in str(caught.value)
+    with pytest.raises(UserError, match="is '1', but the same number is written '01' in line 2"):
+        read("a,y\n1,01\n2,1\n", target="y")
+    assert read("a,y\n1,01\n2,02\n", target="y").y.tolist() == [1, 2]
+    assert read("a,y\n1,1\n2,1.0\n", target="y", task="regression").y.tolist() == [1, 1]
+
+
+def test_labels_beyond_float64_stay_apart(read):
+    labels = ["9007199254740992", "9007199254740993"]
+    assert read(f"a,y\n1,{labels[0]}\n2,{labels[1]}\n", target="y").y.tolist() == labels
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("20230103", "20230104"),
+        ("1700000000", "1700000001.0"),
+        ("-16777216", "-16777217"),
+        ("1.700000000e9", "1.700000001e9"),
+        ("9007199254740992", "9007199254740993"),
+    ],
+)
+def test_whole_numbers_that_float32_merges_are_refused(read, first, second):
+    content = f"when,a,y\n5,1,0\n{first},1,0\n,1,1\n{second},2,1\n"
+    with pytest.raises(UserError) as caught:
+        read(content, target="y")
+    message = str(caught.value)
+    assert f"mine.csv, lines 3 and 5: the column 'when' has '{first}' and '{second}', which are one number" in message
+    assert "In config/datasets/mine.yaml, add 'when' to drop or to categorical, or rescale it" in message
+    assert read(content, target="y", drop=["when"]).feature_names == ["a"]
+    assert read(content, target="y", categorical=["when"]).X.shape == (4, 5)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("0.123456789", "0.123456788"),
+        ("20230101.25", "20230101.5"),
+        ("16777215", "16777214"),
+        ("20230101", "20230101.0"),
+        ("20230100", "20230104"),
+        ("6.02214076e23", "6.02214077e23"),
+    ],
+)
+def test_decimals_and_whole_numbers_that_float32_tells_apart_are_taken(read, first, second):
+    assert read(f"a,y\n{first},0\n{second},1\n", target="y").X.shape == (2, 1)
 
 
 def test_a_regression_target_is_read_as_numbers(read):

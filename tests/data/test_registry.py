@@ -1,5 +1,6 @@
 """Data set files, their faults in words, names of variants, seeds."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cascadeforest.data.__main__ import main
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.names import Operation, parse_operation, parse_variant, seed_for
 from cascadeforest.data.registry import availability, load_dataset_files
@@ -66,6 +68,22 @@ def test_the_datasets_without_network_are_the_default_suites():
     }
 
 
+def test_data_md_lists_the_datasets_without_a_published_sha256():
+    files = {
+        (name, "md5" if file.get("md5") else "none")
+        for name, dataset in DATASETS.items()
+        if dataset["access"] == "open"
+        for form in dataset["forms"].values()
+        for file in form["files"]
+        if not file.get("sha256")
+    }
+    text = (ROOT / "data" / "README.md").read_text(encoding="utf-8")
+    section = text.partition("## Known gap: files without a published SHA-256\n")[2].partition("\n## ")[0]
+    for line, word in (("No checksum", "none"), ("MD5 only", "md5")):
+        listed = next(row for row in section.splitlines() if row.startswith(f"- **{line}:**"))
+        assert re.findall(r"`(\w+)`", listed) == sorted(name for name, kind in files if kind == word)
+
+
 def test_every_key_of_the_schema_has_a_description():
     """The configuration reference is made of these; conditions (`allOf`) only restrict keys described elsewhere."""
     schema = yaml.safe_load((ROOT / "workflow" / "schemas" / "dataset.schema.yaml").read_text(encoding="utf-8"))
@@ -97,6 +115,22 @@ def test_a_good_file_is_read_as_written(repository, write_dataset):
     write_dataset(LOCAL)
     write_dataset(OPEN)
     assert load_dataset_files(repository / "config" / "datasets") == {"far": OPEN, "mine": LOCAL}
+
+
+def test_hidden_files_that_editors_leave_are_no_dataset_files(repository, write_dataset, capsys):
+    folder = write_dataset(LOCAL).parent
+    (folder / ".#mine.yaml").symlink_to("nobody@nowhere.1")  # the lock of Emacs: a dangling link
+    (folder / ".mine.yaml").write_text("half: [")
+    (folder / "._mine.yml").write_text("")
+    assert load_dataset_files(folder) == {"mine": LOCAL}
+    assert main(["fetch", "--config", str(folder.parent), "--dataset", "far"]) == 2
+    assert "there is no data set 'far'; there are mine." in capsys.readouterr().err
+
+
+def test_the_name_of_the_summary_rows_is_reserved(repository, write_dataset):
+    write_dataset(LOCAL | {"name": "all"})
+    with pytest.raises(ConfigError, match=r"all\.yaml: name is 'all', which is .* choose another name\."):
+        load_dataset_files(repository / "config" / "datasets")
 
 
 @pytest.mark.parametrize(

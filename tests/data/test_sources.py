@@ -11,10 +11,20 @@ from pathlib import Path
 
 import pytest
 
+from cascadeforest.data.__main__ import main
 from cascadeforest.data.errors import ChecksumError, CredentialsError, DownloadError
 from cascadeforest.data.sources import Mirror, fetch, fetched_files, record_user_files
 
 A, B = b"a,b\n1,2\n", b"c,d\n3,4\n" * 5_000
+
+# What a data set file says besides the files.
+DESCRIPTION = {
+    "title": "Far",
+    "task": "classification",
+    "protocol": {"kind": "given", "repeats": 1},
+    "licence": "CC0",
+    "citation": "Nobody (1900)",
+}
 
 
 def sha256(data: bytes) -> str:
@@ -202,17 +212,54 @@ def test_a_mismatch_spares_the_file_that_was_there(raw, mirror):
     assert (raw / "far" / "a").read_bytes() == b"mine"
 
 
-def test_a_fetch_that_fails_halfway_leaves_no_record_of_the_earlier_one(raw, mirror):
-    """The record must not describe files of which one was replaced meanwhile."""
+def test_a_fetch_that_fails_halfway_changes_nothing(raw, mirror):
+    """No file is replaced before all are right, so the record describes what it described."""
     files = [{"file": name, "mirror": f"far/{name}.csv", "sha256": None} for name in "ab"]
-    fetch(dataset(official=files), raw, mirror=mirror)
+    record = fetch(dataset(official=files), raw, mirror=mirror)
     for name in "ab":
         (raw / "far" / name).write_bytes(b"edited")
     broken = [files[0], files[1] | {"sha256": sha256(A)}]
     with pytest.raises(ChecksumError):
         fetch(dataset(official=broken), raw, mirror=mirror)
-    assert left_in(raw) == ["far", "far/a", "far/b"]
-    assert (raw / "far" / "a").read_bytes() == A
+    assert left_in(raw) == ["far", "far/a", "far/b", "far/fetched.json"]
+    assert (raw / "far" / "a").read_bytes() == b"edited"
+    assert json.loads((raw / "far" / "fetched.json").read_text()) == record
+
+
+def test_a_file_without_checksum_must_stay_what_it_was_at_an_earlier_fetch(raw, server):
+    """Also at the next attempt, and where another file of the form was fetched before it."""
+    server.bodies |= {"/a.csv": A, "/b.csv": B}
+    far = dataset(official=[{"file": name, "url": f"{server.address}/{name}.csv", "sha256": None} for name in "ab"])
+    record = fetch(far, raw, mirror=Mirror())
+    for name in "ab":
+        (raw / "far" / name).unlink()
+    server.bodies["/b.csv"] = A
+    for _ in range(2):
+        with pytest.raises(ChecksumError) as caught:
+            fetch(far, raw, mirror=Mirror())
+        message = str(caught.value)
+        assert f"b: sha256 is {sha256(A)}, but {raw / 'far' / 'fetched.json'} has {sha256(B)}" in message
+        assert f"to take the new file, delete {raw / 'far'} and fetch again" in message
+    server.bodies["/b.csv"] = B
+    again = fetch(far, raw, mirror=Mirror())
+    assert [entry["sha256"] for entry in again["files"]] == [entry["sha256"] for entry in record["files"]]
+
+
+def test_the_command_says_of_which_files_no_checksum_is_published(repository, write_dataset, server, capsys):
+    server.bodies |= {"/a.csv": A, "/b.csv": B}
+    files = [
+        {"file": "a.csv", "url": f"{server.address}/a.csv", "sha256": None},
+        {"file": "b.csv", "url": f"{server.address}/b.csv", "md5": hashlib.md5(B).hexdigest()},
+    ]
+    write_dataset(dataset(official=files) | DESCRIPTION)
+    raw = repository / "raw"
+    assert main(["fetch", "--config", str(repository / "config"), "--dataset", "far", "--raw", str(raw)]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if "no checksum is published for" in line]
+    recorded = raw / "far" / "fetched.json"
+    assert lines == [
+        f"far: no checksum is published for a.csv; found sha256 {sha256(A)}; recorded in {recorded}",
+    ]
+    assert json.loads(recorded.read_text())["files"][0]["sha256"] == sha256(A)
 
 
 def test_a_download_that_breaks_off_is_tried_again(raw, server):
@@ -263,13 +310,7 @@ def test_a_terminated_fetch_leaves_nothing(repository, write_dataset, server, en
     """A job that Snakemake stops gets SIGTERM, which by default skips every `finally`."""
     server.bodies["/b.csv"] = B
     server.stalled.add("/b.csv")
-    far = dataset(official=[{"file": "b", "url": f"{server.address}/b.csv", "sha256": sha256(B)}]) | {
-        "title": "Far",
-        "task": "classification",
-        "protocol": {"kind": "given", "repeats": 1},
-        "licence": "CC0",
-        "citation": "Nobody (1900)",
-    }
+    far = dataset(official=[{"file": "b", "url": f"{server.address}/b.csv", "sha256": sha256(B)}]) | DESCRIPTION
     write_dataset(far)
     raw = repository / "data" / "raw"
     command = [sys.executable, "-m", "cascadeforest.data", "fetch", "--config", "config", "--dataset", "far"]

@@ -175,7 +175,7 @@ def all_summaries():
 
 def published_numbers():
     """Every file of the papers' numbers."""
-    return sorted(str(path) for path in Path("reports/published").glob("*.csv"))
+    return sorted(str(path) for path in Path("reports/published").glob("[!.]*.csv"))
 
 
 def reports_code():

@@ -62,18 +62,18 @@ def _parser() -> argparse.ArgumentParser:
 def _dataset_file(options: argparse.Namespace) -> dict:
     """Only the asked file is read: a fault in another one is no reason to fail here."""
     from cascadeforest.data.errors import ConfigError
-    from cascadeforest.data.registry import dataset_schema, load_dataset_file
+    from cascadeforest.data.registry import dataset_file_paths, dataset_schema, load_dataset_file
 
     folder = options.config / "datasets"
     path = folder / f"{options.dataset}.yaml"
     if not path.is_file():
-        names = ", ".join(sorted(file.stem for file in folder.glob("*.yaml"))) or "none"
+        names = ", ".join(sorted(file.stem for file in dataset_file_paths(folder))) or "none"
         raise ConfigError(f"{folder}: there is no data set '{options.dataset}'; there are {names}.")
     return load_dataset_file(path, dataset_schema(options.config))
 
 
 def _fetch(options: argparse.Namespace) -> None:
-    from cascadeforest.data.sources import fetch, record_user_files
+    from cascadeforest.data.sources import NO_CHECKSUM, RECORD, fetch, record_user_files
 
     dataset = _dataset_file(options)
     if dataset["access"] not in ("open", "credentialed"):
@@ -86,6 +86,10 @@ def _fetch(options: argparse.Namespace) -> None:
     print(f"{options.dataset}: form '{record['form']}'")
     for entry in record["files"]:
         print(f"  {entry['file']}  sha256 {entry['sha256']} ({entry['checked']})  from {entry['from']}")
+    for entry in record["files"]:
+        if entry["checked"] == NO_CHECKSUM:
+            found = f"found sha256 {entry['sha256']}; recorded in {options.raw / options.dataset / RECORD}"
+            print(f"{options.dataset}: no checksum is published for {entry['file']}; {found}")
 
 
 def _prepare(options: argparse.Namespace) -> None:

@@ -1,6 +1,7 @@
 """A user's own CSV: one header row, one target column, numbers and categories."""
 
 import csv
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from cascadeforest.data.parsed import Parsed
 
 MISSING = ("", "?", "NA", "NaN", "nan")  # default of `missing`
 MISSING_LEVEL = "(missing)"
+FLOAT32_WHOLE, FLOAT64_WHOLE = 2**24, 2**53  # below, every whole number is exact
 
 
 def read_csv(
@@ -25,7 +27,8 @@ def read_csv(
     """Read a CSV with a header row (UTF-8, commas).
 
     Categorical columns become one column for each level, a missing value being a level of its own; all others are
-    numbers, a missing value being NaN.
+    numbers, a missing value being NaN. Models read numbers as float32, so a column in which that makes two whole
+    numbers one (dates, seconds, ids) is refused; decimals are rounded.
 
     Parameters
     ----------
@@ -132,12 +135,17 @@ def _checked_header(cells: list[str], path: Path) -> list[str]:
 
 
 def _target(column, task: str, path: Path, place: str) -> np.ndarray:
-    """Labels as numbers if all are numbers (so that '1' and '1.0' are one class), else as text."""
+    """Response as numbers; labels as numbers if all are numbers, each written in one way, else as text."""
     import pandas as pd
 
-    numbers = pd.to_numeric(column, errors="coerce")
-    if numbers.notna().all() and np.isfinite(numbers).all():
-        return numbers.to_numpy(np.float64)
+    numbers = pd.to_numeric(column, errors="coerce").astype(np.float64)
+    if np.isfinite(numbers).all():
+        if task == "classification":
+            texts = column.unique()
+            _check_one_way(texts, column, path)
+            if numbers.nunique() < len(texts):  # beyond 2**53 numbers would merge classes
+                return column.to_numpy(object).astype(str)
+        return numbers.to_numpy()
     if task == "regression":
         bad = ~np.isfinite(numbers)
         raise UserError(
@@ -145,6 +153,19 @@ def _target(column, task: str, path: Path, place: str) -> np.ndarray:
             f"Correct it, or set task: classification in {place}."
         )
     return column.to_numpy(object).astype(str)
+
+
+def _check_one_way(labels, column, path: Path) -> None:
+    """Refuse labels of which two are the same number: they may be one class or two."""
+    written: dict[Decimal, str] = {}
+    for text in labels:
+        first = written.setdefault(Decimal(text), text)
+        if first != text:
+            raise UserError(
+                f"{path}, line {(column == text).idxmax()}: the target '{column.name}' is '{text}', but the same "
+                f"number is written '{first}' in line {(column == first).idxmax()}. Write labels of one class the "
+                "same way; if they are different classes, put a letter before each."
+            )
 
 
 def _numbers(column, absent, path: Path, place: str) -> np.ndarray:
@@ -160,4 +181,28 @@ def _numbers(column, absent, path: Path, place: str) -> np.ndarray:
         )
     if absent.all():
         raise UserError(f"{path}: every value of the column '{column.name}' is missing. Add it to drop in {place}.")
+    _check_float32(column[~absent], numbers[~absent].to_numpy(), path, place)
     return numbers.to_numpy()
+
+
+def _check_float32(column, numbers: np.ndarray, path: Path, place: str) -> None:
+    """Refuse a column in which two whole numbers are one in float32, which `build_dataset` stores.
+
+    Decimals that differ in later digits only may merge, and so may numbers of 2**53 and more that are not written out
+    in digits: these are measurements, not dates or ids.
+    """
+    size = np.abs(numbers)
+    suspect = (size >= FLOAT32_WHOLE) & (numbers == np.rint(numbers)) & (size < np.finfo(np.float32).max)
+    written: dict[np.float32, tuple[Decimal, str]] = {}
+    for text in column[suspect].unique():
+        exact = Decimal(text)
+        if abs(exact) >= FLOAT64_WHOLE and not text.lstrip("+-").isdigit():
+            continue
+        first, first_text = written.setdefault(np.float32(float(text)), (exact, text))
+        if first != exact:
+            raise UserError(
+                f"{path}, lines {(column == first_text).idxmax()} and {(column == text).idxmax()}: the column "
+                f"'{column.name}' has '{first_text}' and '{text}', which are one number in float32, the precision of "
+                f"the models. In {place}, add '{column.name}' to drop or to categorical, or rescale it in the CSV, "
+                "for example subtract an offset."
+            )

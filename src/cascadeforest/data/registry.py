@@ -14,6 +14,7 @@ from cascadeforest.data.sources import Mirror, local_files, obtainable_forms
 
 __all__ = [
     "availability",
+    "dataset_file_paths",
     "dataset_schema",
     "load_dataset_file",
     "load_dataset_files",
@@ -23,6 +24,7 @@ __all__ = [
 ]
 
 SCHEMA = "dataset.schema.yaml"
+RESERVED_NAMES = ("all",)  # the summary rows of tables, over all data sets
 
 
 def load_dataset_files(folder: str | Path) -> dict[str, dict]:
@@ -46,10 +48,15 @@ def load_dataset_files(folder: str | Path) -> dict[str, dict]:
     folder = Path(folder)
     if not folder.is_dir():
         raise ConfigError(f"{folder}: no such folder. Name the config folder of the repository (--config config).")
-    if stray := sorted(folder.glob("*.yml")):
+    if stray := _visible(folder, "*.yml"):
         raise ConfigError(f"{stray[0]}: data set files end in .yaml. Rename it, or it would be overlooked.")
     schema = dataset_schema(folder.parent)
-    return {path.stem: load_dataset_file(path, schema) for path in sorted(folder.glob("*.yaml"))}
+    return {path.stem: load_dataset_file(path, schema) for path in dataset_file_paths(folder)}
+
+
+def dataset_file_paths(folder: str | Path) -> list[Path]:
+    """Return the data set files of a folder by name, without hidden ones (what editors leave, ``.#adult.yaml``)."""
+    return _visible(Path(folder), "*.yaml")
 
 
 def dataset_schema(config: str | Path) -> dict:
@@ -130,8 +137,14 @@ def resolve(file: str, root: str | Path) -> Path:
     return Path(root) / file
 
 
+def _visible(folder: Path, pattern: str) -> list[Path]:
+    return sorted(path for path in folder.glob(pattern) if not path.name.startswith("."))
+
+
 def _faults(dataset: dict) -> Any:
     """Rules between keys that a JSON schema cannot say, or cannot say readably."""
+    if dataset["name"] in RESERVED_NAMES:
+        yield f"name is '{dataset['name']}', which is the summary row of tables; choose another name."
     protocol = dataset["protocol"]
     for key in ("test_size", "train_size", "validation_size"):
         size = protocol.get(key)

@@ -19,6 +19,7 @@ from cascadeforest.data.files import atomic_write, hash_of, read_json, sha256_of
 
 MIRROR_VARIABLE = "CASCADEFOREST_MIRROR"
 RECORD = "fetched.json"
+NO_CHECKSUM = "no checksum is published"  # `checked` of such a file in the record
 RETRIES = 2
 TIMEOUT = (10.0, 60.0)  # seconds to connect, and between two pieces: no limit for the whole file
 PARTIAL = ".partial"  # working folder of one fetch; whatever a killed one left in it is dropped by the next
@@ -93,7 +94,8 @@ def fetch(dataset: dict, raw: str | Path, *, mirror: Mirror | None = None, retri
     DownloadError
         If a file could be had from none of its places; the message lists them and the remedy.
     ChecksumError
-        If a file has other bytes than the data set file promises; it is not kept.
+        If a file has other bytes than the data set file promises or, where that gives no checksum, than the record of
+        an earlier fetch; it is not kept.
     """
     mirror = Mirror.from_environment() if mirror is None else mirror
     folder = Path(raw) / dataset["name"]
@@ -108,11 +110,21 @@ def fetch(dataset: dict, raw: str | Path, *, mirror: Mirror | None = None, retri
     tried: list[str] = []
     with _working_folder(folder) as partial:
         for name in candidates:
+            known = {entry["file"]: entry for entry in record["files"]} if record.get("form") == name else {}
+            files = forms[name]["files"]
             try:
-                entries = [_obtain(dataset, file, folder, partial, mirror, retries) for file in forms[name]["files"]]
+                entries = [
+                    _obtain(file, partial / str(position), mirror, retries, known.get(file["file"]), folder)
+                    for position, file in enumerate(files)
+                ]
             except DownloadError as error:
                 tried.append(str(error))
                 continue
+            # All files are right: only now the old record goes, which must not describe files that are replaced.
+            (folder / RECORD).unlink(missing_ok=True)
+            for position, entry in enumerate(entries):
+                (partial / str(position)).replace(folder / entry["file"])
+                logger.info("%s: %s from %s", dataset["name"], entry["file"], entry["from"])
             return _write_record(dataset, name, entries, folder)
     reasons = " ".join(tried) or _no_place(dataset, mirror)
     raise DownloadError(f"config/datasets/{dataset['name']}.yaml: {reasons} {_remedy(dataset, folder)}")
@@ -273,12 +285,10 @@ def _present(form: dict, folder: Path, record: dict) -> list[dict] | None:
     return entries
 
 
-def _obtain(dataset: dict, file: dict, folder: Path, partial: Path, mirror: Mirror, retries: int) -> dict:
-    """Fetch one file from the first of its places that has it, check it, give it its name."""
-    target = folder / file["file"]
+def _obtain(file: dict, temporary: Path, mirror: Mirror, retries: int, known: dict | None, folder: Path) -> dict:
+    """Fetch one file to `temporary` from the first of its places that has it, and check it; `known` is its record."""
     failures = []
     for place, is_address in _places(file, mirror):
-        temporary = partial / "download"
         try:
             if is_address:
                 _download(place, temporary, retries)
@@ -290,9 +300,12 @@ def _obtain(dataset: dict, file: dict, folder: Path, partial: Path, mirror: Mirr
             continue
         _verify(temporary, file, place)
         entry = _entry(file, temporary, place)
-        (folder / RECORD).unlink(missing_ok=True)  # it must not describe a file that is replaced now
-        temporary.replace(target)
-        logger.info("%s: %s from %s", dataset["name"], file["file"], place)
+        if known is not None and entry["checked"] == NO_CHECKSUM and entry["sha256"] != known["sha256"]:
+            raise ChecksumError(
+                f"{file['file']}: sha256 is {entry['sha256']}, but {folder / RECORD} has {known['sha256']} from an "
+                f"earlier fetch ({entry['bytes']} bytes from {place}; no checksum is published). The file was not "
+                f"taken. The source has changed: find out why; to take the new file, delete {folder} and fetch again."
+            )
         return entry
     raise DownloadError(f"{file['file']} could not be had from {', nor from '.join(failures)}.")
 
@@ -348,7 +361,7 @@ def _entry(file: dict, path: Path, place: str) -> dict:
         "sha256": sha256_of(path),
         "bytes": path.stat().st_size,
         "from": place,
-        "checked": checked[0] if checked else "no checksum is published",
+        "checked": checked[0] if checked else NO_CHECKSUM,
         "when": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
 

@@ -221,7 +221,7 @@ def load_plan(root: Path, overrides: Mapping[str, Any] | None = None) -> Plan:
             _choose(f"config/config.yaml: {place}", base, known)
     experiments_schema = read_schema(schemas / "experiments.schema.yaml")
     experiments: dict[str, Experiment] = {}
-    for path in sorted((config_folder / "experiments").glob("*.yaml")):
+    for path in sorted((config_folder / "experiments").glob("[!.]*.yaml")):
         place = f"config/experiments/{path.name}"
         rows = read_yaml(path)
         validate(rows, experiments_schema, place)

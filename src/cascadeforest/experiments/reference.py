@@ -157,7 +157,7 @@ def model_table(root: Path) -> str:
     """Model, paper, class and experiments, as a Markdown table."""
     models = read_yaml(root / "config" / "models.yaml")
     used: dict[str, list[str]] = {}
-    for path in sorted((root / "config" / "experiments").glob("*.yaml")):
+    for path in sorted((root / "config" / "experiments").glob("[!.]*.yaml")):
         for experiment, row in read_yaml(path).items():
             for preset in row.get("models", {}).values():
                 used.setdefault(_family(preset, models), []).append(experiment)
