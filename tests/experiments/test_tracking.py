@@ -318,6 +318,38 @@ def test_a_failed_cell_is_a_failed_run_that_names_its_error(shared):
     assert {run.info.status for run in runs_of(shared, "failing")} == {"FINISHED"}
 
 
+def records_of(folder):
+    return {run.key: run for experiment in suite_records(folder) for run in experiment.runs}
+
+
+def test_failures_of_the_parts_of_a_split_run_are_shown_once_the_newest(tmp_path):
+    """`seeds_per_job` makes jobs of some repeats each; the merging job tries again what they could not do."""
+    folder = write_suite(tmp_path, "split")
+    (folder / "runs/abalone/rf10.json").unlink()
+    for part, repeat, message, ended in ((".part0", 0, "old", 2), (".part1", 1, "alone", 3), ("", 0, "new", 4)):
+        failure = {"repeat": repeat, "error": "MemoryError", "message": message, "traceback": ""}
+        failure |= {"started_ms": 1, "ended_ms": ended}
+        path = folder / "failures" / "abalone" / f"rf10{part}.json"
+        write_json(path, {"dataset": "abalone", "model": "rf10", "cells": [failure]})
+    records = records_of(folder)
+    pair = "split/arena-regression/abalone/forest"
+    assert records[pair].tags["error_message"] == "2 of 2 repeats failed"
+    assert [records[f"{pair}/{repeat}"].tags["error_message"] for repeat in range(2)] == ["new", "alone"]
+
+
+def test_a_run_of_another_configuration_is_not_shown(tmp_path):
+    folder = write_suite(tmp_path, "stale")
+    plan = json.loads((folder / "plan.json").read_text())
+    spec = {"dataset": "abalone", "model": "rf10", "params": {"n_estimators": 10}}
+    write_json(folder / "plan.json", plan | {"runs": [spec]})
+    run = json.loads((folder / "runs/abalone/rf10.json").read_text())
+    pair = "stale/arena-regression/abalone/forest"
+    write_json(folder / "runs/abalone/rf10.json", run | {"spec": spec})
+    assert pair in records_of(folder)
+    write_json(folder / "runs/abalone/rf10.json", run | {"spec": spec | {"params": {"n_estimators": 50}}})
+    assert not any(key.startswith(pair) for key in records_of(folder))
+
+
 KILLED_SYNC = """
 import os, signal, sys
 from pathlib import Path

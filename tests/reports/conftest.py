@@ -15,6 +15,7 @@ class Suite:
         self.root, self.name = root, name
         self.folder = root / "results" / name
         self.experiments: dict[str, dict] = {}
+        self.specs: dict[tuple[str, str], dict] = {}
         (root / "reports" / "published").mkdir(parents=True)
 
     def experiment(self, name: str = "hidf-table2", **changes) -> dict:
@@ -47,6 +48,26 @@ class Suite:
         row["published_as"] = {d: d.split("+")[0] for d in row["datasets"]} | row["published_as"]
         row["repeats"] = dict.fromkeys(row["datasets"], 2) | row["repeats"]
         self.experiments[name] = row
+        self._write_plan()
+        return row
+
+    def plan_run(self, dataset: str, model: str, **changes) -> None:
+        """Put a run's specification into the plan; run files that are written from now on carry it."""
+        spec = {
+            "suite": self.name,
+            "dataset": dataset,
+            "model": model,
+            "task": "classification",
+            "estimator": f"somewhere:{model}",
+            "params": {"n_estimators": 10},
+            "repeats": [0, 1],
+            "extras": [],
+            "libraries": [],
+        }
+        self.specs[dataset, model] = spec | changes
+        self._write_plan()
+
+    def _write_plan(self) -> None:
         self._write(
             self.folder / "plan.json",
             {
@@ -54,10 +75,9 @@ class Suite:
                 "suite_config": {"description": "Hand-made.", "repeats": 2},
                 "seeds_per_job": None,
                 "experiments": self.experiments,
-                "runs": [],
+                "runs": list(self.specs.values()),
             },
         )
-        return row
 
     def run(self, dataset: str, model: str, values: list, metric: str = "accuracy", **cell) -> None:
         """Write a run file: one cell for each value; a value can be a dict of metrics."""
@@ -88,13 +108,14 @@ class Suite:
             | cell
             for repeat, value in enumerate(values)
         ]
-        run = {"format": 1, "suite": self.name, "dataset": dataset, "model": model, "spec": {}, "cells": cells}
+        run = {"format": 1, "suite": self.name, "dataset": dataset, "model": model, "cells": cells}
+        run["spec"] = self.specs.get((dataset, model), {})
         self._write(self.folder / "runs" / dataset / f"{model}.json", run)
 
-    def fail(self, dataset: str, model: str, error: str, message: str, part: str = "") -> None:
+    def fail(self, dataset: str, model: str, error: str, message: str, part: str = "", ended_ms: int = 1) -> None:
         """Write a failure file."""
-        cell = {"repeat": 0, "error": error, "message": message, "traceback": "", "started_ms": 0, "ended_ms": 1}
-        record = {"dataset": dataset, "model": model, "cells": [cell]}
+        cell = {"repeat": 0, "error": error, "message": message, "traceback": "", "started_ms": 0}
+        record = {"dataset": dataset, "model": model, "cells": [cell | {"ended_ms": ended_ms}]}
         self._write(self.folder / "failures" / dataset / f"{model}{part}.json", record)
 
     def summary(self, dataset: str, **facts) -> None:

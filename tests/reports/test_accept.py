@@ -84,7 +84,7 @@ def test_a_clean_checkout_draws_the_stored_tables_again(run_suite, capsys):
     shutil.rmtree(run_suite.root / "results")
     shutil.rmtree(run_suite.root / "data")
     assert main(["render", "--suite", "smoke", "--root", str(run_suite.root)]) == 0
-    assert "1 tables drawn from the stored cells: all as stored" in capsys.readouterr().out
+    assert "1 tables and the page drawn from the stored cells: all as stored" in capsys.readouterr().out
     again = run_suite.root / "results/smoke/stored"
     assert snapshot(again / "tables") == snapshot(stored / "tables")
     assert (again / "index.html").read_text() == (stored / "index.html").read_text()
@@ -99,6 +99,27 @@ def test_a_stored_table_that_its_cells_do_not_give_is_shown_as_a_difference(run_
     assert "-adult,gbdt,,accuracy,0.99," in out
     assert "+adult,gbdt,,accuracy,0.91," in out
     assert "1 files are not as stored" in out
+
+
+def test_a_stored_page_that_its_cells_do_not_give_is_named(run_suite, capsys):
+    page = accept(run_suite.root, "smoke", "first numbers") / "index.html"
+    page.write_text(page.read_text().replace("91.00", "99.00"))
+    assert main(["render", "--suite", "smoke", "--root", str(run_suite.root)]) == 1
+    out = capsys.readouterr().out
+    assert "reports/smoke/index.html (stored) is not the page drawn now" in out
+    assert "1 files are not as stored" in out
+
+
+def test_the_page_is_drawn_with_the_stored_figures_and_no_others(run_suite):
+    """Pictures of an earlier drawing, and files that are being written, are no part of what is stored."""
+    stored = accept(run_suite.root, "smoke", "first numbers")
+    left = run_suite.folder / "stored/figures/hidf-table2.svg"
+    left.parent.mkdir(parents=True)
+    left.write_text("<svg/>")
+    (stored / "figures").mkdir()
+    (stored / "figures/.hidf-table2.abc.svg").write_text("<svg")
+    assert render_stored(run_suite.root, "smoke").differences == ()
+    assert not (left.parent / ".hidf-table2.abc.svg").exists()
 
 
 def test_rendering_without_anything_stored_is_an_error(suite, capsys):
@@ -147,6 +168,24 @@ def test_a_run_with_too_few_repeats_is_not_stored(run_suite):
     run_suite.run("adult", "gbdt", [0.9])
     draw(run_suite)
     assert "gbdt on adult has not run, or not with 2 repeats" in refused(run_suite)
+
+
+def test_runs_of_another_configuration_are_not_stored(run_suite):
+    """A bound was changed and only the plan made anew: the run files are of the old one, and so were the tables."""
+    run_suite.plan_run("adult", "gbdt", params={"n_estimators": 500})
+    run_suite.run("adult", "gbdt", [0.90, 0.92])
+    draw(run_suite)
+    accept(run_suite.root, "smoke", "500 trees")
+    run_suite.plan_run("adult", "gbdt", params={"n_estimators": 5})
+    text = refused(run_suite)
+    assert "gbdt on adult was run by another configuration (other params)" in text
+    assert "snakemake --cores all --config suite=smoke" in text
+
+
+def test_runs_on_other_data_are_not_stored(run_suite):
+    run_suite.summary("adult", digest="0ther")
+    draw(run_suite)
+    assert "gbdt on adult was run on other data (digest da7a, now 0ther)" in refused(run_suite)
 
 
 def test_data_that_is_not_prepared_is_not_stored(run_suite):

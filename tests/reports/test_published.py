@@ -310,6 +310,12 @@ def test_a_well_formed_row_is_read(tmp_path):
     assert frame[["value", "std"]].to_numpy().tolist() == [[86.9, 0.05]]
 
 
+def test_a_file_that_is_being_written_is_no_table(tmp_path):
+    write(tmp_path, "")
+    (tmp_path / ".hidf-table2.0123.csv").write_text("half")
+    assert available(tmp_path) == ("hidf-table2",)
+
+
 def test_an_unknown_experiment_is_answered_with_the_known_ones():
     with pytest.raises(ConfigError, match="no published numbers for 'hidf-table9'; there are some for: cs-fig4, "):
         load_published("hidf-table9", FOLDER)

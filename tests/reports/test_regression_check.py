@@ -1,8 +1,12 @@
 """What the regression check lets pass and what it reports."""
 
+import csv
+import statistics
+
 import pytest
 
 from cascadeforest.data.errors import UserError
+from cascadeforest.reports import tables
 from cascadeforest.reports.__main__ import main
 from cascadeforest.reports.accept import accept
 from cascadeforest.reports.regression_check import check
@@ -32,6 +36,11 @@ def stored(suite, libraries=OURS, **changes):
 def drifts(suite):
     """Keys and columns of the drifts after drawing anew."""
     draw(suite)
+    return [(finding.cell, finding.column) for finding in check(suite.root, suite.name).findings if finding.is_drift]
+
+
+def found(suite):
+    """Keys and columns of the drifts, with the tables as they are."""
     return [(finding.cell, finding.column) for finding in check(suite.root, suite.name).findings if finding.is_drift]
 
 
@@ -95,6 +104,47 @@ def test_foreign_numbers_that_are_no_shares_may_move_by_two_percent(suite):
     assert drifts(suite) == [("adult / gbdt / log_loss", "mean")]
 
 
+def test_foreign_deviations_may_move_by_what_the_means_may(suite):
+    """The mean stays, the repeats move apart: 1.5 * 0.04 = 0.06 is the limit for the deviation of 0.0141."""
+    stored(suite, FOREIGN)
+    suite.run("adult", "gbdt", [0.91 - 0.05, 0.91 + 0.05])
+    assert drifts(suite) == []
+    suite.run("adult", "gbdt", [0.91 - 0.055, 0.91 + 0.055])
+    assert drifts(suite) == [("adult / gbdt / accuracy", "std")]
+
+
+def test_a_deviation_that_is_gone_is_a_drift(make_suite):
+    suite = stored(make_suite("quick"))
+    table = suite.folder / "tables/hidf-table2.csv"
+    table.write_text(table.read_text().replace("0.91,0.01414213562,", "0.91,,"))
+    assert ("adult / gbdt / accuracy", "std") in found(suite)
+
+
+FOREST = {"estimator": "sklearn.ensemble:RandomForestClassifier"}
+
+
+@pytest.mark.parametrize(
+    ("cell", "is_exact"),
+    [
+        (FOREST, True),
+        ({"estimator": "sklearn.ensemble:ExtraTreesRegressor"}, True),
+        ({"estimator": "sklearn.ensemble:HistGradientBoostingClassifier"}, False),
+        (FOREST | {"versions": {"numpy": "2.5.0", "scikit-learn": "1.9.1"}}, False),
+        (FOREST | {"host": {"python": "3.12.1", "machine": "x86_64", "processor": "", "cores": 1}}, False),
+        (FOREST | {"host": {"python": "3.11.7", "machine": "aarch64", "processor": "", "cores": 1}}, False),
+    ],
+    ids=["forest", "extra trees", "boosting", "other numpy", "other python", "other machine"],
+)
+def test_a_forest_of_the_same_software_is_exact(suite, cell, is_exact):
+    suite.complete()
+    suite.experiment(libraries=FOREIGN)
+    suite.run("adult", "random_forest", [0.80, 0.90], **{"estimator": cell["estimator"]})
+    draw(suite)
+    accept(suite.root, suite.name, "first numbers")
+    suite.run("adult", "random_forest", [0.81, 0.91], **cell)
+    assert drifts(suite) == ([("adult / random_forest / accuracy", "mean")] if is_exact else [])
+
+
 def test_larger_suites_may_move_within_their_spread(make_suite):
     """RF: std of 0.80 and 0.90 is 0.0707, three standard errors are 0.15; GBDT: 3 * 0.01414 / sqrt(2) = 0.03."""
     suite = stored(make_suite("quick"))
@@ -142,6 +192,60 @@ def test_a_rank_that_follows_from_tolerated_means_is_only_noted(suite):
         ("all / random_forest / average_rank", "mean"),
         ("all / gbdt / average_rank", "mean"),
     }
+
+
+@pytest.mark.parametrize(("row", "column"), [("adult,gbdt,,accuracy", "rank"), ("all,gbdt,,average_rank", "mean")])
+def test_what_follows_from_moved_means_must_follow(suite, row, column):
+    """Means of foreign libraries move within their tolerance; ranks and counts over them have none."""
+    stored(suite, FOREIGN, average_rank=["adult"], win_tie_lose="random_forest")
+    suite.run("adult", "gbdt", [0.90, 0.93])
+    assert drifts(suite) == []
+    table = suite.folder / "tables/hidf-table2.csv"
+    with table.open(newline="") as stream:
+        head, *rows = list(csv.reader(stream))
+    changed = next(cells for cells in rows if ",".join(cells[:4]) == row)
+    changed[head.index(column)] = "2"
+    with table.open("w", newline="") as stream:
+        csv.writer(stream, lineterminator="\n").writerows([head, *rows])
+    assert found(suite) == [(" / ".join(filter(None, row.split(","))), f"{column} (redrawn from the new cells)")]
+
+
+@pytest.mark.parametrize("libraries", [OURS, FOREIGN], ids=["ours", "foreign"])
+def test_another_formula_is_found_on_any_machine(suite, monkeypatch, libraries):
+    """The deviation of the population in place of the sample's: small enough for every tolerance."""
+    stored(suite, libraries)
+    monkeypatch.setattr(tables.statistics, "stdev", statistics.pstdev)
+    assert ("adult / gbdt / accuracy", "std (redrawn from the stored cells)") in drifts(suite)
+
+
+def test_other_words_are_noted(suite):
+    stored(suite)
+    path = suite.root / "reports/smoke/tables/hidf-table2.md"
+    path.write_text(path.read_text() + "- Another sentence.\n")
+    report = check(suite.root, suite.name)
+    assert not report.has_drift
+    assert [finding.cell for finding in report.findings] == ["hidf-table2.md"]
+
+
+def test_a_run_of_another_configuration_is_a_drift(suite, capsys):
+    suite.complete()
+    suite.plan_run("adult", "gbdt")
+    suite.run("adult", "gbdt", [0.90, 0.92])
+    draw(suite)
+    accept(suite.root, suite.name, "first numbers")
+    assert found(suite) == []
+    suite.plan_run("adult", "gbdt", params={"n_estimators": 5})
+    assert run_check(suite) == 1
+    out = capsys.readouterr().out
+    assert "adult / gbdt: run: stored there, new of another configuration (other params)" in out
+    assert "run again: snakemake --cores all --config suite=smoke" in out
+
+
+def test_a_table_that_is_being_written_was_not_drawn(suite):
+    stored(suite)
+    table = suite.folder / "tables/hidf-table2.csv"
+    table.rename(table.with_name(".hidf-table2.0123.csv"))
+    assert run_check(suite) == 2
 
 
 def cost(suite, seconds):

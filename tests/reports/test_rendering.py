@@ -215,6 +215,25 @@ def test_the_legend_is_that_of_what_decided_the_marks(suite):
     assert "Bold" not in " ".join(view_of(suite, marks="none").notes)
 
 
+def test_the_legends_name_only_columns_that_take_part(suite):
+    """A column that is not implemented has no number that could be best, or be ranked."""
+    columns = {name: name for name in ("random_forest", "gbdt", "hidf", "svm")}
+    notes = " ".join(
+        view_of(
+            suite,
+            columns=columns,
+            labels=dict(zip(columns, ("RF", "GBDT", "hiDF", "SVM"), strict=True)),
+            libraries=dict.fromkeys(columns, ()),
+            missing_models={"hidf": "not written"},
+            marks="best",
+            rank_columns=["random_forest", "gbdt", "hidf"],
+            average_rank=["adult"],
+        ).notes
+    )
+    assert "Bold: the best mean on a data set, among RF and GBDT." in notes
+    assert "on each data set among RF and GBDT (1 = best" in notes
+
+
 def test_a_cost_table_says_how_it_was_measured(suite):
     notes = " ".join(view_of(suite, metrics=["accuracy", "fit_cpu_seconds", "fit_peak_mib"]).notes)
     assert "CPU seconds" in notes

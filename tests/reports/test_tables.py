@@ -142,6 +142,40 @@ def test_the_failure_of_one_part_of_a_split_job_is_found(suite):
     assert rows_of(suite)["adult", "gbdt", "accuracy"].note == "SIGKILL: the process was killed"
 
 
+def test_parts_and_the_merging_job_tell_a_failed_repeat_once(suite):
+    suite.complete()
+    (suite.folder / "runs/adult/gbdt.json").unlink()
+    suite.fail("adult", "gbdt", "MemoryError", "old", part=".part0", ended_ms=1)
+    suite.fail("adult", "gbdt", "MemoryError", "new", ended_ms=2)
+    assert rows_of(suite)["adult", "gbdt", "accuracy"].note == "MemoryError: new"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"params": {"n_estimators": 5}},
+        {"repeats": [0]},
+        {"repeats": [0, 1, 2]},
+        {"estimator": "elsewhere:gbdt"},
+        {"extras": ["predictions"]},
+        {"libraries": ["xgboost"]},
+        {"task": "regression"},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_run_of_another_configuration_has_not_run(suite, change):
+    suite.complete()
+    suite.plan_run("adult", "gbdt")
+    suite.run("adult", "gbdt", [0.90, 0.92])
+    assert rows_of(suite)["adult", "gbdt", "accuracy"].mean == 0.91
+    suite.plan_run("adult", "gbdt", **change)
+    row = rows_of(suite)["adult", "gbdt", "accuracy"]
+    assert (row.mean, row.status, row.note) == (None, "unavailable", "not run")
+    results = read_results(suite.root, suite.name)
+    assert results.stale == {("adult", "gbdt"): list(change)}
+    assert results.incomplete() == ["hidf-table2"]
+
+
 def test_a_metric_that_the_model_does_not_give_is_said_so(suite):
     suite.experiment(metrics=["accuracy", "log_loss"])
     suite.run("adult", "random_forest", [{"accuracy": 0.7, "log_loss": 0.4}] * 2)

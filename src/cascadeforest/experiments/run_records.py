@@ -17,6 +17,8 @@ from statistics import fmean, stdev
 from typing import Any
 
 from cascadeforest.data.files import digest_of, read_json
+from cascadeforest.experiments.failures import failed_cells
+from cascadeforest.experiments.staleness import planned_specs, stale_fields
 
 #: Part of every record's digest: raise it when something is logged differently, and each run is replaced.
 FORMAT = 1
@@ -155,13 +157,14 @@ def suite_records(folder: Path) -> list[ExperimentRecord]:
     plan = read_json(folder / "plan.json")
     page = folder / "index.html"
     shared = {"index.html": page.read_bytes()} if page.is_file() else {}
+    specs = planned_specs(plan)
     pairs: dict[tuple[str, str], _Pair] = {}
     records = []
     for experiment in plan["experiments"].values():
         runs = []
         for dataset, column, preset in _pairs_shown(experiment):
             if (dataset, preset) not in pairs:
-                pairs[dataset, preset] = _Pair(folder, dataset, preset)
+                pairs[dataset, preset] = _Pair(folder, dataset, preset, specs.get((dataset, preset)))
             repeats = experiment["repeats"][dataset]
             runs += _pair_records(plan["suite"], experiment, column, pairs[dataset, preset], repeats)
         runs += _table_record(folder, plan["suite"], experiment, runs, shared)
@@ -175,17 +178,18 @@ def suite_records(folder: Path) -> list[ExperimentRecord]:
 class _Pair:
     """Results of one model preset on one data set variant: cells and failures, by number of the repeat."""
 
-    def __init__(self, folder: Path, dataset: str, preset: str) -> None:
+    def __init__(self, folder: Path, dataset: str, preset: str, spec: Mapping[str, Any] | None) -> None:
         self.dataset = dataset
         self.preset = preset
-        place = Path(dataset) / f"{preset}.json"
-        merged = folder / "runs" / place
-        failures = folder / "failures" / place
-        result = read_json(merged) if merged.exists() else {"cells": [], "data": {}}
+        nothing = {"cells": [], "data": {}}
+        merged = folder / "runs" / dataset / f"{preset}.json"
+        result = read_json(merged) if merged.exists() else nothing
+        if result is not nothing and stale_fields(result, spec):
+            result = nothing  # of another configuration: not what this suite says now
         self.data = result["data"]
         self.cells = {cell["repeat"]: cell for cell in result["cells"]}
         # A job's failures are removed when it succeeds: those that are here are newer than a merged file beside them.
-        self.failures = {cell["repeat"]: cell for cell in read_json(failures)["cells"]} if failures.exists() else {}
+        self.failures = {cell["repeat"]: cell for cell in failed_cells(folder / "failures" / dataset, preset)}
 
     def results(self, repeats: int) -> list[tuple[dict[str, Any], bool]]:
         """The first `repeats` cells, each with whether it failed; a pair that tables share may have more."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from cascadeforest.data.errors import UserError
 from cascadeforest.data.files import atomic_write
@@ -42,8 +43,8 @@ def accept(root: Path, suite: str, message: str) -> Path:
     Raises
     ------
     UserError
-        If the message is empty, a cell failed, a result is missing, or a table is not what the results say. Nothing
-        is changed then.
+        If the message is empty, a cell failed, a result is missing or of another configuration or data, or a table
+        is not what the results say. Nothing is changed then.
     """
     if not message.strip():
         raise UserError(
@@ -79,9 +80,15 @@ def _problems(results: Results, folder: Path, tables: dict[str, dict[str, str]])
                 told.add((dataset, preset))
                 cell = failure["cells"][0]
                 yield f"{preset} on {dataset} failed (repeat {cell['repeat']}): {cell['error']}"
-            elif results.cells(dataset, preset, experiment["repeats"][dataset]) is None:
+            elif fields := results.stale.get((dataset, preset)):
+                told.add((dataset, preset))
+                yield f"{preset} on {dataset} was run by another configuration (other {', '.join(fields)})"
+            elif (cells := results.cells(dataset, preset, experiment["repeats"][dataset])) is None:
                 told.add((dataset, preset))
                 yield f"{preset} on {dataset} has not run, or not with {experiment['repeats'][dataset]} repeats"
+            elif other := _other_data(cells, results.summaries.get(dataset)):
+                told.add((dataset, preset))
+                yield f"{preset} on {dataset} was run on other data ({other})"
         for dataset in present(experiment):
             if dataset not in results.summaries:
                 yield f"{dataset} is not prepared: data/processed/{dataset}.json is missing"
@@ -91,6 +98,14 @@ def _problems(results: Results, folder: Path, tables: dict[str, dict[str, str]])
                 yield f"{path} was not drawn"
             elif path.read_text(encoding="utf-8") != content:
                 yield f"{path} is not what the results say now"
+
+
+def _other_data(cells: list[dict[str, Any]], summary: Mapping[str, Any] | None) -> str:
+    """Digests of run and data as they are now, in words, if they differ; data that is missing is told elsewhere."""
+    if summary is None:
+        return ""
+    other = sorted({cell["data_digest"] for cell in cells} - {summary["digest"]})
+    return f"digest {', '.join(digest[:12] for digest in other)}, now {summary['digest'][:12]}" if other else ""
 
 
 def _fill(new: Path, root: Path, results: Results, tables: dict[str, dict[str, str]], message: str) -> None:

@@ -53,7 +53,7 @@ def available(folder: str | Path) -> tuple[str, ...]:
     folder : str or Path
         ``reports/published``.
     """
-    return tuple(sorted(path.stem for path in Path(folder).glob("*.csv")))
+    return tuple(sorted(path.stem for path in Path(folder).glob("[!.]*.csv")))
 
 
 def load_published(experiment_id: str, folder: str | Path) -> pd.DataFrame:

@@ -1,30 +1,41 @@
 """The regression check: tables of a run against the stored ones.
 
 Stored tables are golden. Where our own kernel computes them, the smoke suite must give them exactly; what passes
-through BLAS or a foreign library depends on the CPU in its last bits and gets a small tolerance; larger suites may
-move within their own spread. Measured cost is compared as ratios between models only.
+through BLAS or a foreign library depends on the CPU in its last bits and gets a small tolerance, unless it is a
+scikit-learn forest of the very same versions; larger suites may move within their own spread. Measured cost is compared
+as ratios between models only.
+
+Tolerances would hide a wrong formula. So every stored table is also drawn anew from the stored cells, and every new one
+from the new cells: both must come out exactly, with all means, deviations, ranks, marks and counts.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cascadeforest.data.errors import UserError
-from cascadeforest.data.files import read_json
 from cascadeforest.experiments.metrics import COST_METRICS, METRICS
-from cascadeforest.reports.results import CELLS, NOT_IMPLEMENTED, PLAN, read_stored
+from cascadeforest.reports.findings import Finding, key_of, words
+from cascadeforest.reports.redrawing import redraw
+from cascadeforest.reports.results import CELLS, NOT_IMPLEMENTED, PLAN, Results, needed_runs, read_results, read_stored
 from cascadeforest.reports.storage import recover
-from cascadeforest.reports.tidy import ALL, KEY, read_csv
+from cascadeforest.reports.tidy import ALL, read_csv
 
 #: Suites whose numbers of our own must come out the same to the last stored digit.
 EXACT_SUITES = frozenset({"smoke"})
 #: Foreign libraries in such a suite: metrics that are shares may move by this much or by so many test rows (the
 #: larger of the two: small test sets move in steps), others by this part of their value.
 FOREIGN_SHARE, FOREIGN_ROWS, FOREIGN_RELATIVE = 0.01, 2, 0.02
+#: A deviation may move by the mean's tolerance times this: if every repeat moves by at most t, the deviation of n
+#: repeats moves by at most t * sqrt(n / (n - 1)), which is 1.41 t for two.
+STD_FACTOR = 1.5
+#: Estimators of a foreign library that compute the same digits on every machine: no BLAS, no OpenMP, seeds only. They
+#: are compared exactly where versions, Python and kind of machine are those of the stored cells.
+REPRODUCIBLE = ("sklearn.ensemble:RandomForest", "sklearn.ensemble:ExtraTrees")
 #: Other suites: `max(floor, SPREADS * std / sqrt(n))` with these floors.
 SPREADS, FLOOR_SHARE, FLOOR_RELATIVE = 3, 0.005, 0.01
 #: Cost: by so much may the ratio of a model to the reference model change. Below the floors a measurement is noise.
@@ -32,38 +43,6 @@ COST_FACTOR, COST_NOTED_FACTOR = 5.0, 2.0
 COST_FLOORS = {"CPU s": 0.1, "MiB": 8.0}
 #: The model that others' cost is divided by, where the table has it; else the table's first.
 COST_REFERENCE = "random_forest"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One cell that is not what is stored.
-
-    Parameters
-    ----------
-    table, cell, column : str
-        Where: the experiment, the row's key in words, the CSV column.
-    stored, new : str
-        Both values.
-    tolerance : str
-        What would have been allowed.
-    is_drift : bool
-        Whether the check fails because of it; else it is only reported.
-    """
-
-    table: str
-    cell: str
-    column: str
-    stored: str
-    new: str
-    tolerance: str
-    is_drift: bool = True
-
-    def __str__(self) -> str:
-        word = "DRIFT" if self.is_drift else "note "
-        return (
-            f"{word} {self.table}: {self.cell}: {self.column}: stored {self.stored or '(nothing)'}, "
-            f"new {self.new or '(nothing)'}, tolerance {self.tolerance}"
-        )
 
 
 @dataclass(frozen=True)
@@ -97,8 +76,9 @@ class CheckReport:
         drifts = sum(finding.is_drift for finding in self.findings)
         if self.suite in EXACT_SUITES:
             rule = (
-                "exact for our own code; foreign libraries: shares within "
-                f"max({FOREIGN_SHARE}, {FOREIGN_ROWS} / test rows), others within {FOREIGN_RELATIVE:.0%}"
+                "exact for our own code, and for scikit-learn's forests of the stored versions; other foreign code: "
+                f"means of shares within max({FOREIGN_SHARE}, {FOREIGN_ROWS} / test rows), of others within "
+                f"{FOREIGN_RELATIVE:.0%}"
             )
         else:
             rule = (
@@ -109,14 +89,16 @@ class CheckReport:
         return [
             *map(str, self.findings),
             f"Check of the suite {self.suite}: {len(self.tables)} tables, {self.n_rows} rows, {result}.",
-            f"Tolerances: {rule}; cost as ratios to {COST_REFERENCE}, within a factor of {COST_FACTOR:g} "
+            "Every table was also drawn anew from its cells, the stored and the new one: that must be exact.",
+            f"Tolerances: {rule}; deviations within {STD_FACTOR} times that of their mean; cost as ratios to "
+            f"{COST_REFERENCE}, within a factor of {COST_FACTOR:g} "
             f"(below {', '.join(f'{floor:g} {unit}' for unit, floor in COST_FLOORS.items())} it counts as noise).",
             *([f"If the new numbers are meant: make accept SUITE={self.suite} MESSAGE='why'"] if drifts else []),
         ]
 
 
 def check(root: Path, suite: str) -> CheckReport:
-    """Compare ``results/<suite>/tables`` with ``reports/<suite>/tables``.
+    """Compare ``results/<suite>/tables`` with ``reports/<suite>/tables``, and each table with the cells behind it.
 
     Parameters
     ----------
@@ -142,27 +124,62 @@ def check(root: Path, suite: str) -> CheckReport:
             f"Run it, look at results/{suite}/index.html, then: make accept SUITE={suite} MESSAGE='why'"
         )
     new_folder = root / "results" / suite
-    if not (new_folder / PLAN).is_file() or not any((new_folder / "tables").glob("*.csv")):
+    if not (new_folder / PLAN).is_file() or not any((new_folder / "tables").glob("[!.]*.csv")):
         raise UserError(
             f"{new_folder / 'tables'}: the suite '{suite}' was not run, so there is nothing to compare. "
             f"Run it first: snakemake --cores all --config suite={suite}"
         )
-    experiments = read_json(new_folder / PLAN)["experiments"]
-    before = read_stored(root, suite)
+    before, after = read_stored(root, suite), read_results(root, suite)
+    experiments = after.experiments
     new = _table_files(new_folder / "tables", experiments)
     stored = _table_files(stored_folder / "tables", before.experiments)
-    findings: list[Finding] = []
+    findings = list(_stale_runs(after))
     compared, n_rows = [], 0
     for name in dict.fromkeys([*before.experiments, *experiments]):
         if name in stored and name in new:
             rows = read_csv(stored[name])
             compared.append(name)
             n_rows += len(rows)
-            findings += compare(name, rows, read_csv(new[name]), experiments[name], suite)
+            findings += compare(
+                name, rows, read_csv(new[name]), experiments[name], suite, _same_forests(name, before, after)
+            )
         elif _drawn(before.experiments, name) or _drawn(experiments, name):
             there = ["there" if name in tables else "" for tables in (stored, new)]
             findings.append(Finding(name, "the whole table", "file", *there, "none"))
+        if name in stored:
+            findings += redraw(name, stored[name], before, "redrawn from the stored cells")
+        # A table with a run of another configuration is told above; each of its rows would say it again.
+        if name in new and not any(pair in after.stale for pair in needed_runs(experiments[name])):
+            findings += redraw(name, new[name], after, "redrawn from the new cells")
     return CheckReport(suite, tuple(compared), n_rows, tuple(findings))
+
+
+def _stale_runs(results: Results) -> Iterable[Finding]:
+    """A drift for each run file that another configuration left."""
+    again = f"none; run again: snakemake --cores all --config suite={results.suite}"
+    for (dataset, preset), fields in results.stale.items():
+        name = next(name for name in results.drawable() if (dataset, preset) in needed_runs(results.experiment(name)))
+        found = f"of another configuration (other {', '.join(fields)})"
+        yield Finding(name, words((dataset, preset)), "run", "there", found, again)
+
+
+def _same_forests(name: str, before: Results, after: Results) -> set[tuple[str, str]]:
+    """Pairs (data set, column) of `REPRODUCIBLE` estimators whose cells come from the same software, then and now."""
+    old, new = before.experiments[name], after.experiments[name]
+    found = set()
+    for dataset, preset in needed_runs(new):
+        repeats = new["repeats"][dataset]
+        cells = [results.cells(dataset, preset, repeats) for results in (before, after)]
+        if None in cells or _software(cells[0]) != _software(cells[1]):
+            continue
+        if all(cell["estimator"].startswith(REPRODUCIBLE) for part in cells for cell in part):
+            columns = [column for column, other in new["columns"].items() if other == preset]
+            found |= {(dataset, column) for column in columns if old["columns"].get(column) == preset}
+    return found
+
+
+def _software(cells: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
+    return [(cell["versions"], cell["host"]["python"], cell["host"]["machine"]) for cell in cells]
 
 
 def _drawn(experiments: Mapping[str, Any], name: str) -> bool:
@@ -181,6 +198,7 @@ def compare(
     new: Sequence[Mapping[str, str]],
     experiment: Mapping[str, Any],
     suite: str,
+    exact: Collection[tuple[str, str]] = (),
 ) -> list[Finding]:
     """Compare two tidy tables.
 
@@ -194,34 +212,28 @@ def compare(
         The experiment, for the foreign libraries behind each column.
     suite : str
         Decides the tolerances.
+    exact : collection of (str, str)
+        Pairs (data set, column) that count as our own although a foreign library computes them.
 
     Returns
     -------
     list of Finding
         In the order of the stored rows, then rows that are new.
     """
-    before = {_key(row): row for row in stored}
-    after = {_key(row): row for row in new}
+    before = {key_of(row): row for row in stored}
+    after = {key_of(row): row for row in new}
     findings = []
     for key in dict.fromkeys([*before, *after]):
         if key not in before or key not in after:
             there = ["there" if key in rows else "" for rows in (before, after)]
-            findings.append(Finding(name, _words(key), "row", *there, "none"))
+            findings.append(Finding(name, words(key), "row", *there, "none"))
             continue
         if key[0] != ALL and key[3] not in COST_METRICS:
-            foreign = bool(experiment["libraries"].get(key[1]))
+            foreign = bool(experiment["libraries"].get(key[1])) and key[:2] not in exact
             findings += _compare_row(name, key, before[key], after[key], foreign, suite)
     findings += _compare_derived(name, before, after, experiment)
     findings += _compare_costs(name, before, after)
     return findings
-
-
-def _key(row: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(row[column] for column in KEY)
-
-
-def _words(key: Iterable[str]) -> str:
-    return " / ".join(filter(None, key))
 
 
 def _compare_row(name: str, key: tuple, before: Mapping, after: Mapping, foreign: bool, suite: str) -> list[Finding]:
@@ -231,17 +243,25 @@ def _compare_row(name: str, key: tuple, before: Mapping, after: Mapping, foreign
     if tolerance == 0:
         exact_columns += ["mean", "std"]
     findings = [
-        Finding(name, _words(key), column, before[column], after[column], "0 (exact)")
+        Finding(name, words(key), column, before[column], after[column], "0 (exact)")
         for column in exact_columns
         if before[column] != after[column]
     ]
-    both = before["mean"] and after["mean"]
-    if tolerance and both and not abs(float(after["mean"]) - float(before["mean"])) <= tolerance:
+    if tolerance:
         reason = "foreign library" if suite in EXACT_SUITES else f"suite {suite}"
-        findings.append(
-            Finding(name, _words(key), "mean", before["mean"], after["mean"], f"{tolerance:.4g} ({reason})")
-        )
+        findings += [
+            Finding(name, words(key), column, before[column], after[column], f"{limit:.4g} ({reason})")
+            for column, limit in (("mean", tolerance), ("std", STD_FACTOR * tolerance))
+            if not _is_near(before[column], after[column], limit)
+        ]
     return findings
+
+
+def _is_near(stored: str, new: str, limit: float) -> bool:
+    """Whether two numbers differ by no more than `limit`; a number is near no empty cell."""
+    if not stored or not new:
+        return stored == new
+    return abs(float(new) - float(stored)) <= limit
 
 
 def allowed(stored: Mapping[str, str], foreign: bool, suite: str) -> float:
@@ -288,7 +308,7 @@ def _compare_derived(name: str, before: Mapping, after: Mapping, experiment: Map
             continue
         tolerance = "any: it follows from means that moved" if moves else "0 (exact)"
         findings += [
-            Finding(name, _words(key), column, before[key][column], after[key][column], tolerance, is_drift=not moves)
+            Finding(name, words(key), column, before[key][column], after[key][column], tolerance, is_drift=not moves)
             for column in columns
             if before[key][column] != after[key][column]
         ]
@@ -307,7 +327,7 @@ def _compare_costs(name: str, before: Mapping, after: Mapping) -> list[Finding]:
         if key in after and key[3] in COST_METRICS:
             if before[key]["status"] != after[key]["status"]:
                 findings.append(
-                    Finding(name, _words(key), "status", before[key]["status"], after[key]["status"], "0 (exact)")
+                    Finding(name, words(key), "status", before[key]["status"], after[key]["status"], "0 (exact)")
                 )
             elif before[key]["mean"] and after[key]["mean"]:
                 groups.setdefault(_group(key), []).append(key)
@@ -324,7 +344,7 @@ def _compare_costs(name: str, before: Mapping, after: Mapping) -> list[Finding]:
                 findings.append(
                     Finding(
                         name,
-                        _words(key),
+                        words(key),
                         f"ratio to {reference[1]}",
                         f"{ratios[0]:.3g}",
                         f"{ratios[1]:.3g}",

@@ -10,12 +10,14 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from cascadeforest.data.errors import ConfigError, UserError
 from cascadeforest.data.files import read_json
+from cascadeforest.experiments.failures import failed_cells
+from cascadeforest.experiments.staleness import planned_specs, stale_fields
 
 FORMAT = 1
 NOT_IMPLEMENTED = "not implemented"
@@ -39,6 +41,9 @@ class Results:
         Data set variant to its facts (``data/processed/<variant>.json``).
     published : Path
         Folder of the papers' numbers.
+    stale : dict
+        (data set variant, model preset) to the fields in which its run file differs from the plan: the file was left
+        by another configuration, so the pair counts as not run.
     """
 
     plan: dict[str, Any]
@@ -46,6 +51,7 @@ class Results:
     failures: dict[tuple[str, str], dict[str, Any]]
     summaries: dict[str, dict[str, Any]]
     published: Path
+    stale: dict[tuple[str, str], list[str]] = field(default_factory=dict)
 
     @property
     def suite(self) -> str:
@@ -132,7 +138,7 @@ def read_results(root: Path, suite: str, experiments: Iterable[str] | None = Non
     Returns
     -------
     Results
-        Runs that are missing are left out: a table says so in words.
+        Runs that are missing, or were made by another configuration, are left out: a table says so in words.
 
     Raises
     ------
@@ -151,22 +157,21 @@ def read_results(root: Path, suite: str, experiments: Iterable[str] | None = Non
     chosen = [plan["experiments"][name] for name in experiments or plan["experiments"] if name in plan["experiments"]]
     pairs = sorted({pair for experiment in chosen for pair in needed_runs(experiment)})
     shown = sorted({dataset for e in chosen if e["status"] != NOT_IMPLEMENTED for dataset in present(e)})
-    runs, failures = {}, {}
+    specs = planned_specs(plan)
+    runs, failures, stale = {}, {}, {}
     for dataset, preset in pairs:
         path = folder / "runs" / dataset / f"{preset}.json"
-        if path.is_file():
-            runs[dataset, preset] = read_json(path)
-        elif cells := _failed_cells(folder / "failures" / dataset, preset):
+        run = read_json(path) if path.is_file() else None
+        differing = [] if run is None else stale_fields(run, specs.get((dataset, preset)))
+        if differing:
+            stale[dataset, preset] = differing
+        if run is not None and not differing:
+            runs[dataset, preset] = run
+        elif cells := failed_cells(folder / "failures" / dataset, preset):
             failures[dataset, preset] = {"dataset": dataset, "model": preset, "cells": cells}
     processed = root / "data" / "processed"
     summaries = {name: read_json(path) for name in shown if (path := processed / f"{name}.json").is_file()}
-    return Results(plan, runs, failures, summaries, root / "reports" / "published")
-
-
-def _failed_cells(folder: Path, preset: str) -> list[dict[str, Any]]:
-    """Failed repeats of a run; a run split by `seeds_per_job` leaves one file a part."""
-    paths = [folder / f"{preset}.json", *sorted(folder.glob(f"{preset}.part*.json"))]
-    return [cell for path in paths if path.is_file() for cell in read_json(path)["cells"]]
+    return Results(plan, runs, failures, summaries, root / "reports" / "published", stale)
 
 
 def pack(results: Results) -> bytes:

@@ -1,4 +1,4 @@
-"""Draw stored tables again from their stored cells: no training, no results folder, a clean checkout is enough."""
+"""Draw stored tables and page again from the stored cells: no training, no results; a clean checkout is enough."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from cascadeforest.reports.table import make_table, write_table
 
 #: Lines of a difference that are shown for one file.
 N_SHOWN_LINES = 40
+PAGE = "index.html"
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class RenderReport:
     tables : tuple of str
         Ids of the tables.
     differences : tuple of str
-        For each file that is not the stored one the difference, as text.
+        For each table's file that is not the stored one the difference, as text; for the page a sentence.
     """
 
     folder: Path
@@ -37,11 +38,12 @@ class RenderReport:
     def lines(self) -> list[str]:
         """Say what was drawn and what differs."""
         same = "all as stored" if not self.differences else f"{len(self.differences)} files are not as stored"
-        return [*self.differences, f"{len(self.tables)} tables drawn from the stored cells: {same}. See {self.folder}"]
+        drawn = f"{len(self.tables)} tables and the page drawn from the stored cells"
+        return [*self.differences, f"{drawn}: {same}. See {self.folder}"]
 
 
 def render_stored(root: Path, suite: str) -> RenderReport:
-    """Draw every stored table into ``results/<suite>/stored`` and compare it with the stored one, byte by byte.
+    """Draw tables and page into ``results/<suite>/stored`` and compare them with the stored ones, byte by byte.
 
     Parameters
     ----------
@@ -72,10 +74,20 @@ def render_stored(root: Path, suite: str) -> RenderReport:
             old = path.read_text(encoding="utf-8") if path.is_file() else ""
             if old != content:
                 differences.append(_difference(path, old, content))
-    for figure in sorted((stored / "figures").glob("*")):
+    for figure in sorted((stored / "figures").glob("[!.]*")):
         atomic_write(folder / "figures" / figure.name, figure.read_bytes())
-    atomic_write(folder / "index.html", index_page(results, folder))
+    # With the stored figures: `folder` may hold some of an earlier drawing.
+    page = index_page(results, stored)
+    atomic_write(folder / PAGE, page)
+    differences += _page_difference(stored / PAGE, page, folder / PAGE)
     return RenderReport(folder, tuple(results.drawable()), tuple(differences))
+
+
+def _page_difference(path: Path, new: str, drawn: Path) -> list[str]:
+    """One sentence if the stored page is another one: it holds whole tables and pictures, too long to show."""
+    if path.is_file() and path.read_text(encoding="utf-8") == new:
+        return []
+    return [f"{path} (stored) is not the page drawn now: {drawn}"]
 
 
 def _difference(path: Path, old: str, new: str) -> str:

@@ -116,9 +116,11 @@ def row_marks(experiment: Mapping[str, Any]) -> RowMarks:
 
 
 def _subset_labels(experiment: Mapping[str, Any]) -> tuple[str, ...]:
+    """Words for the compared columns if not all are; a column that is not implemented takes no part."""
     compared = compared_columns(experiment)
     everything = len(compared) == len(experiment["columns"])
-    return () if everything else tuple(experiment["labels"][column] for column in compared)
+    taking_part = [column for column in compared if column not in experiment["missing_models"]]
+    return () if everything else tuple(experiment["labels"][column] for column in taking_part)
 
 
 def _with_ranks(experiment: Mapping[str, Any], rows: list[TidyRow]) -> list[TidyRow]:
