@@ -87,6 +87,8 @@ def measure(function: Callable[[], Any], *, profile: bool = True) -> tuple[Any, 
     measurement : Measurement
         Its cost.
     """
+    if profile:
+        from memory_profiler import memory_usage  # before the measurement begins: importing takes memory too
     release_memory()
     exact = _reset_high_water_mark()
     before = resident_bytes()
@@ -94,8 +96,6 @@ def measure(function: Callable[[], Any], *, profile: bool = True) -> tuple[Any, 
     cpu, wall = time.process_time(), time.perf_counter()
     profiler_peak = None
     if profile:
-        from memory_profiler import memory_usage
-
         # One iteration: by default a short call is repeated until there are enough samples.
         samples, value = memory_usage(
             (function, (), {}), interval=PROFILER_INTERVAL_SECONDS, max_iterations=1, retval=True
