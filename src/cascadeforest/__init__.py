@@ -1,5 +1,52 @@
 """Deep forests: deep models made of decision forests, without back-propagation."""
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from cascadeforest._version import __version__
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from cascadeforest.forest.estimators import (
+        CompletelyRandomForestClassifier,
+        CompletelyRandomForestRegressor,
+        EnrichedRandomForestClassifier,
+        ExtraTreesClassifier,
+        ExtraTreesRegressor,
+        RandomForestClassifier,
+        RandomForestRegressor,
+    )
+
+#: Where each public name lives. They are imported at first use: scikit-learn and numba take more than a second, and the
+#: commands of the workflow import this package for far less.
+_HOME = {
+    "CompletelyRandomForestClassifier": "cascadeforest.forest.estimators",
+    "CompletelyRandomForestRegressor": "cascadeforest.forest.estimators",
+    "EnrichedRandomForestClassifier": "cascadeforest.forest.estimators",
+    "ExtraTreesClassifier": "cascadeforest.forest.estimators",
+    "ExtraTreesRegressor": "cascadeforest.forest.estimators",
+    "RandomForestClassifier": "cascadeforest.forest.estimators",
+    "RandomForestRegressor": "cascadeforest.forest.estimators",
+}
+
+__all__ = [
+    "CompletelyRandomForestClassifier",
+    "CompletelyRandomForestRegressor",
+    "EnrichedRandomForestClassifier",
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

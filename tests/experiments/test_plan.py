@@ -186,6 +186,7 @@ IDS = {
     *(f"ddbf-{name}" for name in ("fig4", "fig5", "fig6", "threshold")),
     "arena",
     "claims",
+    "forest-check",  # not in that list: the kernel beside scikit-learn
 }
 
 

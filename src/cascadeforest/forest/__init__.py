@@ -1,0 +1,1 @@
+"""Forests on one kernel: bins, splits, growing, flat trees, estimators."""

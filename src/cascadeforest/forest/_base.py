@@ -1,0 +1,419 @@
+"""What the public forests share: validation, growing, prediction, importances, out-of-bag scores."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from cascadeforest.forest._parameters import (
+    check_count,
+    check_flag,
+    check_jobs,
+    check_number,
+    count_of,
+    entropy_of,
+    row_count,
+)
+from cascadeforest.forest.binning import BinMapper, BinnedMatrix
+from cascadeforest.forest.growth import GrownForest, GrowthRules, _in_bag_counts, grow_forest, tree_seeds
+
+_X_DTYPES = [np.float64, np.float32]  # both stay as they are; whole numbers become float64
+
+
+@dataclass(frozen=True)
+class _Bags:
+    """What draws a forest's bootstraps again. No array of the size of the data, unless rows had no weight."""
+
+    seeds: np.ndarray
+    n_draws: int
+    n_samples: int
+    n_kept: int
+    kept: np.ndarray | None  # one bit a row, packed; None if no row was left out
+
+    @classmethod
+    def of(cls, forest: GrownForest, n_samples: int) -> _Bags:
+        kept = None
+        if len(forest.rows) < n_samples:
+            mask = np.zeros(n_samples, bool)
+            mask[forest.rows] = True
+            kept = np.packbits(mask)
+        return cls(forest.seeds, forest.n_draws, n_samples, len(forest.rows), kept)
+
+    def counts(self, tree: int) -> np.ndarray:
+        counts = _in_bag_counts(self.seeds[tree], self.n_draws, self.n_kept)
+        if self.kept is None:
+            return counts
+        of_all = np.zeros(self.n_samples, np.int32)
+        of_all[np.unpackbits(self.kept, count=self.n_samples).astype(bool)] = counts
+        return of_all
+
+
+class Forest(BaseEstimator):
+    """What all forests share: validation, growing, importances, walking."""
+
+    @abstractmethod
+    def _splitting(self, n_features: int) -> dict[str, Any]:
+        """Splitter, criterion and number of features looked at: what tells one kind of forest from another."""
+
+    def _feature_weights(self, n_features: int) -> np.ndarray | None:
+        return None
+
+    def _rules(self, n_rows: int, n_features: int) -> GrowthRules:
+        check_count("max_depth", self.max_depth, optional=True)
+        check_count("max_leaf_nodes", self.max_leaf_nodes, 2, optional=True)
+        check_number("min_impurity_decrease", self.min_impurity_decrease)
+        return GrowthRules(
+            **self._splitting(n_features),
+            max_depth=self.max_depth,
+            max_leaf_nodes=self.max_leaf_nodes,
+            min_samples_split=row_count("min_samples_split", self.min_samples_split, n_rows, 2, whole=True),
+            min_samples_leaf=row_count("min_samples_leaf", self.min_samples_leaf, n_rows, 1),
+            min_impurity_decrease=self.min_impurity_decrease,
+        )
+
+    def _grow(self, X: Any, y: np.ndarray, n_classes: int, sample_weight: Any, weights: Any, balance: bool) -> None:
+        """Bin X and grow the forest; `y` holds class indices or targets, `weights` what the trees see."""
+        for learned in ("oob_score_", "oob_decision_function_", "oob_prediction_"):
+            vars(self).pop(learned, None)  # of an earlier fit, which may have been asked for more
+        check_count("n_estimators", self.n_estimators)
+        check_jobs(self.n_jobs)
+        check_flag("bootstrap", self.bootstrap)
+        if not callable(self.oob_score):
+            check_flag("oob_score", self.oob_score, ", or give a function of (y_true, y_pred)")
+        if self.oob_score and not self.bootstrap:
+            raise ValueError(
+                f"oob_score is {self.oob_score!r} while bootstrap is False, which leaves no row out of the bag; set "
+                "bootstrap=True or oob_score=False."
+            )
+        max_samples = None
+        if self.max_samples is not None:
+            if not self.bootstrap:
+                raise ValueError(f"max_samples is {self.max_samples!r} while bootstrap is False; set one of them.")
+            max_samples = count_of("max_samples", self.max_samples, X.shape[0])
+        rules = self._rules(*X.shape)
+        feature_weights = self._feature_weights(X.shape[1])
+        entropy = entropy_of(self.random_state)
+        self.bin_mapper_ = BinMapper()
+        binned = self.bin_mapper_.fit_transform(X, sample_weight, n_jobs=self.n_jobs)
+        forest = grow_forest(
+            binned,
+            y,
+            n_classes=n_classes,
+            rules=rules,
+            seeds=tree_seeds(entropy, self.n_estimators),
+            weights=weights,
+            bootstrap=bool(self.bootstrap),
+            max_samples=max_samples,
+            feature_weights=feature_weights,
+            balance_bootstraps=balance,
+            n_jobs=self.n_jobs,
+        )
+        self.trees_ = forest.trees
+        self.mean_decrease_impurity_ = forest.mean_decrease_impurity
+        self._offset = forest.offset
+        self._bags = _Bags.of(forest, X.shape[0])
+        if self.oob_score:
+            self._set_oob_score(y, forest.oob_prediction(binned, n_jobs=self.n_jobs) + forest.offset)
+
+    @abstractmethod
+    def _set_oob_score(self, y: np.ndarray, prediction: np.ndarray) -> None:
+        """Score the out-of-bag prediction, NaN in rows that every tree saw."""
+
+    def _oob_rows(self, prediction: np.ndarray) -> np.ndarray:
+        """Rows that at least one tree did not see."""
+        rows = ~np.isnan(prediction[:, 0])
+        if not rows.all():
+            warnings.warn(
+                f"{np.count_nonzero(~rows)} of {len(rows)} rows were in the bag of every tree and do not count in the "
+                "out-of-bag score; take more trees.",
+                UserWarning,
+                stacklevel=5,  # the caller of fit
+            )
+        return rows
+
+    def _binned(self, X: Any) -> BinnedMatrix:
+        check_is_fitted(self)
+        check_jobs(self.n_jobs)
+        X = validate_data(
+            self, X, reset=False, dtype=_X_DTYPES, accept_sparse=["csc", "csr"], ensure_all_finite="allow-nan"
+        )
+        return self.bin_mapper_.transform(X, n_jobs=self.n_jobs)
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Mean decrease in impurity of each feature, summing to 1; all 0 if no tree has a split.
+
+        It is `mean_decrease_impurity_` (interpretation paper, Eqs. 6 and 9) over its sum. scikit-learn divides in each
+        tree first, so that its numbers differ a little.
+        """
+        check_is_fitted(self)
+        total = self.mean_decrease_impurity_.sum()
+        return self.mean_decrease_impurity_ / total if total > 0 else np.zeros_like(self.mean_decrease_impurity_)
+
+    def apply(self, X: Any) -> np.ndarray:
+        """The leaf that each row reaches in each tree.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_estimators), int32
+            Numbers of nodes within their trees.
+        """
+        binned = self._binned(X)  # first: it says so if the forest is not fitted
+        return self.trees_.apply(binned, n_jobs=self.n_jobs)
+
+    def decision_path(self, X: Any) -> tuple[csr_matrix, np.ndarray]:
+        """The nodes that each row passes in each tree.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        indicator : csr_matrix of shape (n_samples, n_nodes)
+            1 where the row passes the node.
+        n_nodes_ptr : ndarray of shape (n_estimators + 1,)
+            The columns of tree i are those from ``n_nodes_ptr[i]`` to ``n_nodes_ptr[i + 1]``.
+        """
+        binned = self._binned(X)
+        return self.trees_.decision_path(binned, n_jobs=self.n_jobs)
+
+    def in_bag_counts(self, tree: int) -> np.ndarray:
+        """How often a tree saw each training row, drawn again from the tree's seed.
+
+        Parameters
+        ----------
+        tree : int
+            Number of the tree.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int32
+            1 throughout without bootstrap; 0 for rows out of the bag and for rows whose weight was 0.
+        """
+        check_is_fitted(self)
+        return self._bags.counts(tree)
+
+    def _checked_weight(self, sample_weight: Any, n_rows: int) -> np.ndarray | None:
+        if sample_weight is None:
+            return None
+        weight = np.asarray(sample_weight, dtype=np.float64)
+        if weight.shape != (n_rows,):
+            raise ValueError(f"sample_weight has shape {weight.shape}; X has {n_rows} rows: give ({n_rows},).")
+        if not np.isfinite(weight).all() or weight.min() < 0:
+            raise ValueError("sample_weight must be finite and not negative; remove or replace such weights.")
+        if weight.max() == 0:
+            raise ValueError("sample_weight is zero for every row; give at least one row a positive weight.")
+        return weight
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        return tags
+
+
+class ForestClassifier(ClassifierMixin, Forest):
+    """Classes, class weights, probabilities."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ForestClassifier:
+        """Grow the forest.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training samples; NaN means missing.
+        y : array-like of shape (n_samples,)
+            Classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights, not negative. They multiply the counts of the bootstrap.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter, X, y or a weight cannot be used; the message says which and why.
+        """
+        X, y = validate_data(self, X, y, dtype=_X_DTYPES, accept_sparse=["csc", "csr"], ensure_all_finite="allow-nan")
+        check_classification_targets(y)
+        weight = self._checked_weight(sample_weight, X.shape[0])
+        self.classes_, label = np.unique(y, return_inverse=True)
+        self.n_classes_ = len(self.classes_)
+        self._grow(X, label, self.n_classes_, weight, *self._class_weighted(y, label, weight))
+        return self
+
+    def _class_weighted(
+        self, y: np.ndarray, label: np.ndarray, weight: np.ndarray | None
+    ) -> tuple[np.ndarray | None, bool]:
+        """Weights times class weights, and whether each bootstrap balances its own classes."""
+        if self.class_weight is None:
+            return weight, False
+        by_name = isinstance(self.class_weight, str) and self.class_weight in ("balanced", "balanced_subsample")
+        if not by_name and not isinstance(self.class_weight, dict):
+            raise ValueError(
+                f"class_weight is {self.class_weight!r}; choose 'balanced', 'balanced_subsample', None, or give a dict "
+                "of class to weight."
+            )
+        if by_name and self.class_weight == "balanced_subsample" and self.bootstrap:
+            return weight, True
+        if by_name:  # by weight, not by number: weighted rows are repeated rows here as well
+            total = np.bincount(label, weight, self.n_classes_)
+            present = total > 0
+            factor = np.zeros(self.n_classes_)
+            factor[present] = total.sum() / (np.count_nonzero(present) * total[present])
+            by_class = factor[label]
+        else:
+            by_class = self._weights_of_dict(y)
+        both = by_class if weight is None else by_class * weight
+        if both.max() == 0:
+            raise ValueError(
+                f"class_weight is {self.class_weight!r}, which leaves no row a positive weight; give a class that y "
+                "has a positive weight."
+            )
+        return both, False
+
+    def _weights_of_dict(self, y: np.ndarray) -> np.ndarray:
+        """Class weight of each row; classes that the dict lacks have 1."""
+        try:
+            by_class = np.asarray(compute_sample_weight(self.class_weight, y), np.float64)
+            usable = np.isfinite(by_class).all() and by_class.min() >= 0
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"class_weight is {self.class_weight!r}, which does not suit y: {error}.") from error
+        if not usable:
+            raise ValueError(f"class_weight is {self.class_weight!r}; weights must be finite and not negative.")
+        return by_class
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities: the mean over trees of the class shares in the leaf that a row reaches.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples; a NaN in a feature that had none in training goes where most training rows went.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns in the order of `classes_`.
+        """
+        binned = self._binned(X)
+        return self.trees_.predict(binned, n_jobs=self.n_jobs)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of `predict_proba`, -inf where that is 0.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class; the first of equals.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        probabilities = self.predict_proba(X)
+        return self.classes_[probabilities.argmax(axis=1)]
+
+    def _set_oob_score(self, y: np.ndarray, prediction: np.ndarray) -> None:
+        rows = self._oob_rows(prediction)
+        self.oob_decision_function_ = prediction
+        score = self.oob_score if callable(self.oob_score) else accuracy_score
+        self.oob_score_ = (
+            float(score(self.classes_[y[rows]], self.classes_[prediction[rows].argmax(axis=1)]))
+            if rows.any()
+            else float("nan")
+        )
+
+
+class ForestRegressor(RegressorMixin, Forest):
+    """Targets and their means."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ForestRegressor:
+        """Grow the forest.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training samples; NaN means missing.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights, not negative. They multiply the counts of the bootstrap.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter, X, y or a weight cannot be used; the message says which and why.
+        """
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            dtype=_X_DTYPES,
+            accept_sparse=["csc", "csr"],
+            ensure_all_finite="allow-nan",
+            y_numeric=True,
+        )
+        weight = self._checked_weight(sample_weight, X.shape[0])
+        self._grow(X, np.asarray(y, dtype=np.float64), 0, weight, weight, balance=False)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Mean over trees of the mean target in the leaf that a row reaches.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples; a NaN in a feature that had none in training goes where most training rows went.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            In the units of the target.
+        """
+        binned = self._binned(X)
+        return self.trees_.predict(binned, n_jobs=self.n_jobs)[:, 0] + self._offset
+
+    def _set_oob_score(self, y: np.ndarray, prediction: np.ndarray) -> None:
+        rows = self._oob_rows(prediction)
+        self.oob_prediction_ = prediction[:, 0]
+        score = self.oob_score if callable(self.oob_score) else r2_score
+        self.oob_score_ = float(score(y[rows], prediction[rows, 0])) if np.count_nonzero(rows) > 1 else float("nan")

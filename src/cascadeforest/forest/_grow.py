@@ -1,0 +1,333 @@
+"""Growing one tree on binned features into flat arrays: depth first, or best first up to a number of leaves."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cascadeforest.forest._jit import kernel
+from cascadeforest.forest._nodes import (
+    MISSING,
+    MISSING_LEFT,
+    NONE_MISSING,
+    describe,
+    draw_sample,
+    feature_of,
+    make_scratch,
+    node_purity,
+    not_negative,
+    pack_split,
+    partition,
+    write_leaf,
+)
+from cascadeforest.forest._search import BEST, Draws, find_split
+from cascadeforest.forest._splits import NO_SPLIT, Split, cut_at
+
+_32 = np.uint64(32)
+
+
+@kernel(inline=True)
+def gain_of(split, n_node, v_node, n_present, purity, target):
+    """Weight times impurity decrease of a split, in units of `node_purity`."""
+    if n_present == 2 and target.n_classes > 0:  # proxies of two classes lack the other class's half
+        return 2.0 * (split.proxy - v_node * v_node / n_node)
+    return split.proxy - purity
+
+
+@kernel(inline=True)
+def push(stack, height, start, end, depth, parent, n_known):
+    """Put a node on the stack."""
+    stack[height, 0], stack[height, 1], stack[height, 2] = start, end, depth
+    stack[height, 3], stack[height, 4] = parent, n_known
+
+
+class Plant(NamedTuple):
+    """Arrays that a growing tree fills."""
+
+    nodes: np.ndarray  # uint64
+    values: np.ndarray  # float32
+    decreases: np.ndarray  # float64 (n_features)
+    counts: np.ndarray  # float64 (n_classes): weights of the classes in the node at hand
+    stack: np.ndarray  # int64 (height, 5)
+
+
+@kernel(inline=True)
+def is_leaf(start, end, depth, pure, rules):
+    """Whether a node is not to be split, whatever its features are."""
+    n = end - start
+    return pure or depth >= rules.max_depth or n < rules.min_samples_split or n < 2 * rules.min_samples_leaf
+
+
+@kernel(inline=True)
+def place(plant, node, parent, purity):
+    """Count a node's purity for its parent's feature and, if it is a right child, enter it there."""
+    if parent >= 0:
+        plant.decreases[feature_of(plant.nodes[parent])] += purity
+        if node != parent + 1:
+            plant.nodes[parent] |= np.uint64(node) << _32
+
+
+@kernel(inline=True)
+def divide(columns, centers, sample, scratch, rules, feature, split, start, end):
+    """Divide a node's rows.
+
+    Returns
+    -------
+    middle : int
+        The first row of the right child.
+    word : uint64
+        The node's word. A best cut lies half way between the values on its two sides, as scikit-learn's thresholds
+        do: at the left one's end of the gap, rows of other data would go right too often.
+    """
+    middle, right_bin = partition(columns[feature], sample, scratch, start, end, split.cut, split.missing)
+    cut = np.int64(split.cut)
+    if right_bin == MISSING:  # whatever has a value goes left
+        cut = np.int64(MISSING - 1)
+    elif rules.splitter == BEST:
+        value = centers[feature]
+        cut = cut_at(value, 0.5 * value[cut] + 0.5 * value[right_bin], cut, right_bin)
+    missing_left = split.missing == MISSING_LEFT
+    if split.missing == NONE_MISSING:  # later ones go where most rows of the node went
+        missing_left = middle - start > end - middle
+    return middle, pack_split(feature, cut, missing_left)
+
+
+@kernel
+def grow_depth_first(columns, centers, sample, scratch, target, rules, draws, plant):
+    """Grow a tree node by node; returns how many nodes and values it has, and the weight of its root."""
+    stack = plant.stack
+    n_nodes = n_values = 0
+    n_root = 0.0
+    # Nodes to visit: start, end, depth, parent, known constants. Left children come first, so that the left child of
+    # a node is the next one and the stack holds one right child a level.
+    push(stack, 0, 0, sample.key.size, 0, -1, 0)
+    height = 1
+    while height > 0:
+        height -= 1
+        start, end, depth = not_negative(stack[height, 0]), not_negative(stack[height, 1]), stack[height, 2]
+        parent, n_known = stack[height, 3], stack[height, 4]
+        node = n_nodes
+        n_nodes += 1
+        n_node, v_node, n_present, pure = describe(sample, scratch, target, plant.counts, start, end)
+        purity = node_purity(n_node, v_node, n_present, scratch.total, target, rules.criterion)
+        place(plant, node, parent, purity)
+        if parent < 0:
+            n_root = n_node
+        split, feature = Split(-np.inf, NO_SPLIT, NONE_MISSING, 0.0), np.int64(-1)
+        if not is_leaf(start, end, depth, pure, rules):
+            split, feature, n_known = find_split(
+                columns,
+                centers,
+                sample,
+                scratch,
+                rules,
+                draws,
+                start,
+                end,
+                n_known,
+                node,
+                n_node,
+                v_node,
+                n_present,
+                target.n_classes,
+            )
+        if split.cut != NO_SPLIT and rules.min_impurity_decrease > 0.0:
+            gain = gain_of(split, n_node, v_node, n_present, purity, target)
+            # A few units in the last place are rounding, not a decrease that is missing.
+            if gain * (1.0 + 1e-12) < rules.min_impurity_decrease * n_root:
+                split = Split(-np.inf, NO_SPLIT, NONE_MISSING, 0.0)
+        if split.cut == NO_SPLIT:
+            plant.nodes[node], n_values = write_leaf(
+                plant.values, n_values, sample, target, plant.counts, start, n_node, v_node, pure
+            )
+            continue
+        middle, plant.nodes[node] = divide(columns, centers, sample, scratch, rules, feature, split, start, end)
+        plant.decreases[feature] -= purity
+        push(stack, height, middle, end, depth + 1, node, n_known)
+        push(stack, height + 1, start, middle, depth + 1, node, n_known)
+        height += 2
+    return n_nodes, n_values, n_root
+
+
+class Bud(NamedTuple):
+    """Nodes of a tree that grows best first, in the order of their making; column by column."""
+
+    start: np.ndarray  # int64
+    end: np.ndarray
+    depth: np.ndarray
+    middle: np.ndarray  # first row of the right child
+    left: np.ndarray  # left child, the right one is the next; -1 while the node is a leaf
+    word: np.ndarray  # uint64: node word of the split that it would get
+    gain: np.ndarray  # float64: weight times impurity decrease of that split; -1 if there is none
+
+
+@kernel(inline=True)
+def set_bud(columns, centers, sample, scratch, target, rules, draws, plant, buds, node, start, end, depth, n_root):
+    """Enter a node with the split that it would get; its rows are divided already. Returns its weight."""
+    start, end = not_negative(start), not_negative(end)
+    buds.start[node], buds.end[node], buds.depth[node], buds.left[node] = start, end, depth, -1
+    buds.gain[node] = -1.0
+    n_node, v_node, n_present, pure = describe(sample, scratch, target, plant.counts, start, end)
+    if is_leaf(start, end, depth, pure, rules):
+        return n_node
+    purity = node_purity(n_node, v_node, n_present, scratch.total, target, rules.criterion)
+    # Constants of an ancestor are remembered along one path only: here none are known.
+    split, feature, _ = find_split(
+        columns,
+        centers,
+        sample,
+        scratch,
+        rules,
+        draws,
+        start,
+        end,
+        0,
+        node,
+        n_node,
+        v_node,
+        n_present,
+        target.n_classes,
+    )
+    if split.cut == NO_SPLIT:
+        return n_node
+    gain = max(0.0, gain_of(split, n_node, v_node, n_present, purity, target))
+    if gain * (1.0 + 1e-12) < rules.min_impurity_decrease * (n_node if n_root == 0.0 else n_root):
+        return n_node
+    buds.middle[node], buds.word[node] = divide(columns, centers, sample, scratch, rules, feature, split, start, end)
+    buds.gain[node] = gain
+    return n_node
+
+
+@kernel
+def grow_best_first(columns, centers, sample, scratch, target, rules, draws, plant, buds):
+    """Grow a tree up to `max_leaf_nodes`, always splitting the leaf whose split gains most (the oldest of equals)."""
+    # One call site for the first node and for all children: the search is inlined here.
+    n_buds, n_leaves, chosen, n_root = 0, 1, -1, 0.0
+    start, end, depth = np.int64(0), np.int64(sample.key.size), np.int64(0)
+    while True:
+        n_node = set_bud(
+            columns, centers, sample, scratch, target, rules, draws, plant, buds, n_buds, start, end, depth, n_root
+        )
+        n_buds += 1
+        if chosen < 0:
+            n_root = n_node
+        elif n_buds == buds.left[chosen] + 1:  # the right child's turn
+            start, end = buds.middle[chosen], buds.end[chosen]
+            continue
+        if n_leaves == rules.max_leaf_nodes:
+            break
+        chosen = 0
+        for node in range(1, n_buds):
+            if buds.gain[node] > buds.gain[chosen]:
+                chosen = node
+        if buds.gain[chosen] < 0.0:
+            break
+        buds.gain[chosen] = -1.0
+        buds.left[chosen] = n_buds
+        n_leaves += 1
+        start, end, depth = buds.start[chosen], buds.middle[chosen], buds.depth[chosen] + 1
+    # The same tree depth first, which is how its nodes are stored.
+    stack = plant.stack
+    n_nodes = n_values = 0
+    push(stack, 0, 0, -1, 0, 0, 0)
+    height = 1
+    while height > 0:
+        height -= 1
+        bud, parent = stack[height, 0], stack[height, 1]
+        node = n_nodes
+        n_nodes += 1
+        start, end = not_negative(buds.start[bud]), not_negative(buds.end[bud])
+        n_node, v_node, n_present, pure = describe(sample, scratch, target, plant.counts, start, end)
+        purity = node_purity(n_node, v_node, n_present, scratch.total, target, rules.criterion)
+        place(plant, node, parent, purity)
+        if buds.left[bud] < 0:
+            plant.nodes[node], n_values = write_leaf(
+                plant.values, n_values, sample, target, plant.counts, start, n_node, v_node, pure
+            )
+            continue
+        plant.nodes[node] = buds.word[bud]
+        plant.decreases[feature_of(buds.word[bud])] -= purity
+        push(stack, height, buds.left[bud] + 1, node, 0, 0, 0)
+        push(stack, height + 1, buds.left[bud], node, 0, 0, 0)
+        height += 2
+    return n_nodes, n_values, n_root
+
+
+@kernel(allocates=True)
+def make_buds(n):
+    """Room for `n` nodes."""
+    return Bud(
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+        np.empty(n, np.uint64),
+        np.empty(n, np.float64),
+    )
+
+
+@kernel(allocates=True)
+def grow_tree(columns, centers, rows, weights, target, counts, seed, rules, cumulative):
+    """Grow one tree.
+
+    Parameters
+    ----------
+    columns : uint8 array of shape (n_features, n_rows)
+        Bins, feature by feature.
+    centers : float64 array of shape (n_features, 255)
+        A value for each bin, ascending, for random thresholds.
+    rows : int32 array of shape (n,)
+        Rows of `columns` that this forest learns from.
+    weights : float64 array of shape (n,)
+        Their weights, positive.
+    target : Target
+        Their labels.
+    counts : int32 array of shape (n,)
+        How often the tree's bootstrap drew each of them.
+    seed : uint64
+        Decides features and random thresholds.
+    rules : Rules
+    cumulative : float64 array of shape (n_features,) or (0,)
+        Running sum of feature weights, or empty for equal ones.
+
+    Returns
+    -------
+    nodes : uint64 array
+    values : float32 array of shape (n_values, max(1, n_classes))
+    decreases : float64 array of shape (n_features,)
+        Impurity decrease by feature: Eq. 6 of the interpretation paper.
+    """
+    n_features = columns.shape[0]
+    sample = draw_sample(rows, weights, target, counts)
+    n = sample.key.size
+    scratch = make_scratch(n, target.n_classes)
+    state = np.empty(1, np.uint64)
+    state[0] = seed
+    draws = Draws(
+        state,
+        np.arange(n_features).astype(np.int32),
+        np.empty(n_features, np.int32),
+        cumulative,
+        np.full(cumulative.size, -1, np.int32),
+    )
+    # Memory that is never written is never taken from the system: these bounds cost nothing.
+    max_nodes = 2 * n - 1
+    if rules.max_leaf_nodes > 0:
+        max_nodes = min(max_nodes, 2 * rules.max_leaf_nodes - 1)
+    n_outputs = max(1, target.n_classes)
+    plant = Plant(
+        np.empty(max_nodes, np.uint64),
+        np.empty((n if target.n_classes == 0 else n // 2 + 1, n_outputs), np.float32),
+        np.zeros(n_features, np.float64),
+        np.zeros(n_outputs, np.float64),
+        np.empty((n + 1, 5), np.int64),
+    )
+    if rules.max_leaf_nodes > 0:
+        n_nodes, n_values, n_root = grow_best_first(
+            columns, centers, sample, scratch, target, rules, draws, plant, make_buds(max_nodes)
+        )
+    else:
+        n_nodes, n_values, n_root = grow_depth_first(columns, centers, sample, scratch, target, rules, draws, plant)
+    return plant.nodes[:n_nodes].copy(), plant.values[:n_values].copy(), plant.decreases / n_root

@@ -1,0 +1,293 @@
+"""Nodes: the word that stands for one, the rows of one while a tree grows, their statistics, their division.
+
+A node of a grown tree is one 64-bit word, so that a walk reads one word a level:
+
+====  ===============================================================================================
+bits  meaning
+====  ===============================================================================================
+0-7   cut: rows whose bin is at most this go left (255 in leaves)
+8     whether rows without a value go left
+9-31  feature (`LEAF` in leaves)
+32-63 right child, counted from the tree's root (its left child is the next node); a leaf's value row
+====  ===============================================================================================
+
+A leaf's value row is an index into the values of the tree. The first `n_classes` rows are not stored with a tree: they
+stand for 'all weight in class c', which is what nearly all leaves of a fully grown classification tree are.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cascadeforest.forest._jit import kernel
+
+#: Bin of rows without a value; the values' bins are 0 to 254.
+MISSING = 255
+#: Rows without a value in the node at hand: there are none, or the side to which they go.
+NONE_MISSING, MISSING_RIGHT, MISSING_LEFT = 0, 1, 2
+GINI, ENTROPY = 0, 1
+LEAF = (1 << 23) - 1
+MAX_FEATURES = LEAF
+_CUT, _FEATURE, _LOW_HALF = np.uint64(0xFF), np.uint64(LEAF), np.uint64(0xFFFFFFFF)
+_NO_BITS, _ALL_BITS = np.uint8(0), np.uint8(255)
+_8, _9, _32 = np.uint64(8), np.uint64(9), np.uint64(32)
+
+
+class Sample(NamedTuple):
+    """In-bag rows of one tree, permuted in place while it grows: a node is a range of positions."""
+
+    key: np.ndarray  # uint64: row of the binned matrix (high half) and label (low half)
+    weight: np.ndarray  # float32, > 0
+
+
+class Scratch(NamedTuple):
+    """Working memory of one thread; contents mean something within one call only."""
+
+    bins: np.ndarray  # uint8 (n): bins of the node's rows in the feature at hand
+    moment: np.ndarray  # float64 (n): weight * target of the node's rows
+    code: np.ndarray  # uint16 (n): class of the node's rows, numbered within the node
+    mask: np.ndarray  # uint64 (4): set of bins
+    present: np.ndarray  # uint8 (256): bins that hold rows, ascending
+    counts: np.ndarray  # int64 (256): rows a bin
+    hist: np.ndarray  # float64 (256 * width): sums a bin; width is n_classes, rounded up to a multiple of 4
+    total: np.ndarray  # float64 (width): weight of each of the node's classes, then 0
+    left: np.ndarray  # float64 (width)
+    key: np.ndarray  # uint64 (n): rows that go right, while a node is divided
+    weight: np.ndarray  # float32 (n)
+
+
+class Target(NamedTuple):
+    """What is learned."""
+
+    label: np.ndarray  # int32: class, or index of a row's target in `value` (regression)
+    value: np.ndarray  # float64: the distinct targets, centred (regression); 0 and 1 (two classes); else empty
+    n_classes: int  # 0: regression
+
+
+@kernel(inline=True)
+def pack_split(feature, cut, missing_left):
+    """Node word of a split whose right child is not known yet."""
+    return np.uint64(cut) | (np.uint64(missing_left) << _8) | (np.uint64(feature) << _9)
+
+
+@kernel(inline=True)
+def pack_leaf(value_row):
+    """Node word of a leaf."""
+    return _CUT | (_FEATURE << _9) | (np.uint64(value_row) << _32)
+
+
+@kernel(inline=True)
+def feature_of(word):
+    """Feature of a node word; `LEAF` in leaves."""
+    return np.int64((word >> _9) & _FEATURE)
+
+
+@kernel(inline=True)
+def not_negative(position):
+    """The same position. It tells the compiler that it is not counted from the end, as a negative index would be.
+
+    Without it each access with a computed index takes three more instructions, and loops are not vectorised.
+    """
+    return position & 0x7FFFFFFF
+
+
+@kernel(inline=True)
+def padded(n_classes):
+    """Number of classes, rounded up to a multiple of 4."""
+    return (n_classes + 3) & 0x7FFFFFFC
+
+
+@kernel(inline=True)
+def row_of(key):
+    """Row of the binned matrix."""
+    return key >> _32
+
+
+@kernel(inline=True)
+def label_of(key):
+    """Class, or index of the target."""
+    return np.int64(key & _LOW_HALF)
+
+
+@kernel(inline=True)
+def goes_left(b, cut, missing):
+    """Whether a row of this bin goes left; one comparison, for MISSING + 1 is 0 in eight bits."""
+    shift = np.uint8(missing == MISSING_LEFT)
+    return np.uint8(b + shift) <= np.uint8(cut + shift)
+
+
+@kernel(inline=True)
+def x_log_x(x):
+    """X log2 x, 0 at 0."""
+    return x * np.log2(x) if x > 0.0 else 0.0
+
+
+@kernel(inline=True)
+def class_term(n_c, criterion):
+    """What one class adds to a side's sum."""
+    return x_log_x(n_c) if criterion == ENTROPY else n_c * n_c
+
+
+@kernel(inline=True)
+def class_proxy(n_left, sum_left, n_right, sum_right, criterion):
+    """Proxy from the sides' sums of `class_term`."""
+    if criterion == ENTROPY:
+        return sum_left - x_log_x(n_left) + sum_right - x_log_x(n_right)
+    # sum_left / n_left + sum_right / n_right with one division instead of two.
+    return (sum_left * n_right + sum_right * n_left) / (n_left * n_right)
+
+
+@kernel(allocates=True)
+def make_scratch(n, n_classes):
+    """Working memory for trees of up to `n` in-bag rows."""
+    width = max(4, padded(n_classes))
+    return Scratch(
+        np.empty(n, np.uint8),
+        np.empty(n, np.float64),
+        np.empty(n, np.uint16),
+        np.empty(4, np.uint64),
+        np.empty(256, np.uint8),
+        np.empty(256, np.int64),
+        np.zeros(256 * width, np.float64),
+        np.empty(width, np.float64),
+        np.empty(width, np.float64),
+        np.empty(n, np.uint64),
+        np.empty(n, np.float32),
+    )
+
+
+@kernel(allocates=True)
+def draw_sample(rows, weights, target, counts):
+    """In-bag rows of a tree, weighted by how often they were drawn."""
+    n = 0
+    for i in range(rows.size):
+        n += counts[i] > 0
+    key, weight = np.empty(n, np.uint64), np.empty(n, np.float32)
+    n = 0
+    for i in range(rows.size):
+        if counts[i] > 0:
+            key[n] = (np.uint64(rows[i]) << _32) | np.uint64(np.uint32(target.label[i]))
+            weight[n] = counts[i] * weights[i]
+            n += 1
+    return Sample(key, weight)
+
+
+@kernel(inline=True)
+def moment_statistics(sample, scratch, value, start, end):
+    """Weight, sum of weight * target, and whether all targets are equal; fills `scratch.moment`."""
+    n_node = v_node = 0.0
+    first = sample.key[start]
+    differing = np.uint64(0)
+    for i in range(start, end):
+        w, key = np.float64(sample.weight[i]), sample.key[i]
+        v = w * value[label_of(key)]
+        scratch.moment[i - start] = v
+        n_node += w
+        v_node += v
+        differing |= key ^ first
+    return n_node, v_node, label_of(differing) == 0
+
+
+@kernel(inline=True)
+def class_statistics(sample, scratch, start, end, n_classes, counts):
+    """Weight of the node and of each class (`counts`), and how many classes it has.
+
+    Numbers the classes within the node: their weights go to `scratch.total`, the rows' numbers to `scratch.code`; if
+    there are two, weight * number goes to `scratch.moment`.
+    """
+    for c in range(n_classes):
+        counts[c] = 0.0
+    for i in range(start, end):
+        counts[label_of(sample.key[i])] += sample.weight[i]
+    n_node = 0.0
+    n_present = 0
+    for c in range(n_classes):
+        if counts[c] > 0.0:
+            n_node += counts[c]
+            scratch.total[n_present] = counts[c]
+            scratch.left[c] = n_present
+            n_present += 1
+    for c in range(n_present, padded(n_present)):
+        scratch.total[c] = 0.0
+    if n_present == 2:
+        for i in range(start, end):
+            scratch.moment[i - start] = sample.weight[i] * scratch.left[label_of(sample.key[i])]
+    elif n_present > 2:
+        for i in range(start, end):
+            scratch.code[i - start] = np.uint16(scratch.left[label_of(sample.key[i])])
+    return n_node, n_present
+
+
+@kernel(inline=True)
+def describe(sample, scratch, target, counts, start, end):
+    """Weight of a node, sum of weight * target, number of classes (2 for regression), whether all targets are equal."""
+    if target.n_classes == 0:
+        n_node, v_node, pure = moment_statistics(sample, scratch, target.value, start, end)
+        return n_node, v_node, 2, pure
+    if target.n_classes == 2:
+        n_node, v_node, pure = moment_statistics(sample, scratch, target.value, start, end)
+        counts[0], counts[1] = n_node - v_node, v_node
+        scratch.total[0], scratch.total[1] = counts[0], counts[1]
+        return n_node, v_node, 2, pure
+    n_node, n_present = class_statistics(sample, scratch, start, end, target.n_classes, counts)
+    v_node = scratch.total[1] if n_present == 2 else 0.0
+    return n_node, v_node, n_present, n_present == 1
+
+
+@kernel(inline=True)
+def node_purity(n_node, v_node, n_present, total, target, criterion):
+    """Weight times (a constant minus impurity). The sum over both children minus that of the node is n(t) * Eq. 7.
+
+    A constant 1 for Gini, the target's second moment for squared error, 0 for entropy.
+    """
+    if target.n_classes == 0:
+        return v_node * v_node / n_node
+    node_sum = 0.0
+    for c in range(n_present):
+        node_sum += class_term(total[c], criterion)
+    return node_sum - x_log_x(n_node) if criterion == ENTROPY else node_sum / n_node
+
+
+@kernel(inline=True)
+def write_leaf(values, n_values, sample, target, counts, start, n_node, v_node, pure):
+    """Node word of a leaf; appends its value unless it is one of the pure ones. Returns word and number of values."""
+    if target.n_classes == 0:
+        values[n_values, 0] = v_node / n_node
+        return pack_leaf(n_values), n_values + 1
+    if pure:
+        return pack_leaf(label_of(sample.key[start])), n_values
+    for c in range(target.n_classes):
+        values[n_values, c] = counts[c] / n_node
+    return pack_leaf(target.n_classes + n_values), n_values + 1
+
+
+@kernel(inline=True)
+def partition(column, sample, scratch, start, end, cut, missing):
+    """Move the rows that go left to the front of the node, both sides in their old order.
+
+    Without branches: each row is written to both sides, and only one of the two positions advances.
+
+    Returns
+    -------
+    middle : int
+        The first row that goes right.
+    right_bin : int
+        Smallest bin on the right; MISSING if no row there has a value.
+    """
+    left, right = start, 0
+    right_bin = np.uint8(MISSING)
+    for i in range(start, end):
+        key, weight = sample.key[i], sample.weight[i]
+        b = column[row_of(key)]
+        left_side = goes_left(b, cut, missing)
+        sample.key[left], sample.weight[left] = key, weight
+        scratch.key[right], scratch.weight[right] = key, weight
+        left += np.int64(left_side)
+        right += 1 - np.int64(left_side)
+        right_bin = min(right_bin, b | (_ALL_BITS if left_side else _NO_BITS))
+    for i in range(right):
+        sample.key[left + i] = scratch.key[i]
+        sample.weight[left + i] = scratch.weight[i]
+    return left, np.int64(right_bin)

@@ -1,0 +1,204 @@
+"""Checks of estimators' parameters: each error names the parameter, its value and what is allowed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+
+
+def check_count(name: str, value: Any, least: int = 1, *, optional: bool = False) -> None:
+    """A whole number of at least `least`, or None where that is allowed.
+
+    Raises
+    ------
+    ValueError
+        If it is not.
+    """
+    if optional and value is None:
+        return
+    if not _is_integer(value) or value < least:
+        none = " or None" if optional else ""
+        raise ValueError(f"{name} is {value!r}; give a whole number of at least {least}{none}.")
+
+
+def check_number(name: str, value: Any, least: float = 0.0) -> None:
+    """A finite number of at least `least`.
+
+    Raises
+    ------
+    ValueError
+        If it is not.
+    """
+    if not _is_real(value) or not math.isfinite(value) or value < least:
+        raise ValueError(f"{name} is {value!r}; give a finite number of at least {least:g}.")
+
+
+def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
+    """One of a few words.
+
+    Raises
+    ------
+    ValueError
+        If it is not.
+    """
+    choices = list(choices)
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} is {value!r}; choose from {', '.join(map(repr, choices))}.")
+
+
+def check_flag(name: str, value: Any, otherwise: str = "") -> None:
+    """True or False, not 1 or "yes"; `otherwise` names in the error what else the parameter takes.
+
+    Raises
+    ------
+    ValueError
+        If it is neither.
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} is {value!r}; choose True or False{otherwise}.")
+
+
+def check_jobs(value: Any) -> None:
+    """Threads as joblib counts them: a positive number, -1 for all cores, -2 for all but one, None for one.
+
+    Raises
+    ------
+    ValueError
+        If it is none of these.
+    """
+    if value is not None and (not _is_integer(value) or value == 0):
+        raise ValueError(f"n_jobs is {value!r}; give a number of threads, -1 for all cores, or None for one.")
+
+
+def entropy_of(random_state: Any) -> int:
+    """A whole number that stands for `random_state`; drawn from it if it is a generator.
+
+    Raises
+    ------
+    ValueError
+        If it is no seed.
+    """
+    try:
+        generator = check_random_state(random_state)
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"random_state is {random_state!r}; give a whole number from 0 to 2**32 - 1, a numpy RandomState, or None."
+        ) from error
+    return int(generator.randint(np.iinfo(np.int32).max))
+
+
+def feature_chances(value: Any, n_features: int) -> np.ndarray | None:
+    """`feature_weights` as numbers; None for equal ones.
+
+    Raises
+    ------
+    ValueError
+        If they are no weights for `n_features` features.
+    """
+    if value is None:
+        return None
+    remedy = f"give {n_features} numbers, one a feature, finite and not negative, at least one of them positive"
+    try:
+        weights = np.asarray(value, dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"feature_weights is {value!r}; {remedy}.") from error
+    if weights.shape != (n_features,):
+        raise ValueError(f"feature_weights has shape {weights.shape}; {remedy}.")
+    if not np.isfinite(weights).all() or weights.min() < 0 or weights.max() == 0:
+        raise ValueError(f"feature_weights is {value!r}; {remedy}.")
+    return weights
+
+
+def count_of(name: str, value: Any, total: int, least: int = 1) -> int:
+    """A number of things out of `total`: given as a whole number, or as a share of (0, 1].
+
+    Parameters
+    ----------
+    name : str
+        Parameter, for the error.
+    value : int or float
+        Whole numbers are taken as they are, floats as shares (rounded down as scikit-learn's ``max_samples``).
+    total : int
+        All of them.
+    least : int
+        Smallest result of a share.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ValueError
+        If the value is neither.
+    """
+    if _is_integer(value) and 1 <= value <= total:
+        return int(value)
+    if _is_real(value) and not _is_integer(value) and 0 < value <= 1:
+        return max(least, int(total * value))
+    raise ValueError(f"{name} is {value!r}; give a whole number from 1 to {total}, or a share of (0, 1].")
+
+
+def row_count(name: str, value: Any, total: int, least: int, *, whole: bool = False) -> int:
+    """A number of rows: whole, of at least `least`, or a share of `total`, rounded up as scikit-learn does.
+
+    Shares are below 1 unless `whole`: a leaf of at least all rows would be a tree without splits.
+
+    Raises
+    ------
+    ValueError
+        If the value is neither.
+    """
+    if _is_integer(value) and value >= least:
+        return int(value)
+    if _is_real(value) and not _is_integer(value) and (0 < value < 1 or (whole and value == 1)):
+        return max(least, math.ceil(value * total))
+    share = "(0, 1]" if whole else "(0, 1)"
+    raise ValueError(f"{name} is {value!r}; give a whole number of at least {least}, or a share of {share}.")
+
+
+def feature_count(value: Any, n_features: int) -> int:
+    """Features that a node looks at, from scikit-learn's ``max_features``.
+
+    Parameters
+    ----------
+    value : {"sqrt", "log2"}, int, float or None
+        None for all; a float is a share.
+    n_features : int
+        All of them.
+
+    Returns
+    -------
+    int
+        At least 1.
+
+    Raises
+    ------
+    ValueError
+        If the value is none of these.
+    """
+    if value is None:
+        return n_features
+    if isinstance(value, str) and value in ("sqrt", "log2"):
+        return max(1, int(math.sqrt(n_features) if value == "sqrt" else math.log2(n_features)))
+    if _is_integer(value) and value >= 1:
+        return min(int(value), n_features)
+    if _is_real(value) and not _is_integer(value) and 0 < value <= 1:
+        return max(1, int(value * n_features))
+    raise ValueError(
+        f"max_features is {value!r}; give 'sqrt', 'log2', None (all), a whole number of at least 1, "
+        "or a share of (0, 1]."
+    )

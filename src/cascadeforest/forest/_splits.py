@@ -1,0 +1,393 @@
+"""Best and random splits of one node on one binned feature.
+
+A split sends a row left if its bin is at most `cut`; rows without a value lie in the bin `MISSING` and go to a side of
+their own. Splits are compared by a *proxy*, the part of the impurity decrease that depends on the split, to be
+maximised: with n the weight of a side, v the sum of weight * target and n_c the weight of class c in it,
+
+- squared error (regression), and Gini with two classes, targets 0 and 1:  v_left^2 / n_left + v_right^2 / n_right,
+- Gini with more classes:                             sum_c n_c,left^2 / n_left + sum_c n_c,right^2 / n_right,
+- entropy:  sum_c n_c,left log2 n_c,left - n_left log2 n_left, and the same for the right side.
+
+Two classes need two sums a bin, (n, v), whatever the criterion; so do nodes in which only two of many classes are left.
+Sums are float64: exact for counts, so that a row of weight 2 is the same as two rows, and no order of addition shows.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cascadeforest.forest._bits import lowest_bit
+from cascadeforest.forest._jit import kernel
+from cascadeforest.forest._nodes import (
+    ENTROPY,
+    GINI,
+    MISSING,
+    MISSING_LEFT,
+    MISSING_RIGHT,
+    NONE_MISSING,
+    class_proxy,
+    class_term,
+    goes_left,
+    padded,
+    row_of,
+    x_log_x,
+)
+from cascadeforest.forest._random import random_unit
+
+NO_SPLIT = -1
+#: Up to so many rows a node's bins are looked up one by one; above it all bins from the lowest to the highest are.
+SMALL_NODE = 256
+#: Up to so many rows a random threshold is compared with the rows' own values.
+FEW_ROWS = 32
+_0, _1 = np.uint64(0), np.uint64(1)
+_BIN_0, _BIN_255 = np.uint8(0), np.uint8(255)
+
+
+class Split(NamedTuple):
+    """A cut of one feature and its proxy."""
+
+    proxy: float
+    cut: int  # NO_SPLIT if there is none
+    missing: int  # NONE_MISSING, MISSING_RIGHT or MISSING_LEFT
+    threshold: float  # where it was drawn at random; else 0
+
+
+@kernel(inline=True)
+def moment_proxy(n_left, v_left, n_right, v_right, criterion):
+    """Proxy from weights and sums of weight * target."""
+    if criterion == ENTROPY:
+        left = x_log_x(v_left) + x_log_x(n_left - v_left) - x_log_x(n_left)
+        return left + x_log_x(v_right) + x_log_x(n_right - v_right) - x_log_x(n_right)
+    # v_left^2 / n_left + v_right^2 / n_right with one division instead of two.
+    return (v_left * v_left * n_right + v_right * v_right * n_left) / (n_left * n_right)
+
+
+@kernel(inline=True)
+def gather(column, sample, scratch, start, end):
+    """Bins of the node's rows into `scratch.bins`; their smallest and largest, and how many rows are missing.
+
+    Returns
+    -------
+    low, high : int
+        Over the rows that have a value; low > high if none has.
+    n_missing : int
+    """
+    bins = scratch.bins
+    n = end - start
+    for i in range(n):
+        bins[i] = column[row_of(sample.key[start + i])]
+    # A loop of its own: it runs over 64 bins at a time.
+    smallest, largest = _BIN_255, _BIN_0
+    for i in range(n):
+        smallest = min(smallest, bins[i])
+        largest = max(largest, bins[i])
+    low, high, n_missing = np.int64(smallest), np.int64(largest), 0
+    if high == MISSING:
+        high = -1
+        for i in range(n):
+            if bins[i] == MISSING:
+                n_missing += 1
+            else:
+                high = max(high, np.int64(bins[i]))
+    return low, high, n_missing
+
+
+@kernel(inline=True)
+def list_bins(scratch, n, low, high):
+    """Write the bins of low to high that may hold rows to `scratch.present`, ascending; returns how many.
+
+    Exactly those that do for small nodes; all for large ones, where nearly every bin does.
+    """
+    present = scratch.present
+    n_bins = 0
+    if n > SMALL_NODE or high - low < 8:
+        for b in range(low, high + 1):
+            present[n_bins] = b
+            n_bins += 1
+        return n_bins
+    mask = scratch.mask
+    mask[0] = mask[1] = mask[2] = mask[3] = _0
+    for i in range(n):
+        b = scratch.bins[i]
+        mask[b >> 6] |= _1 << np.uint64(b & 63)
+    mask[3] &= ~(_1 << np.uint64(63))  # missing
+    for k in range(4):
+        word = mask[k]
+        while word != _0:
+            present[n_bins] = 64 * k + lowest_bit(word)
+            word &= word - _1
+            n_bins += 1
+    return n_bins
+
+
+@kernel(inline=True)
+def best_moment_split(sample, scratch, start, n, low, high, n_missing, n_node, v_node, criterion, min_leaf):
+    """Best split by sums of weight and weight * target in each bin."""
+    hist = scratch.hist  # all zero here, and left so
+    for i in range(n):
+        b = 2 * np.int64(scratch.bins[i])
+        hist[b] += sample.weight[start + i]
+        hist[b + 1] += scratch.moment[i]
+    if min_leaf > 1:
+        count_rows(scratch, n, low, high)
+    n_lost, v_lost = hist[2 * MISSING], hist[2 * MISSING + 1]
+    hist[2 * MISSING] = hist[2 * MISSING + 1] = 0.0
+    rows_left = 0
+    n_left = v_left = 0.0
+    best = Split(-np.inf, NO_SPLIT, NONE_MISSING, 0.0)
+    missing = MISSING_RIGHT if n_missing > 0 else NONE_MISSING
+    for k in range(list_bins(scratch, n, low, high)):
+        b = np.int64(scratch.present[k])
+        n_bin = hist[2 * b]
+        if n_bin == 0.0:
+            continue
+        n_left += n_bin
+        v_left += hist[2 * b + 1]
+        hist[2 * b] = hist[2 * b + 1] = 0.0
+        if b == high and n_missing == 0:
+            break
+        if min_leaf > 1:
+            rows_left += scratch.counts[b]
+        n_right, v_right = n_node - n_left, v_node - v_left
+        if n_right > 0.0 and (min_leaf == 1 or min(rows_left, n - rows_left) >= min_leaf):
+            proxy = moment_proxy(n_left, v_left, n_right, v_right, criterion)
+            if proxy > best.proxy:
+                best = Split(proxy, b, missing, 0.0)
+        if n_missing == 0 or b == high:
+            continue
+        n_right -= n_lost
+        if n_right > 0.0 and (min_leaf == 1 or min(rows_left + n_missing, n - rows_left - n_missing) >= min_leaf):
+            proxy = moment_proxy(n_left + n_lost, v_left + v_lost, n_right, v_right - v_lost, criterion)
+            if proxy > best.proxy:
+                best = Split(proxy, b, MISSING_LEFT, 0.0)
+    return best
+
+
+@kernel(inline=True)
+def count_rows(scratch, n, low, high):
+    """Rows in each bin; only smallest leaf sizes above one ask for it."""
+    scratch.counts[low : high + 1] = 0
+    for i in range(n):
+        scratch.counts[scratch.bins[i]] += 1
+
+
+@kernel(inline=True)
+def move_bin(scratch, b, width, criterion):
+    """Move the rows of a bin from right to left: adds its class weights to `scratch.left`.
+
+    Four classes at a time with sums of their own: additions that do not wait for each other, in an order that is the
+    same on every machine.
+
+    Returns
+    -------
+    n_bin : float
+        Weight of the bin.
+    sum_left, sum_right : float
+        Sums of `class_term` over the classes of each side.
+    """
+    hist, left, total = scratch.hist, scratch.left, scratch.total
+    n_0 = n_1 = n_2 = n_3 = l_0 = l_1 = l_2 = l_3 = r_0 = r_1 = r_2 = r_3 = 0.0
+    for c in range(0, width, 4):
+        j = b * width + c
+        w_0, w_1, w_2, w_3 = hist[j], hist[j + 1], hist[j + 2], hist[j + 3]
+        x_0, x_1, x_2, x_3 = left[c] + w_0, left[c + 1] + w_1, left[c + 2] + w_2, left[c + 3] + w_3
+        y_0, y_1, y_2, y_3 = total[c] - x_0, total[c + 1] - x_1, total[c + 2] - x_2, total[c + 3] - x_3
+        left[c], left[c + 1], left[c + 2], left[c + 3] = x_0, x_1, x_2, x_3
+        n_0, n_1, n_2, n_3 = n_0 + w_0, n_1 + w_1, n_2 + w_2, n_3 + w_3
+        l_0, l_1, l_2, l_3 = l_0 + x_0 * x_0, l_1 + x_1 * x_1, l_2 + x_2 * x_2, l_3 + x_3 * x_3
+        r_0, r_1, r_2, r_3 = r_0 + y_0 * y_0, r_1 + y_1 * y_1, r_2 + y_2 * y_2, r_3 + y_3 * y_3
+    if criterion == ENTROPY:
+        l_0 = l_1 = l_2 = l_3 = r_0 = r_1 = r_2 = r_3 = 0.0
+        for c in range(width):
+            l_0 += x_log_x(left[c])
+            r_0 += x_log_x(total[c] - left[c])
+    return (n_0 + n_1) + (n_2 + n_3), (l_0 + l_1) + (l_2 + l_3), (r_0 + r_1) + (r_2 + r_3)
+
+
+@kernel(inline=True)
+def sweep_4(hist, present, n_bins, total, n_node):
+    """Best Gini split of up to four classes, whose left weights stay in registers: `move_bin` took twice as long.
+
+    Returns
+    -------
+    proxy : float
+    cut : int
+    """
+    t_0, t_1, t_2, t_3 = total[0], total[1], total[2], total[3]
+    l_0 = l_1 = l_2 = l_3 = 0.0
+    best, cut = -np.inf, NO_SPLIT
+    for k in range(n_bins - 1):
+        j = 4 * np.int64(present[k])
+        l_0, l_1, l_2, l_3 = l_0 + hist[j], l_1 + hist[j + 1], l_2 + hist[j + 2], l_3 + hist[j + 3]
+        r_0, r_1, r_2, r_3 = t_0 - l_0, t_1 - l_1, t_2 - l_2, t_3 - l_3
+        n_left = (l_0 + l_1) + (l_2 + l_3)
+        sum_left = (l_0 * l_0 + l_1 * l_1) + (l_2 * l_2 + l_3 * l_3)
+        sum_right = (r_0 * r_0 + r_1 * r_1) + (r_2 * r_2 + r_3 * r_3)
+        n_right = n_node - n_left
+        proxy = (sum_left * n_right + sum_right * n_left) / (n_left * n_right)
+        if proxy > best and n_right > 0.0:
+            best, cut = proxy, np.int64(present[k])
+    return best, cut
+
+
+@kernel(inline=True)
+def sweep_8(hist, present, n_bins, total, n_node):
+    """As `sweep_4`, for up to eight classes."""
+    t_0, t_1, t_2, t_3, t_4, t_5, t_6, t_7 = (
+        total[0],
+        total[1],
+        total[2],
+        total[3],
+        total[4],
+        total[5],
+        total[6],
+        total[7],
+    )
+    l_0 = l_1 = l_2 = l_3 = l_4 = l_5 = l_6 = l_7 = 0.0
+    best, cut = -np.inf, NO_SPLIT
+    for k in range(n_bins - 1):
+        j = 8 * np.int64(present[k])
+        l_0, l_1, l_2, l_3 = l_0 + hist[j], l_1 + hist[j + 1], l_2 + hist[j + 2], l_3 + hist[j + 3]
+        l_4, l_5, l_6, l_7 = l_4 + hist[j + 4], l_5 + hist[j + 5], l_6 + hist[j + 6], l_7 + hist[j + 7]
+        r_0, r_1, r_2, r_3 = t_0 - l_0, t_1 - l_1, t_2 - l_2, t_3 - l_3
+        r_4, r_5, r_6, r_7 = t_4 - l_4, t_5 - l_5, t_6 - l_6, t_7 - l_7
+        n_left = ((l_0 + l_1) + (l_2 + l_3)) + ((l_4 + l_5) + (l_6 + l_7))
+        sum_left = (l_0 * l_0 + l_1 * l_1) + (l_2 * l_2 + l_3 * l_3)
+        sum_left += (l_4 * l_4 + l_5 * l_5) + (l_6 * l_6 + l_7 * l_7)
+        sum_right = (r_0 * r_0 + r_1 * r_1) + (r_2 * r_2 + r_3 * r_3)
+        sum_right += (r_4 * r_4 + r_5 * r_5) + (r_6 * r_6 + r_7 * r_7)
+        n_right = n_node - n_left
+        proxy = (sum_left * n_right + sum_right * n_left) / (n_left * n_right)
+        if proxy > best and n_right > 0.0:
+            best, cut = proxy, np.int64(present[k])
+    return best, cut
+
+
+@kernel(inline=True)
+def best_class_split(sample, scratch, start, n, low, high, n_missing, n_node, n_classes, criterion, min_leaf):
+    """Best split by the weights of each class in each bin, moved from the right side to the left bin after bin."""
+    hist, left = scratch.hist, scratch.left
+    width = padded(n_classes)
+    for i in range(n):  # `hist` is all zero here, and left so
+        hist[np.int64(scratch.bins[i]) * width + scratch.code[i]] += sample.weight[start + i]
+    if min_leaf > 1:
+        count_rows(scratch, n, low, high)
+    n_bins = list_bins(scratch, n, low, high)
+    best = Split(-np.inf, NO_SPLIT, NONE_MISSING, 0.0)
+    missing = MISSING_RIGHT if n_missing > 0 else NONE_MISSING
+    plain = n_missing == 0 and min_leaf == 1 and criterion == GINI
+    if plain and width == 4:
+        proxy, cut = sweep_4(hist, scratch.present, n_bins, scratch.total, n_node)
+        best = Split(proxy, cut, missing, 0.0)
+    elif plain and width == 8:
+        proxy, cut = sweep_8(hist, scratch.present, n_bins, scratch.total, n_node)
+        best = Split(proxy, cut, missing, 0.0)
+    while not plain or width > 8:  # once, or with the rows without a value on the right and then on the left
+        n_left = 0.0
+        rows_left = 0
+        for c in range(width):
+            left[c] = 0.0
+        if missing == MISSING_LEFT:
+            n_left, _, _ = move_bin(scratch, MISSING, width, criterion)
+            rows_left = n_missing
+        for k in range(n_bins):
+            b = np.int64(scratch.present[k])
+            if b == high and missing != MISSING_RIGHT:
+                break
+            n_bin, sum_left, sum_right = move_bin(scratch, b, width, criterion)
+            if n_bin == 0.0:
+                continue
+            n_left += n_bin
+            if min_leaf > 1:
+                rows_left += scratch.counts[b]
+            n_right = n_node - n_left
+            if n_right > 0.0 and (min_leaf == 1 or min(rows_left, n - rows_left) >= min_leaf):
+                proxy = class_proxy(n_left, sum_left, n_right, sum_right, criterion)
+                if proxy > best.proxy:
+                    best = Split(proxy, b, missing, 0.0)
+        if missing != MISSING_RIGHT:
+            break
+        missing = MISSING_LEFT
+    for k in range(n_bins):
+        first = np.int64(scratch.present[k]) * width
+        for c in range(0, width, 4):
+            hist[first + c] = hist[first + c + 1] = hist[first + c + 2] = hist[first + c + 3] = 0.0
+    if n_missing > 0:
+        for c in range(width):
+            hist[MISSING * width + c] = 0.0
+    return best
+
+
+@kernel(inline=True)
+def random_threshold(centers, low, high, state):
+    """A threshold drawn uniformly between the values of the bins `low` and `high`.
+
+    Where each bin is one distinct value, this is the law of Extra-Trees (Geurts, Ernst, Wehenkel 2006) exactly: the
+    threshold is uniform over *values*, so that wide gaps are cut more often.
+    """
+    first, last = centers[low], centers[high]
+    threshold = first + random_unit(state) * (last - first)
+    return threshold if threshold < last else first  # it may round up
+
+
+@kernel(inline=True)
+def cut_at(centers, threshold, low, high):
+    """The last bin of [low, high) whose centre is at most the threshold; no branch could be mispredicted."""
+    cut, width = low, high - low
+    while width > 1:
+        half = width >> 1
+        cut += half if centers[cut + half] <= threshold else 0
+        width -= half
+    return cut
+
+
+@kernel(inline=True)
+def cut_among_rows(centers, scratch, n, threshold, low):
+    """The last bin *of the node's rows* whose centre is at most the threshold: the same rows go left as with `cut_at`.
+
+    For few rows: their look-ups do not wait for each other, those of a search do. It took a third of the time.
+    """
+    cut = low
+    for i in range(n):
+        b = np.int64(scratch.bins[i])
+        cut = max(cut, b if (b != MISSING) & (centers[min(b, 254)] <= threshold) else low)
+    return cut
+
+
+@kernel(inline=True)
+def rows_at_most(scratch, n, cut, missing):
+    """How many of the node's rows go left."""
+    n_left = 0
+    for i in range(n):
+        n_left += goes_left(scratch.bins[i], cut, missing)
+    return n_left
+
+
+@kernel(inline=True)
+def moment_proxy_of(sample, scratch, start, n, cut, missing, n_node, v_node, criterion):
+    """Proxy of one given split, from weights and sums of weight * target."""
+    n_left = v_left = 0.0
+    for i in range(n):
+        left = np.float64(goes_left(scratch.bins[i], cut, missing))  # 0 or 1: a branch would be mispredicted
+        n_left += left * sample.weight[start + i]
+        v_left += left * scratch.moment[i]
+    return moment_proxy(n_left, v_left, n_node - n_left, v_node - v_left, criterion)
+
+
+@kernel(inline=True)
+def class_proxy_of(sample, scratch, start, n, cut, missing, n_node, n_classes, criterion):
+    """Proxy of one given split, from the weights of each class."""
+    hist, total = scratch.hist, scratch.total  # all zero here, and left so
+    for i in range(n):
+        side = np.int64(goes_left(scratch.bins[i], cut, missing))
+        hist[2 * scratch.code[i] + side] += sample.weight[start + i]
+    n_left = sum_left = sum_right = 0.0
+    for c in range(n_classes):
+        left = hist[2 * c + 1]
+        hist[2 * c] = hist[2 * c + 1] = 0.0
+        n_left += left
+        sum_left += class_term(left, criterion)
+        sum_right += class_term(total[c] - left, criterion)
+    return class_proxy(n_left, sum_left, n_node - n_left, sum_right, criterion)

@@ -1,0 +1,287 @@
+"""Growing a whole forest on a binned matrix: seeds, bootstraps, threads. What cascades build on.
+
+Rows are index lists: folds, bootstraps and screened rows are never copies of the matrix. The same bytes come out for
+any `n_jobs`, since a tree depends on its own seed only and results are joined in the order of the trees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from cascadeforest.forest._compiling import ensure_compiled
+from cascadeforest.forest._grow import grow_tree
+from cascadeforest.forest._nodes import ENTROPY, GINI, MAX_FEATURES, Target
+from cascadeforest.forest._random import bootstrap_counts
+from cascadeforest.forest._search import BEST, RANDOM, Rules
+from cascadeforest.forest.binning import BinnedMatrix
+from cascadeforest.forest.trees import Trees
+
+_NO_BOUND = np.iinfo(np.int64).max
+_EQUAL = np.empty(0, np.float64)
+#: Up to this weight float32 holds every whole number.
+_EXACT = 2**24
+
+
+@dataclass(frozen=True)
+class GrowthRules:
+    """How the trees of a forest grow; the names and meanings are scikit-learn's.
+
+    Parameters
+    ----------
+    splitter : {"best", "random"}
+        The best cut of a feature, or one at a random threshold (Extra-Trees).
+    criterion : {"gini", "entropy", "squared_error"}
+        Impurity. With ``splitter="random"`` and ``max_features=1`` it decides nothing: that is completely random.
+    max_features : int
+        Features that a node looks at, constant ones included, and more until one varies.
+    max_depth, max_leaf_nodes : int or None
+        Bounds; None for none. With `max_leaf_nodes` the leaf that gains most is split first.
+    min_samples_split, min_samples_leaf : int
+        Distinct in-bag rows, as in scikit-learn: a row that the bootstrap drew twice counts once.
+    min_impurity_decrease : float
+        Least decrease, weighted by the node's share of the weight, that a split must bring.
+    """
+
+    splitter: str = "best"
+    criterion: str = "gini"
+    max_features: int = 1
+    max_depth: int | None = None
+    max_leaf_nodes: int | None = None
+    min_samples_split: int = 2
+    min_samples_leaf: int = 1
+    min_impurity_decrease: float = 0.0
+
+    def _for_kernel(self) -> Rules:
+        return Rules(
+            BEST if self.splitter == "best" else RANDOM,
+            ENTROPY if self.criterion == "entropy" else GINI,
+            int(self.max_features),
+            _NO_BOUND if self.max_depth is None else int(self.max_depth),
+            int(self.min_samples_split),
+            int(self.min_samples_leaf),
+            float(self.min_impurity_decrease),
+            0 if self.max_leaf_nodes is None else int(self.max_leaf_nodes),
+        )
+
+
+@dataclass(frozen=True)
+class GrownForest:
+    """What growing leaves behind.
+
+    Parameters
+    ----------
+    trees : Trees
+        The trees. Values of a regression forest are relative to `offset`.
+    seeds : ndarray of shape (n_trees,), uint64
+        One a tree: its bootstrap can be drawn again (`in_bag_counts`).
+    rows : ndarray of shape (n,), int32
+        Rows of the matrix that the forest learned from; rows without weight are left out.
+    n_draws : int
+        Rows that each bootstrap drew; 0 without bootstrap.
+    mean_decrease_impurity : ndarray of shape (n_features,)
+        Mean over trees of the impurity decrease by feature (interpretation paper, Eqs. 6 and 9).
+    offset : float
+        To be added to predicted values; 0 for classification.
+    """
+
+    trees: Trees
+    seeds: np.ndarray
+    rows: np.ndarray
+    n_draws: int
+    mean_decrease_impurity: np.ndarray
+    offset: float
+
+    def in_bag_counts(self, tree: int) -> np.ndarray:
+        """How often a tree saw each of `rows`: from its seed, nothing is stored.
+
+        Parameters
+        ----------
+        tree : int
+            Number of the tree.
+
+        Returns
+        -------
+        ndarray of shape (n,), int32
+        """
+        return _in_bag_counts(self.seeds[tree], self.n_draws, len(self.rows))
+
+    def oob_prediction(self, binned: BinnedMatrix, n_jobs: int | None = None) -> np.ndarray:
+        """Mean value of each row over the trees that did not learn from it.
+
+        Parameters
+        ----------
+        binned : BinnedMatrix
+            The matrix that the forest was grown on.
+        n_jobs : int, optional
+            Threads; as in joblib.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_outputs), float64
+            For all rows of the matrix; NaN where every tree learned from the row. `offset` is not added.
+        """
+        n_rows = binned.columns.shape[1]
+        n_votes = np.zeros(n_rows)
+
+        def out_of_bag(tree: int) -> np.ndarray:
+            out = np.ones(n_rows)
+            out[self.rows] = self.in_bag_counts(tree) == 0
+            np.add(n_votes, out, out=n_votes)
+            return out
+
+        total = self.trees.predict_sum(binned, weights=out_of_bag, n_jobs=n_jobs)
+        total[n_votes == 0] = np.nan
+        return total / np.maximum(n_votes, 1)[:, None]
+
+
+def tree_seeds(entropy: int | Sequence[int], n_trees: int) -> np.ndarray:
+    """Seeds of a forest's trees: word i of the forest's stream belongs to tree i, however many trees there are.
+
+    Parameters
+    ----------
+    entropy : int or sequence of int
+        The forest's own address.
+    n_trees : int
+        How many.
+
+    Returns
+    -------
+    ndarray of shape (n_trees,), uint64
+    """
+    return np.random.SeedSequence(entropy).generate_state(n_trees, np.uint64)
+
+
+def _in_bag_counts(seed: np.uint64, n_draws: int, n_rows: int) -> np.ndarray:
+    counts = np.ones(n_rows, np.int32)
+    if n_draws:
+        bootstrap_counts(seed, n_draws, counts)
+    return counts
+
+
+def _target(y: np.ndarray, n_classes: int) -> tuple[Target, float]:
+    """Labels for the kernel and, in regression, the value that they are relative to.
+
+    That is the median of the distinct targets, a value of the data: differences of like numbers are mostly exact, and
+    sums of large targets with a small spread lose nothing.
+    """
+    if n_classes:
+        value = np.array([0.0, 1.0]) if n_classes <= 2 else _EQUAL
+        return Target(np.ascontiguousarray(y, np.int32), value, n_classes), 0.0
+    distinct, label = np.unique(np.asarray(y, np.float64), return_inverse=True)
+    offset = float(distinct[len(distinct) // 2])
+    return Target(label.astype(np.int32), distinct - offset, 0), offset
+
+
+def _kernel_weights(weights: np.ndarray) -> np.ndarray:
+    """Weights that float32 can hold: whole numbers as they are, others relative to the largest."""
+    if weights.max() < _EXACT and np.array_equal(weights, np.rint(weights)):
+        return weights
+    relative = weights / weights.max()
+    return np.where(relative < np.finfo(np.float32).tiny, 0.0, relative)
+
+
+def grow_forest(
+    binned: BinnedMatrix,
+    y: np.ndarray,
+    *,
+    n_classes: int,
+    rules: GrowthRules,
+    seeds: np.ndarray,
+    rows: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
+    bootstrap: bool = False,
+    max_samples: int | None = None,
+    feature_weights: np.ndarray | None = None,
+    balance_bootstraps: bool = False,
+    n_jobs: int | None = None,
+) -> GrownForest:
+    """Grow a forest.
+
+    Parameters
+    ----------
+    binned : BinnedMatrix
+        Training features, from `BinMapper.fit_transform`.
+    y : ndarray of shape (n,)
+        Class indices (0 to n_classes - 1), or targets; one for each of `rows`.
+    n_classes : int
+        Number of classes; 0 for regression.
+    rules : GrowthRules
+        How trees grow.
+    seeds : ndarray of shape (n_trees,), uint64
+        One a tree, from `tree_seeds`.
+    rows : ndarray of shape (n,), int, optional
+        Rows of the matrix to learn from; all by default. Ascending rows are read fastest.
+    weights : ndarray of shape (n,), optional
+        Weights of these rows, not negative. They multiply the bootstrap's counts. Rows of weight 0 are left out.
+    bootstrap : bool
+        Whether each tree draws its rows with replacement.
+    max_samples : int, optional
+        Draws of each bootstrap; as many as rows by default.
+    feature_weights : ndarray of shape (n_features,), optional
+        Chances of the features to be looked at, not negative; equal by default. Weight 0 is never looked at.
+    balance_bootstraps : bool
+        Weight classes inversely to their frequency in each tree's own rows.
+    n_jobs : int, optional
+        Threads; as in joblib.
+
+    Returns
+    -------
+    GrownForest
+
+    Raises
+    ------
+    ValueError
+        If no row has weight, or a feature weight is negative, or all are 0.
+    """
+    ensure_compiled()
+    n_features, n_rows = binned.columns.shape
+    if n_features >= MAX_FEATURES:
+        raise ValueError(f"X has {n_features} features; the kernel takes fewer than {MAX_FEATURES}.")
+    rows = np.arange(n_rows, dtype=np.int32) if rows is None else np.asarray(rows, np.int32)
+    weights = np.ones(len(rows)) if weights is None else _kernel_weights(np.asarray(weights, np.float64))
+    kept = weights > 0
+    if not kept.any():
+        raise ValueError("sample_weight is zero for every row; give at least one row a positive weight.")
+    if not kept.all():
+        rows, weights, y = rows[kept], weights[kept], y[kept]
+    target, offset = _target(y, n_classes)
+    n_draws = 0
+    if bootstrap:
+        n_draws = len(rows) if max_samples is None else int(max_samples)
+    if binned.centers is None:
+        raise ValueError("binned has no centers, which thresholds are placed by; take it from BinMapper.fit_transform.")
+    kernel_rules, cumulative = rules._for_kernel(), _cumulative(feature_weights, n_features)
+
+    def grow(seed: np.uint64) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        counts = _in_bag_counts(seed, n_draws, len(rows))
+        tree_weights = weights
+        if balance_bootstraps:
+            frequency = np.bincount(target.label, counts, n_classes)
+            factor = counts.sum() / (np.count_nonzero(frequency) * np.maximum(frequency, 1))
+            tree_weights = weights * factor[target.label]
+        return grow_tree(
+            binned.columns, binned.centers, rows, tree_weights, target, counts, seed, kernel_rules, cumulative
+        )
+
+    grown = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(grow)(seed) for seed in seeds)
+    decrease = np.zeros(n_features)
+    for _, _, decreases in grown:  # in the order of the trees, whoever was ready first
+        decrease += decreases
+    trees = Trees.join([(nodes, values) for nodes, values, _ in grown], n_classes)
+    return GrownForest(trees, seeds, rows, n_draws, decrease / len(seeds), offset)
+
+
+def _cumulative(feature_weights: np.ndarray | None, n_features: int) -> np.ndarray:
+    """Running sum of the feature weights, empty if all are equal."""
+    if feature_weights is None:
+        return _EQUAL
+    weights = np.asarray(feature_weights, np.float64)
+    if weights.shape != (n_features,):
+        raise ValueError(f"feature_weights has shape {weights.shape}; X has {n_features} features: ({n_features},).")
+    if not np.isfinite(weights).all() or weights.min() < 0 or weights.max() == 0:
+        raise ValueError("feature_weights must be finite and not negative, and at least one must be positive.")
+    return np.cumsum(weights)
