@@ -25,9 +25,10 @@ from cascadeforest.forest._parameters import (
     row_count,
 )
 from cascadeforest.forest.binning import BinMapper, BinnedMatrix
-from cascadeforest.forest.growth import GrownForest, GrowthRules, _in_bag_counts, grow_forest, tree_seeds
+from cascadeforest.forest.growth import GrownForest, GrowthRules, grow_forest, in_bag_counts, tree_seeds
 
 _X_DTYPES = [np.float64, np.float32]  # both stay as they are; whole numbers become float64
+_WIDEST_TARGET = 1e38
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class _Bags:
         return cls(forest.seeds, forest.n_draws, n_samples, len(forest.rows), kept)
 
     def counts(self, tree: int) -> np.ndarray:
-        counts = _in_bag_counts(self.seeds[tree], self.n_draws, self.n_kept)
+        counts = in_bag_counts(self.seeds[tree], self.n_draws, self.n_kept)
         if self.kept is None:
             return counts
         of_all = np.zeros(self.n_samples, np.int32)
@@ -293,13 +294,13 @@ class ForestClassifier(ClassifierMixin, Forest):
 
     def _weights_of_dict(self, y: np.ndarray) -> np.ndarray:
         """Class weight of each row; classes that the dict lacks have 1."""
+        message = f"class_weight is {self.class_weight!r}; give each class a finite number that is not negative."
         try:
             by_class = np.asarray(compute_sample_weight(self.class_weight, y), np.float64)
-            usable = np.isfinite(by_class).all() and by_class.min() >= 0
         except (ValueError, TypeError) as error:
-            raise ValueError(f"class_weight is {self.class_weight!r}, which does not suit y: {error}.") from error
-        if not usable:
-            raise ValueError(f"class_weight is {self.class_weight!r}; weights must be finite and not negative.")
+            raise ValueError(message) from error
+        if not np.isfinite(by_class).all() or by_class.min() < 0:
+            raise ValueError(message)
         return by_class
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -392,8 +393,13 @@ class ForestRegressor(RegressorMixin, Forest):
             ensure_all_finite="allow-nan",
             y_numeric=True,
         )
+        y = np.asarray(y, dtype=np.float64)
+        with np.errstate(over="ignore"):
+            span = y.max() - y.min()
+        if span > _WIDEST_TARGET:  # leaves hold single precision
+            raise ValueError(f"y spans {span:g}; scale it, so that it spans at most {_WIDEST_TARGET:g}.")
         weight = self._checked_weight(sample_weight, X.shape[0])
-        self._grow(X, np.asarray(y, dtype=np.float64), 0, weight, weight, balance=False)
+        self._grow(X, y, 0, weight, weight, balance=False)
         return self
 
     def predict(self, X: Any) -> np.ndarray:

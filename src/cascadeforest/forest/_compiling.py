@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from cascadeforest.forest import _jit
+from cascadeforest.forest._arrays import read_only
 from cascadeforest.forest._grow import grow_tree
-from cascadeforest.forest._nodes import GINI, Target
+from cascadeforest.forest._nodes import GINI, Cells, Target
 from cascadeforest.forest._random import bootstrap_counts
 from cascadeforest.forest._search import BEST, Rules
 
@@ -92,11 +93,11 @@ def compile_kernels() -> None:
     bootstrap_counts(np.uint64(0), 6, counts)
     counts[:] = 1
     rules = Rules(BEST, GINI, 1, 9, 2, 1, 0.0, 0)
-    target = Target(np.arange(6, dtype=np.int32) % 2, np.array([0.0, 1.0]), 2)
-    rows = np.arange(6, dtype=np.int32)
-    nodes, values, _ = grow_tree(
-        binned.columns, binned.centers, rows, np.ones(6), target, counts, np.uint64(0), rules, np.empty(0)
-    )
+    target = Target(np.arange(6, dtype=np.int32) % 2, np.array([0.0, 1.0]), 2, True)
+    cells = Cells(read_only(binned.columns).reshape(-1), read_only(np.empty(0, np.uint8)), 6, 2, 0)
+    centers, rows = read_only(binned.centers), read_only(np.arange(6, dtype=np.int32))
+    weights, seed = read_only(np.ones(6)), np.uint64(0)
+    nodes, values, _ = grow_tree(cells, centers, rows, weights, target, counts, seed, rules, np.empty(0))
     trees = Trees.join([(nodes, values)], 2)
     trees.predict(binned)
     trees.apply(binned)

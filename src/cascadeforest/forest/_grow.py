@@ -8,12 +8,15 @@ import numpy as np
 
 from cascadeforest.forest._jit import kernel
 from cascadeforest.forest._nodes import (
+    GINI,
     MISSING,
     MISSING_LEFT,
     NONE_MISSING,
+    cells_of,
     describe,
     draw_sample,
     feature_of,
+    first_cell,
     make_scratch,
     node_purity,
     not_negative,
@@ -28,9 +31,10 @@ _32 = np.uint64(32)
 
 
 @kernel(inline=True)
-def gain_of(split, n_node, v_node, n_present, purity, target):
+def gain_of(split, n_node, v_node, n_present, purity, target, criterion):
     """Weight times impurity decrease of a split, in units of `node_purity`."""
-    if n_present == 2 and target.n_classes > 0:  # proxies of two classes lack the other class's half
+    if n_present == 2 and target.n_classes > 0 and criterion == GINI:
+        # v^2 / n is half of what sum_c n_c^2 / n gains from a split into two classes.
         return 2.0 * (split.proxy - v_node * v_node / n_node)
     return split.proxy - purity
 
@@ -69,7 +73,7 @@ def place(plant, node, parent, purity):
 
 
 @kernel(inline=True)
-def divide(columns, centers, sample, scratch, rules, feature, split, start, end):
+def divide(cells, centers, sample, scratch, rules, feature, split, start, end, n_node):
     """Divide a node's rows.
 
     Returns
@@ -80,7 +84,9 @@ def divide(columns, centers, sample, scratch, rules, feature, split, start, end)
         The node's word. A best cut lies half way between the values on its two sides, as scikit-learn's thresholds
         do: at the left one's end of the gap, rows of other data would go right too often.
     """
-    middle, right_bin = partition(columns[feature], sample, scratch, start, end, split.cut, split.missing)
+    bins, step = cells_of(cells, end - start)
+    first = first_cell(cells, end - start, feature)
+    middle, right_bin, n_left = partition(bins, first, step, sample, scratch, start, end, split.cut, split.missing)
     cut = np.int64(split.cut)
     if right_bin == MISSING:  # whatever has a value goes left
         cut = np.int64(MISSING - 1)
@@ -88,13 +94,13 @@ def divide(columns, centers, sample, scratch, rules, feature, split, start, end)
         value = centers[feature]
         cut = cut_at(value, 0.5 * value[cut] + 0.5 * value[right_bin], cut, right_bin)
     missing_left = split.missing == MISSING_LEFT
-    if split.missing == NONE_MISSING:  # later ones go where most rows of the node went
-        missing_left = middle - start > end - middle
+    if split.missing == NONE_MISSING:  # later ones go where most of the node's weight went
+        missing_left = n_left > n_node - n_left
     return middle, pack_split(feature, cut, missing_left)
 
 
 @kernel
-def grow_depth_first(columns, centers, sample, scratch, target, rules, draws, plant):
+def grow_depth_first(cells, centers, sample, scratch, target, rules, draws, plant):
     """Grow a tree node by node; returns how many nodes and values it has, and the weight of its root."""
     stack = plant.stack
     n_nodes = n_values = 0
@@ -109,7 +115,7 @@ def grow_depth_first(columns, centers, sample, scratch, target, rules, draws, pl
         parent, n_known = stack[height, 3], stack[height, 4]
         node = n_nodes
         n_nodes += 1
-        n_node, v_node, n_present, pure = describe(sample, scratch, target, plant.counts, start, end)
+        n_node, v_node, n_present, pure, squares = describe(sample, scratch, target, plant.counts, start, end)
         purity = node_purity(n_node, v_node, n_present, scratch.total, target, rules.criterion)
         place(plant, node, parent, purity)
         if parent < 0:
@@ -117,7 +123,7 @@ def grow_depth_first(columns, centers, sample, scratch, target, rules, draws, pl
         split, feature = Split(-np.inf, NO_SPLIT, NONE_MISSING, 0.0), np.int64(-1)
         if not is_leaf(start, end, depth, pure, rules):
             split, feature, n_known = find_split(
-                columns,
+                cells,
                 centers,
                 sample,
                 scratch,
@@ -130,10 +136,12 @@ def grow_depth_first(columns, centers, sample, scratch, target, rules, draws, pl
                 n_node,
                 v_node,
                 n_present,
+                squares,
                 target.n_classes,
+                target.whole,
             )
         if split.cut != NO_SPLIT and rules.min_impurity_decrease > 0.0:
-            gain = gain_of(split, n_node, v_node, n_present, purity, target)
+            gain = gain_of(split, n_node, v_node, n_present, purity, target, rules.criterion)
             # A few units in the last place are rounding, not a decrease that is missing.
             if gain * (1.0 + 1e-12) < rules.min_impurity_decrease * n_root:
                 split = Split(-np.inf, NO_SPLIT, NONE_MISSING, 0.0)
@@ -142,7 +150,7 @@ def grow_depth_first(columns, centers, sample, scratch, target, rules, draws, pl
                 plant.values, n_values, sample, target, plant.counts, start, n_node, v_node, pure
             )
             continue
-        middle, plant.nodes[node] = divide(columns, centers, sample, scratch, rules, feature, split, start, end)
+        middle, plant.nodes[node] = divide(cells, centers, sample, scratch, rules, feature, split, start, end, n_node)
         plant.decreases[feature] -= purity
         push(stack, height, middle, end, depth + 1, node, n_known)
         push(stack, height + 1, start, middle, depth + 1, node, n_known)
@@ -163,18 +171,18 @@ class Bud(NamedTuple):
 
 
 @kernel(inline=True)
-def set_bud(columns, centers, sample, scratch, target, rules, draws, plant, buds, node, start, end, depth, n_root):
+def set_bud(cells, centers, sample, scratch, target, rules, draws, plant, buds, node, start, end, depth, n_root):
     """Enter a node with the split that it would get; its rows are divided already. Returns its weight."""
     start, end = not_negative(start), not_negative(end)
     buds.start[node], buds.end[node], buds.depth[node], buds.left[node] = start, end, depth, -1
     buds.gain[node] = -1.0
-    n_node, v_node, n_present, pure = describe(sample, scratch, target, plant.counts, start, end)
+    n_node, v_node, n_present, pure, squares = describe(sample, scratch, target, plant.counts, start, end)
     if is_leaf(start, end, depth, pure, rules):
         return n_node
     purity = node_purity(n_node, v_node, n_present, scratch.total, target, rules.criterion)
     # Constants of an ancestor are remembered along one path only: here none are known.
     split, feature, _ = find_split(
-        columns,
+        cells,
         centers,
         sample,
         scratch,
@@ -187,27 +195,31 @@ def set_bud(columns, centers, sample, scratch, target, rules, draws, plant, buds
         n_node,
         v_node,
         n_present,
+        squares,
         target.n_classes,
+        target.whole,
     )
     if split.cut == NO_SPLIT:
         return n_node
-    gain = max(0.0, gain_of(split, n_node, v_node, n_present, purity, target))
+    gain = max(0.0, gain_of(split, n_node, v_node, n_present, purity, target, rules.criterion))
     if gain * (1.0 + 1e-12) < rules.min_impurity_decrease * (n_node if n_root == 0.0 else n_root):
         return n_node
-    buds.middle[node], buds.word[node] = divide(columns, centers, sample, scratch, rules, feature, split, start, end)
+    buds.middle[node], buds.word[node] = divide(
+        cells, centers, sample, scratch, rules, feature, split, start, end, n_node
+    )
     buds.gain[node] = gain
     return n_node
 
 
 @kernel
-def grow_best_first(columns, centers, sample, scratch, target, rules, draws, plant, buds):
+def grow_best_first(cells, centers, sample, scratch, target, rules, draws, plant, buds):
     """Grow a tree up to `max_leaf_nodes`, always splitting the leaf whose split gains most (the oldest of equals)."""
     # One call site for the first node and for all children: the search is inlined here.
     n_buds, n_leaves, chosen, n_root = 0, 1, -1, 0.0
     start, end, depth = np.int64(0), np.int64(sample.key.size), np.int64(0)
     while True:
         n_node = set_bud(
-            columns, centers, sample, scratch, target, rules, draws, plant, buds, n_buds, start, end, depth, n_root
+            cells, centers, sample, scratch, target, rules, draws, plant, buds, n_buds, start, end, depth, n_root
         )
         n_buds += 1
         if chosen < 0:
@@ -238,7 +250,7 @@ def grow_best_first(columns, centers, sample, scratch, target, rules, draws, pla
         node = n_nodes
         n_nodes += 1
         start, end = not_negative(buds.start[bud]), not_negative(buds.end[bud])
-        n_node, v_node, n_present, pure = describe(sample, scratch, target, plant.counts, start, end)
+        n_node, v_node, n_present, pure, _ = describe(sample, scratch, target, plant.counts, start, end)
         purity = node_purity(n_node, v_node, n_present, scratch.total, target, rules.criterion)
         place(plant, node, parent, purity)
         if buds.left[bud] < 0:
@@ -269,17 +281,17 @@ def make_buds(n):
 
 
 @kernel(allocates=True)
-def grow_tree(columns, centers, rows, weights, target, counts, seed, rules, cumulative):
+def grow_tree(cells, centers, rows, weights, target, counts, seed, rules, cumulative):
     """Grow one tree.
 
     Parameters
     ----------
-    columns : uint8 array of shape (n_features, n_rows)
-        Bins, feature by feature.
+    cells : Cells
+        Bins.
     centers : float64 array of shape (n_features, 255)
         A value for each bin, ascending, for random thresholds.
     rows : int32 array of shape (n,)
-        Rows of `columns` that this forest learns from.
+        Rows of the binned matrix that this forest learns from.
     weights : float64 array of shape (n,)
         Their weights, positive.
     target : Target
@@ -299,7 +311,7 @@ def grow_tree(columns, centers, rows, weights, target, counts, seed, rules, cumu
     decreases : float64 array of shape (n_features,)
         Impurity decrease by feature: Eq. 6 of the interpretation paper.
     """
-    n_features = columns.shape[0]
+    n_features = cells.n_features
     sample = draw_sample(rows, weights, target, counts)
     n = sample.key.size
     scratch = make_scratch(n, target.n_classes)
@@ -326,8 +338,8 @@ def grow_tree(columns, centers, rows, weights, target, counts, seed, rules, cumu
     )
     if rules.max_leaf_nodes > 0:
         n_nodes, n_values, n_root = grow_best_first(
-            columns, centers, sample, scratch, target, rules, draws, plant, make_buds(max_nodes)
+            cells, centers, sample, scratch, target, rules, draws, plant, make_buds(max_nodes)
         )
     else:
-        n_nodes, n_values, n_root = grow_depth_first(columns, centers, sample, scratch, target, rules, draws, plant)
+        n_nodes, n_values, n_root = grow_depth_first(cells, centers, sample, scratch, target, rules, draws, plant)
     return plant.nodes[:n_nodes].copy(), plant.values[:n_values].copy(), plant.decreases / n_root

@@ -35,6 +35,34 @@ _NO_BITS, _ALL_BITS = np.uint8(0), np.uint8(255)
 _8, _9, _32 = np.uint64(8), np.uint64(9), np.uint64(32)
 
 
+class Cells(NamedTuple):
+    """The binned matrix, feature by feature and also row by row.
+
+    A node of few rows reads bins that are far apart. Row by row all features of a row share a cache line or two, which
+    the first feature brings and the others find; feature by feature each brings a line of its own.
+    """
+
+    by_feature: np.ndarray  # uint8 (n_features * n_rows)
+    by_row: np.ndarray  # uint8 (n_rows * n_features); empty where it would not pay
+    n_rows: int
+    n_features: int
+    few: int  # nodes with fewer rows read row by row
+
+
+@kernel(inline=True)
+def cells_of(cells, n):
+    """The array that a node of `n` rows reads, and the distance between its rows in it."""
+    if n < cells.few:
+        return cells.by_row, cells.n_features
+    return cells.by_feature, 1
+
+
+@kernel(inline=True)
+def first_cell(cells, n, feature):
+    """Where the feature's first row lies in that array."""
+    return not_negative(feature) if n < cells.few else not_negative(feature * cells.n_rows)
+
+
 class Sample(NamedTuple):
     """In-bag rows of one tree, permuted in place while it grows: a node is a range of positions."""
 
@@ -47,6 +75,8 @@ class Scratch(NamedTuple):
 
     bins: np.ndarray  # uint8 (n): bins of the node's rows in the feature at hand
     moment: np.ndarray  # float64 (n): weight * target of the node's rows
+    whole_weight: np.ndarray  # int32 (n): weight of the node's rows, if all weights are whole
+    whole_moment: np.ndarray  # int32 (n): weight * target, likewise
     code: np.ndarray  # uint16 (n): class of the node's rows, numbered within the node
     mask: np.ndarray  # uint64 (4): set of bins
     present: np.ndarray  # uint8 (256): bins that hold rows, ascending
@@ -64,6 +94,7 @@ class Target(NamedTuple):
     label: np.ndarray  # int32: class, or index of a row's target in `value` (regression)
     value: np.ndarray  # float64: the distinct targets, centred (regression); 0 and 1 (two classes); else empty
     n_classes: int  # 0: regression
+    whole: bool  # classification, and all weights are whole numbers whose sum fits into 32 bits
 
 
 @kernel(inline=True)
@@ -90,7 +121,7 @@ def not_negative(position):
 
     Without it each access with a computed index takes three more instructions, and loops are not vectorised.
     """
-    return position & 0x7FFFFFFF
+    return position & 0x7FFFFFFFFFFF
 
 
 @kernel(inline=True)
@@ -102,7 +133,7 @@ def padded(n_classes):
 @kernel(inline=True)
 def row_of(key):
     """Row of the binned matrix."""
-    return key >> _32
+    return np.int64(key >> _32)
 
 
 @kernel(inline=True)
@@ -146,6 +177,8 @@ def make_scratch(n, n_classes):
     return Scratch(
         np.empty(n, np.uint8),
         np.empty(n, np.float64),
+        np.empty(n, np.int32),
+        np.empty(n, np.int32),
         np.empty(n, np.uint16),
         np.empty(4, np.uint64),
         np.empty(256, np.uint8),
@@ -175,23 +208,35 @@ def draw_sample(rows, weights, target, counts):
 
 
 @kernel(inline=True)
-def moment_statistics(sample, scratch, value, start, end):
-    """Weight, sum of weight * target, and whether all targets are equal; fills `scratch.moment`."""
-    n_node = v_node = 0.0
+def copy_whole(sample, scratch, start, end):
+    """Weights and moments as integers: their sums need no order, so that the compiler adds many at a time."""
+    for i in range(end - start):
+        scratch.whole_weight[i] = np.int32(sample.weight[start + i])
+        scratch.whole_moment[i] = np.int32(scratch.moment[i])
+
+
+@kernel(inline=True)
+def moment_statistics(sample, scratch, value, whole, start, end):
+    """Weight, sum of weight * target, whether all are equal, sum of weight * target^2; fills `scratch.moment`."""
+    n_node = v_node = squares = 0.0
     first = sample.key[start]
     differing = np.uint64(0)
     for i in range(start, end):
         w, key = np.float64(sample.weight[i]), sample.key[i]
-        v = w * value[label_of(key)]
+        y = value[label_of(key)]
+        v = w * y
         scratch.moment[i - start] = v
         n_node += w
         v_node += v
+        squares += v * y
         differing |= key ^ first
-    return n_node, v_node, label_of(differing) == 0
+    if whole:
+        copy_whole(sample, scratch, start, end)
+    return n_node, v_node, label_of(differing) == 0, squares
 
 
 @kernel(inline=True)
-def class_statistics(sample, scratch, start, end, n_classes, counts):
+def class_statistics(sample, scratch, start, end, n_classes, whole, counts):
     """Weight of the node and of each class (`counts`), and how many classes it has.
 
     Numbers the classes within the node: their weights go to `scratch.total`, the rows' numbers to `scratch.code`; if
@@ -214,26 +259,36 @@ def class_statistics(sample, scratch, start, end, n_classes, counts):
     if n_present == 2:
         for i in range(start, end):
             scratch.moment[i - start] = sample.weight[i] * scratch.left[label_of(sample.key[i])]
+        if whole:
+            copy_whole(sample, scratch, start, end)
     elif n_present > 2:
         for i in range(start, end):
             scratch.code[i - start] = np.uint16(scratch.left[label_of(sample.key[i])])
     return n_node, n_present
 
 
+class Described(NamedTuple):
+    """Statistics of a node."""
+
+    n_node: float  # weight
+    v_node: float  # sum of weight * target, where two classes are present, or in regression
+    n_present: int  # classes; 2 in regression
+    pure: bool  # whether all targets are equal
+    squares: float  # sum of weight * target^2 in regression; the proxy of a split into two pure sides
+
+
 @kernel(inline=True)
 def describe(sample, scratch, target, counts, start, end):
-    """Weight of a node, sum of weight * target, number of classes (2 for regression), whether all targets are equal."""
-    if target.n_classes == 0:
-        n_node, v_node, pure = moment_statistics(sample, scratch, target.value, start, end)
-        return n_node, v_node, 2, pure
-    if target.n_classes == 2:
-        n_node, v_node, pure = moment_statistics(sample, scratch, target.value, start, end)
-        counts[0], counts[1] = n_node - v_node, v_node
-        scratch.total[0], scratch.total[1] = counts[0], counts[1]
-        return n_node, v_node, 2, pure
-    n_node, n_present = class_statistics(sample, scratch, start, end, target.n_classes, counts)
+    """Statistics of a node; fills `counts` and what `class_statistics` and `moment_statistics` say."""
+    if target.n_classes == 0 or target.n_classes == 2:
+        n_node, v_node, pure, squares = moment_statistics(sample, scratch, target.value, target.whole, start, end)
+        if target.n_classes == 2:
+            counts[0], counts[1] = n_node - v_node, v_node
+            scratch.total[0], scratch.total[1] = counts[0], counts[1]
+        return Described(n_node, v_node, 2, pure, squares)
+    n_node, n_present = class_statistics(sample, scratch, start, end, target.n_classes, target.whole, counts)
     v_node = scratch.total[1] if n_present == 2 else 0.0
-    return n_node, v_node, n_present, n_present == 1
+    return Described(n_node, v_node, n_present, n_present == 1, 0.0)
 
 
 @kernel(inline=True)
@@ -264,7 +319,7 @@ def write_leaf(values, n_values, sample, target, counts, start, n_node, v_node, 
 
 
 @kernel(inline=True)
-def partition(column, sample, scratch, start, end, cut, missing):
+def partition(bins, first, step, sample, scratch, start, end, cut, missing):
     """Move the rows that go left to the front of the node, both sides in their old order.
 
     Without branches: each row is written to both sides, and only one of the two positions advances.
@@ -275,19 +330,23 @@ def partition(column, sample, scratch, start, end, cut, missing):
         The first row that goes right.
     right_bin : int
         Smallest bin on the right; MISSING if no row there has a value.
+    n_left : float
+        Weight of the rows that go left.
     """
     left, right = start, 0
+    n_left = 0.0
     right_bin = np.uint8(MISSING)
     for i in range(start, end):
         key, weight = sample.key[i], sample.weight[i]
-        b = column[row_of(key)]
+        b = bins[first + row_of(key) * step]
         left_side = goes_left(b, cut, missing)
         sample.key[left], sample.weight[left] = key, weight
         scratch.key[right], scratch.weight[right] = key, weight
+        n_left += np.float64(left_side) * weight
         left += np.int64(left_side)
         right += 1 - np.int64(left_side)
         right_bin = min(right_bin, b | (_ALL_BITS if left_side else _NO_BITS))
     for i in range(right):
         sample.key[left + i] = scratch.key[i]
         sample.weight[left + i] = scratch.weight[i]
-    return left, np.int64(right_bin)
+    return left, np.int64(right_bin), n_left

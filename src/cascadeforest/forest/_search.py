@@ -8,7 +8,15 @@ import numpy as np
 
 from cascadeforest.forest import _splits
 from cascadeforest.forest._jit import kernel
-from cascadeforest.forest._nodes import ENTROPY, MISSING, MISSING_LEFT, MISSING_RIGHT, NONE_MISSING
+from cascadeforest.forest._nodes import (
+    ENTROPY,
+    MISSING,
+    MISSING_LEFT,
+    MISSING_RIGHT,
+    NONE_MISSING,
+    cells_of,
+    first_cell,
+)
 from cascadeforest.forest._random import random_below, random_unit
 from cascadeforest.forest._splits import NO_SPLIT, Split
 
@@ -71,7 +79,9 @@ def draw_weighted(draws, node):
 
 
 @kernel(inline=True)
-def split_on(column, centers, sample, scratch, rules, state, start, end, n_node, v_node, n_present, evaluate):
+def split_on(
+    bins, first, step, centers, sample, scratch, rules, state, start, end, n_node, v_node, n_present, whole, evaluate
+):
     """Best or random split of a node on one feature.
 
     Returns
@@ -82,7 +92,7 @@ def split_on(column, centers, sample, scratch, rules, state, start, end, n_node,
         Whether the feature takes more than one value in the node (missing counts as one).
     """
     n = end - start
-    low, high, n_missing = _splits.gather(column, sample, scratch, start, end)
+    low, high, n_missing = _splits.gather(bins, first, step, sample, scratch, start, end)
     if n_missing == n or (low == high and n_missing == 0):
         return Split(-np.inf, NO_SPLIT, NONE_MISSING, 0.0), False
     one_way = high - low + (n_missing > 0) <= 1  # there is only one way to divide the rows
@@ -124,28 +134,28 @@ def split_on(column, centers, sample, scratch, rules, state, start, end, n_node,
     if not evaluate:
         return Split(0.0, cut, missing, threshold), True
     if n_present == 2:
-        proxy = _splits.moment_proxy_of(sample, scratch, start, n, cut, missing, n_node, v_node, rules.criterion)
+        proxy = _splits.moment_proxy_of(sample, scratch, whole, start, n, cut, missing, n_node, v_node, rules.criterion)
     else:
         proxy = _splits.class_proxy_of(sample, scratch, start, n, cut, missing, n_node, n_present, rules.criterion)
     return Split(proxy, cut, missing, threshold), True
 
 
 @kernel(inline=True)
-def perfect_proxy(n, v_node, n_present, n_classes, criterion):
-    """Proxy that no split of the node exceeds: with it in hand there is no need to look at further features.
+def perfect_proxy(v_node, n_present, n_classes, squares, criterion):
+    """Proxy of a split into two pure sides, which no split exceeds: further features need not be looked at.
 
-    It is known where two rows or two classes are left. Most nodes of a fully grown tree are of that kind.
+    It is known in regression and where two classes are left; most nodes of a fully grown tree divide into such sides.
     """
-    if n == 2:
-        return -np.inf
-    if n_present != 2 or n_classes == 0:
+    if n_classes == 0:
+        return squares * (1.0 - 1e-15)  # the two are summed in different orders
+    if n_present != 2:
         return np.inf
     return 0.0 if criterion == ENTROPY else v_node
 
 
 @kernel(inline=True)
 def find_split(
-    columns,
+    cells,
     centers,
     sample,
     scratch,
@@ -158,7 +168,9 @@ def find_split(
     n_node,
     v_node,
     n_present,
+    squares,
     n_classes,
+    whole,
 ):
     """Draw features and take the best of their splits.
 
@@ -173,10 +185,11 @@ def find_split(
         Known constants, those found here included.
     """
     features = draws.features
+    bins, step = cells_of(cells, end - start)
     best, best_feature = Split(-np.inf, NO_SPLIT, NONE_MISSING, 0.0), np.int64(-1)
     # Where only one split is ever compared with nothing, its proxy is not needed.
     evaluate = rules.max_features > 1 or rules.min_impurity_decrease > 0.0 or rules.max_leaf_nodes > 0
-    perfect = perfect_proxy(end - start, v_node, n_present, n_classes, rules.criterion)
+    perfect = perfect_proxy(v_node, n_present, n_classes, squares, rules.criterion)
     weighted = draws.cumulative.size > 0
     last = features.size  # features[last:] were looked at and vary
     n_found = 0  # constants found here, at features[n_known : n_known + n_found]
@@ -198,7 +211,9 @@ def find_split(
             j += n_found
             feature = np.int64(features[j])
         split, varies = split_on(
-            columns[feature],
+            bins,
+            first_cell(cells, end - start, feature),
+            step,
             centers[feature],
             sample,
             scratch,
@@ -209,6 +224,7 @@ def find_split(
             n_node,
             v_node,
             n_present,
+            whole,
             evaluate,
         )
         n_varying += varies

@@ -65,7 +65,7 @@ def moment_proxy(n_left, v_left, n_right, v_right, criterion):
 
 
 @kernel(inline=True)
-def gather(column, sample, scratch, start, end):
+def gather(cells, first, step, sample, scratch, start, end):
     """Bins of the node's rows into `scratch.bins`; their smallest and largest, and how many rows are missing.
 
     Returns
@@ -77,7 +77,7 @@ def gather(column, sample, scratch, start, end):
     bins = scratch.bins
     n = end - start
     for i in range(n):
-        bins[i] = column[row_of(sample.key[start + i])]
+        bins[i] = cells[first + row_of(sample.key[start + i]) * step]
     # A loop of its own: it runs over 64 bins at a time.
     smallest, largest = _BIN_255, _BIN_0
     for i in range(n):
@@ -328,8 +328,9 @@ def random_threshold(centers, low, high, state):
     threshold is uniform over *values*, so that wide gaps are cut more often.
     """
     first, last = centers[low], centers[high]
-    threshold = first + random_unit(state) * (last - first)
-    return threshold if threshold < last else first  # it may round up
+    u = random_unit(state)
+    threshold = (1.0 - u) * first + u * last  # the difference of the two might overflow
+    return threshold if first < threshold < last else first  # it may round to either
 
 
 @kernel(inline=True)
@@ -366,13 +367,21 @@ def rows_at_most(scratch, n, cut, missing):
 
 
 @kernel(inline=True)
-def moment_proxy_of(sample, scratch, start, n, cut, missing, n_node, v_node, criterion):
+def moment_proxy_of(sample, scratch, whole, start, n, cut, missing, n_node, v_node, criterion):
     """Proxy of one given split, from weights and sums of weight * target."""
     n_left = v_left = 0.0
-    for i in range(n):
-        left = np.float64(goes_left(scratch.bins[i], cut, missing))  # 0 or 1: a branch would be mispredicted
-        n_left += left * sample.weight[start + i]
-        v_left += left * scratch.moment[i]
+    if whole:
+        n_whole = v_whole = np.int64(0)
+        for i in range(n):
+            left = np.int32(goes_left(scratch.bins[i], cut, missing))
+            n_whole += left * scratch.whole_weight[i]
+            v_whole += left * scratch.whole_moment[i]
+        n_left, v_left = np.float64(n_whole), np.float64(v_whole)
+    else:
+        for i in range(n):
+            left = np.float64(goes_left(scratch.bins[i], cut, missing))  # 0 or 1: a branch would be mispredicted
+            n_left += left * sample.weight[start + i]
+            v_left += left * scratch.moment[i]
     return moment_proxy(n_left, v_left, n_node - n_left, v_node - v_left, criterion)
 
 
@@ -382,7 +391,7 @@ def class_proxy_of(sample, scratch, start, n, cut, missing, n_node, n_classes, c
     hist, total = scratch.hist, scratch.total  # all zero here, and left so
     for i in range(n):
         side = np.int64(goes_left(scratch.bins[i], cut, missing))
-        hist[2 * scratch.code[i] + side] += sample.weight[start + i]
+        hist[2 * np.int64(scratch.code[i]) + side] += sample.weight[start + i]
     n_left = sum_left = sum_right = 0.0
     for c in range(n_classes):
         left = hist[2 * c + 1]

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from joblib import Parallel, delayed
 
+from cascadeforest.forest._arrays import read_only
 from cascadeforest.forest._compiling import ensure_compiled
 from cascadeforest.forest._grow import grow_tree
-from cascadeforest.forest._nodes import ENTROPY, GINI, MAX_FEATURES, Target
+from cascadeforest.forest._nodes import ENTROPY, GINI, MAX_FEATURES, Cells, Target
 from cascadeforest.forest._random import bootstrap_counts
 from cascadeforest.forest._search import BEST, RANDOM, Rules
 from cascadeforest.forest.binning import BinnedMatrix
@@ -22,6 +23,9 @@ from cascadeforest.forest.trees import Trees
 
 _NO_BOUND = np.iinfo(np.int64).max
 _EQUAL = np.empty(0, np.float64)
+_MAX_CLASSES = 2**16
+#: Bytes of a cache line, and of a matrix that the caches of a core hold anyway.
+_CACHE_LINE, _CACHE = 64, 1 << 18
 #: Up to this weight float32 holds every whole number.
 _EXACT = 2**24
 
@@ -107,7 +111,7 @@ class GrownForest:
         -------
         ndarray of shape (n,), int32
         """
-        return _in_bag_counts(self.seeds[tree], self.n_draws, len(self.rows))
+        return in_bag_counts(self.seeds[tree], self.n_draws, len(self.rows))
 
     def oob_prediction(self, binned: BinnedMatrix, n_jobs: int | None = None) -> np.ndarray:
         """Mean value of each row over the trees that did not learn from it.
@@ -155,14 +159,29 @@ def tree_seeds(entropy: int | Sequence[int], n_trees: int) -> np.ndarray:
     return np.random.SeedSequence(entropy).generate_state(n_trees, np.uint64)
 
 
-def _in_bag_counts(seed: np.uint64, n_draws: int, n_rows: int) -> np.ndarray:
+def in_bag_counts(seed: np.uint64, n_draws: int, n_rows: int) -> np.ndarray:
+    """How often a tree's bootstrap drew each of its rows.
+
+    Parameters
+    ----------
+    seed : uint64
+        The tree's seed.
+    n_draws : int
+        Draws; 0 without bootstrap, when each row counts once.
+    n_rows : int
+        Rows that were drawn from.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), int32
+    """
     counts = np.ones(n_rows, np.int32)
     if n_draws:
         bootstrap_counts(seed, n_draws, counts)
     return counts
 
 
-def _target(y: np.ndarray, n_classes: int) -> tuple[Target, float]:
+def _target(y: np.ndarray, n_classes: int, whole: bool) -> tuple[Target, float]:
     """Labels for the kernel and, in regression, the value that they are relative to.
 
     That is the median of the distinct targets, a value of the data: differences of like numbers are mostly exact, and
@@ -170,10 +189,10 @@ def _target(y: np.ndarray, n_classes: int) -> tuple[Target, float]:
     """
     if n_classes:
         value = np.array([0.0, 1.0]) if n_classes <= 2 else _EQUAL
-        return Target(np.ascontiguousarray(y, np.int32), value, n_classes), 0.0
+        return Target(np.ascontiguousarray(y, np.int32), value, n_classes, whole), 0.0
     distinct, label = np.unique(np.asarray(y, np.float64), return_inverse=True)
     offset = float(distinct[len(distinct) // 2])
-    return Target(label.astype(np.int32), distinct - offset, 0), offset
+    return Target(label.astype(np.int32), distinct - offset, 0, False), offset
 
 
 def _kernel_weights(weights: np.ndarray) -> np.ndarray:
@@ -235,12 +254,17 @@ def grow_forest(
     Raises
     ------
     ValueError
-        If no row has weight, or a feature weight is negative, or all are 0.
+        If no row has weight, a feature weight is negative or all are 0, there are too many features or classes, or the
+        matrix is not as `BinMapper.fit_transform` makes it.
     """
     ensure_compiled()
     n_features, n_rows = binned.columns.shape
     if n_features >= MAX_FEATURES:
         raise ValueError(f"X has {n_features} features; the kernel takes fewer than {MAX_FEATURES}.")
+    if n_classes > _MAX_CLASSES:
+        raise ValueError(f"y has {n_classes} classes; the kernel takes up to {_MAX_CLASSES}.")
+    if not binned.columns.flags.c_contiguous:
+        raise ValueError("binned.columns must be in C order; take it from BinMapper, or np.ascontiguousarray.")
     rows = np.arange(n_rows, dtype=np.int32) if rows is None else np.asarray(rows, np.int32)
     weights = np.ones(len(rows)) if weights is None else _kernel_weights(np.asarray(weights, np.float64))
     kept = weights > 0
@@ -248,24 +272,26 @@ def grow_forest(
         raise ValueError("sample_weight is zero for every row; give at least one row a positive weight.")
     if not kept.all():
         rows, weights, y = rows[kept], weights[kept], y[kept]
-    target, offset = _target(y, n_classes)
     n_draws = 0
     if bootstrap:
         n_draws = len(rows) if max_samples is None else int(max_samples)
+    heaviest = weights.max() * max(n_draws, len(rows))
+    whole = not balance_bootstraps and heaviest < 2**31 and np.array_equal(weights, np.rint(weights))
+    target, offset = _target(y, n_classes, bool(whole))
     if binned.centers is None:
         raise ValueError("binned has no centers, which thresholds are placed by; take it from BinMapper.fit_transform.")
+    centers, rows = read_only(binned.centers), read_only(np.ascontiguousarray(rows))
+    cells = _cells(read_only(binned.columns), rules.max_features)
     kernel_rules, cumulative = rules._for_kernel(), _cumulative(feature_weights, n_features)
 
     def grow(seed: np.uint64) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        counts = _in_bag_counts(seed, n_draws, len(rows))
+        counts = in_bag_counts(seed, n_draws, len(rows))
         tree_weights = weights
         if balance_bootstraps:
             frequency = np.bincount(target.label, counts, n_classes)
             factor = counts.sum() / (np.count_nonzero(frequency) * np.maximum(frequency, 1))
             tree_weights = weights * factor[target.label]
-        return grow_tree(
-            binned.columns, binned.centers, rows, tree_weights, target, counts, seed, kernel_rules, cumulative
-        )
+        return grow_tree(cells, centers, rows, read_only(tree_weights), target, counts, seed, kernel_rules, cumulative)
 
     grown = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(grow)(seed) for seed in seeds)
     decrease = np.zeros(n_features)
@@ -273,6 +299,18 @@ def grow_forest(
         decrease += decreases
     trees = Trees.join([(nodes, values) for nodes, values, _ in grown], n_classes)
     return GrownForest(trees, seeds, rows, n_draws, decrease / len(seeds), offset)
+
+
+def _cells(columns: np.ndarray, max_features: int) -> Cells:
+    """The matrix for the kernel, with a copy row by row where that saves reading."""
+    n_features, n_rows = columns.shape
+    # Cache lines that a node of n rows reads: feature by feature one for each 64 rows of the matrix, but at most n, and
+    # that for each feature looked at; row by row those of n rows, or of as many features as are looked at.
+    lines_of_row = min(max_features, n_features // _CACHE_LINE + 1)
+    few = n_rows * max_features // (_CACHE_LINE * lines_of_row)
+    pays = max_features > lines_of_row and columns.size > _CACHE
+    by_row = np.ascontiguousarray(columns.T).reshape(-1) if pays else np.empty(0, np.uint8)
+    return Cells(columns.reshape(-1), read_only(by_row), n_rows, n_features, few if pays else 0)
 
 
 def _cumulative(feature_weights: np.ndarray | None, n_features: int) -> np.ndarray:
