@@ -15,7 +15,7 @@ from sklearn.datasets import load_diabetes, load_iris, make_classification
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, mean_absolute_error, r2_score
 from sklearn.model_selection import GridSearchCV
-from sklearn.utils.estimator_checks import check_class_weight_classifiers, parametrize_with_checks
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import cascadeforest
 
@@ -69,11 +69,6 @@ def expected_failures(forest):
         reason = "repeated rows are other rows to draw from; scikit-learn lists the same for its random forests"
         for kind in ("dense", "sparse"):
             failures[f"check_sample_weight_equivalence_on_{kind}_data"] = reason
-    if is_classifier(forest):
-        failures["check_class_weight_classifiers"] = (
-            "needs min_weight_fraction_leaf, which the check sets where there is one: weights decide nothing in pure "
-            "leaves. See test_class_weights_decide_where_leaves_are_mixed"
-        )
     return failures
 
 
@@ -82,10 +77,18 @@ def test_scikit_learn_accepts(estimator, check):
     check(estimator)
 
 
-@every_classifier
-def test_class_weights_decide_where_leaves_are_mixed(Forest):
-    """The check that needs `min_weight_fraction_leaf` passes with `min_samples_leaf` in its place."""
-    check_class_weight_classifiers(Forest.__name__, Forest(min_samples_leaf=8))
+@every_forest
+@pytest.mark.parametrize("bounds", [{}, {"max_leaf_nodes": 12}, {"min_samples_leaf": 3}])
+def test_each_leaf_has_the_share_of_weight_that_is_asked_for(Forest, bounds):
+    X, y = data_for(Forest, 120)
+    X[::7, 0] = np.nan
+    weight = np.random.default_rng(0).uniform(0.1, 3, 120)
+    forest = Forest(5, min_weight_fraction_leaf=0.06, bootstrap=False, random_state=0, **bounds)
+    forest.fit(X, y, sample_weight=weight)
+    assert n_leaves(forest).sum() > 5  # one random cut that is refused ends a branch of a completely random tree
+    for reached in forest.apply(X).T:
+        held = np.bincount(reached, weight)
+        assert held[held > 0].min() >= 0.06 * weight.sum() * (1 - 1e-6)
 
 
 def test_there_are_seven_forests():
@@ -847,6 +850,7 @@ WRONG = {
     "min_samples_leaf": [0, -1, 0.0, 1.0, 1.5, NAN, "1", None, True],
     "max_features": [0, -1, 0.0, 1.5, NAN, "auto", True, ["sqrt"]],
     "max_leaf_nodes": [0, 1, -1, 2.5, "two", True],
+    "min_weight_fraction_leaf": [-0.1, 0.6, NAN, "0", None, True],
     "min_impurity_decrease": [-0.1, NAN, float("inf"), "0", None, True],
     "bootstrap": ["yes", 1, None],
     "oob_score": ["yes", 1, None],

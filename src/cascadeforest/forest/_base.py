@@ -73,12 +73,14 @@ class Forest(BaseEstimator):
         check_count("max_depth", self.max_depth, optional=True)
         check_count("max_leaf_nodes", self.max_leaf_nodes, 2, optional=True)
         check_number("min_impurity_decrease", self.min_impurity_decrease)
+        check_number("min_weight_fraction_leaf", self.min_weight_fraction_leaf, most=0.5)
         return GrowthRules(
             **self._splitting(n_features),
             max_depth=self.max_depth,
             max_leaf_nodes=self.max_leaf_nodes,
             min_samples_split=row_count("min_samples_split", self.min_samples_split, n_rows, 2, whole=True),
             min_samples_leaf=row_count("min_samples_leaf", self.min_samples_leaf, n_rows, 1),
+            min_weight_fraction_leaf=self.min_weight_fraction_leaf,
             min_impurity_decrease=self.min_impurity_decrease,
         )
 

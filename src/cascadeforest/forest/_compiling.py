@@ -92,7 +92,7 @@ def compile_kernels() -> None:
     counts = np.empty(6, np.int32)
     bootstrap_counts(np.uint64(0), 6, counts)
     counts[:] = 1
-    rules = Rules(BEST, GINI, 1, 9, 2, 1, 0.0, 0)
+    rules = Rules(BEST, GINI, 1, 9, 2, 1, 0.0, 0.0, 0)
     target = Target(np.arange(6, dtype=np.int32) % 2, np.array([0.0, 1.0]), 2, True)
     cells = Cells(read_only(binned.columns).reshape(-1), read_only(np.empty(0, np.uint8)), 6, 2, 0)
     centers, rows = read_only(binned.centers), read_only(np.arange(6, dtype=np.int32))

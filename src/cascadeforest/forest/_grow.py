@@ -57,10 +57,11 @@ class Plant(NamedTuple):
 
 
 @kernel(inline=True)
-def is_leaf(start, end, depth, pure, rules):
+def is_leaf(start, end, depth, pure, n_node, min_weight, rules):
     """Whether a node is not to be split, whatever its features are."""
     n = end - start
-    return pure or depth >= rules.max_depth or n < rules.min_samples_split or n < 2 * rules.min_samples_leaf
+    few = n < rules.min_samples_split or n < 2 * rules.min_samples_leaf or n_node < 2.0 * min_weight
+    return pure or depth >= rules.max_depth or few
 
 
 @kernel(inline=True)
@@ -121,7 +122,8 @@ def grow_depth_first(cells, centers, sample, scratch, target, rules, draws, plan
         if parent < 0:
             n_root = n_node
         split, feature = Split(-np.inf, NO_SPLIT, NONE_MISSING, 0.0), np.int64(-1)
-        if not is_leaf(start, end, depth, pure, rules):
+        min_weight = rules.min_weight_fraction_leaf * n_root
+        if not is_leaf(start, end, depth, pure, n_node, min_weight, rules):
             split, feature, n_known = find_split(
                 cells,
                 centers,
@@ -139,6 +141,7 @@ def grow_depth_first(cells, centers, sample, scratch, target, rules, draws, plan
                 squares,
                 target.n_classes,
                 target.whole,
+                min_weight,
             )
         if split.cut != NO_SPLIT and rules.min_impurity_decrease > 0.0:
             gain = gain_of(split, n_node, v_node, n_present, purity, target, rules.criterion)
@@ -177,7 +180,8 @@ def set_bud(cells, centers, sample, scratch, target, rules, draws, plant, buds, 
     buds.start[node], buds.end[node], buds.depth[node], buds.left[node] = start, end, depth, -1
     buds.gain[node] = -1.0
     n_node, v_node, n_present, pure, squares = describe(sample, scratch, target, plant.counts, start, end)
-    if is_leaf(start, end, depth, pure, rules):
+    min_weight = rules.min_weight_fraction_leaf * (n_node if n_root == 0.0 else n_root)
+    if is_leaf(start, end, depth, pure, n_node, min_weight, rules):
         return n_node
     purity = node_purity(n_node, v_node, n_present, scratch.total, target, rules.criterion)
     # Constants of an ancestor are remembered along one path only: here none are known.
@@ -198,6 +202,7 @@ def set_bud(cells, centers, sample, scratch, target, rules, draws, plant, buds, 
         squares,
         target.n_classes,
         target.whole,
+        min_weight,
     )
     if split.cut == NO_SPLIT:
         return n_node

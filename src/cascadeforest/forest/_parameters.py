@@ -34,16 +34,17 @@ def check_count(name: str, value: Any, least: int = 1, *, optional: bool = False
         raise ValueError(f"{name} is {value!r}; give a whole number of at least {least}{none}.")
 
 
-def check_number(name: str, value: Any, least: float = 0.0) -> None:
-    """A finite number of at least `least`.
+def check_number(name: str, value: Any, least: float = 0.0, most: float = math.inf) -> None:
+    """A finite number of at least `least`, and at most `most`.
 
     Raises
     ------
     ValueError
         If it is not.
     """
-    if not _is_real(value) or not math.isfinite(value) or value < least:
-        raise ValueError(f"{name} is {value!r}; give a finite number of at least {least:g}.")
+    if not _is_real(value) or not math.isfinite(value) or not least <= value <= most:
+        bound = "" if most == math.inf else f" and at most {most:g}"
+        raise ValueError(f"{name} is {value!r}; give a finite number of at least {least:g}{bound}.")
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:

@@ -34,6 +34,7 @@ class Rules(NamedTuple):
     max_depth: int
     min_samples_split: int
     min_samples_leaf: int
+    min_weight_fraction_leaf: float
     min_impurity_decrease: float
     max_leaf_nodes: int  # 0: no bound
 
@@ -80,7 +81,22 @@ def draw_weighted(draws, node):
 
 @kernel(inline=True)
 def split_on(
-    bins, first, step, centers, sample, scratch, rules, state, start, end, n_node, v_node, n_present, whole, evaluate
+    bins,
+    first,
+    step,
+    centers,
+    sample,
+    scratch,
+    rules,
+    state,
+    start,
+    end,
+    n_node,
+    v_node,
+    n_present,
+    whole,
+    min_weight,
+    evaluate,
 ):
     """Best or random split of a node on one feature.
 
@@ -99,7 +115,18 @@ def split_on(
     if rules.splitter == BEST and not one_way:
         if n_present == 2:
             split = _splits.best_moment_split(
-                sample, scratch, start, n, low, high, n_missing, n_node, v_node, rules.criterion, rules.min_samples_leaf
+                sample,
+                scratch,
+                start,
+                n,
+                low,
+                high,
+                n_missing,
+                n_node,
+                v_node,
+                rules.criterion,
+                rules.min_samples_leaf,
+                min_weight,
             )
         else:
             split = _splits.best_class_split(
@@ -114,6 +141,7 @@ def split_on(
                 n_present,
                 rules.criterion,
                 rules.min_samples_leaf,
+                min_weight,
             )
         return split, True
     cut, threshold = low, centers[low]
@@ -130,6 +158,10 @@ def split_on(
     if rules.min_samples_leaf > 1:
         n_left = _splits.rows_at_most(scratch, n, cut, missing)
         if min(n_left, n - n_left) < rules.min_samples_leaf:
+            return Split(-np.inf, NO_SPLIT, NONE_MISSING, 0.0), True
+    if min_weight > 0.0:
+        weight_left = _splits.weight_at_most(sample, scratch, start, n, cut, missing)
+        if min(weight_left, n_node - weight_left) < min_weight:
             return Split(-np.inf, NO_SPLIT, NONE_MISSING, 0.0), True
     if not evaluate:
         return Split(0.0, cut, missing, threshold), True
@@ -171,6 +203,7 @@ def find_split(
     squares,
     n_classes,
     whole,
+    min_weight,
 ):
     """Draw features and take the best of their splits.
 
@@ -225,6 +258,7 @@ def find_split(
             v_node,
             n_present,
             whole,
+            min_weight,
             evaluate,
         )
         n_varying += varies

@@ -123,7 +123,14 @@ def list_bins(scratch, n, low, high):
 
 
 @kernel(inline=True)
-def best_moment_split(sample, scratch, start, n, low, high, n_missing, n_node, v_node, criterion, min_leaf):
+def enough(rows_left, rows_right, min_leaf, n_left, n_right, min_weight):
+    """Whether both sides have rows and weight enough; rows are counted only if more than one is asked for."""
+    rows = min_leaf == 1 or min(rows_left, rows_right) >= min_leaf
+    return rows and n_right > 0.0 and min(n_left, n_right) >= min_weight
+
+
+@kernel(inline=True)
+def best_moment_split(sample, scratch, start, n, low, high, n_missing, n_node, v_node, criterion, min_leaf, min_weight):
     """Best split by sums of weight and weight * target in each bin."""
     hist = scratch.hist  # all zero here, and left so
     for i in range(n):
@@ -151,14 +158,15 @@ def best_moment_split(sample, scratch, start, n, low, high, n_missing, n_node, v
         if min_leaf > 1:
             rows_left += scratch.counts[b]
         n_right, v_right = n_node - n_left, v_node - v_left
-        if n_right > 0.0 and (min_leaf == 1 or min(rows_left, n - rows_left) >= min_leaf):
+        if enough(rows_left, n - rows_left, min_leaf, n_left, n_right, min_weight):
             proxy = moment_proxy(n_left, v_left, n_right, v_right, criterion)
             if proxy > best.proxy:
                 best = Split(proxy, b, missing, 0.0)
         if n_missing == 0 or b == high:
             continue
         n_right -= n_lost
-        if n_right > 0.0 and (min_leaf == 1 or min(rows_left + n_missing, n - rows_left - n_missing) >= min_leaf):
+        rows_right = n - rows_left - n_missing
+        if enough(rows_left + n_missing, rows_right, min_leaf, n_left + n_lost, n_right, min_weight):
             proxy = moment_proxy(n_left + n_lost, v_left + v_lost, n_right, v_right - v_lost, criterion)
             if proxy > best.proxy:
                 best = Split(proxy, b, MISSING_LEFT, 0.0)
@@ -266,7 +274,9 @@ def sweep_8(hist, present, n_bins, total, n_node):
 
 
 @kernel(inline=True)
-def best_class_split(sample, scratch, start, n, low, high, n_missing, n_node, n_classes, criterion, min_leaf):
+def best_class_split(
+    sample, scratch, start, n, low, high, n_missing, n_node, n_classes, criterion, min_leaf, min_weight
+):
     """Best split by the weights of each class in each bin, moved from the right side to the left bin after bin."""
     hist, left = scratch.hist, scratch.left
     width = padded(n_classes)
@@ -277,7 +287,7 @@ def best_class_split(sample, scratch, start, n, low, high, n_missing, n_node, n_
     n_bins = list_bins(scratch, n, low, high)
     best = Split(-np.inf, NO_SPLIT, NONE_MISSING, 0.0)
     missing = MISSING_RIGHT if n_missing > 0 else NONE_MISSING
-    plain = n_missing == 0 and min_leaf == 1 and criterion == GINI
+    plain = n_missing == 0 and min_leaf == 1 and min_weight == 0.0 and criterion == GINI
     if plain and width == 4:
         proxy, cut = sweep_4(hist, scratch.present, n_bins, scratch.total, n_node)
         best = Split(proxy, cut, missing, 0.0)
@@ -303,7 +313,7 @@ def best_class_split(sample, scratch, start, n, low, high, n_missing, n_node, n_
             if min_leaf > 1:
                 rows_left += scratch.counts[b]
             n_right = n_node - n_left
-            if n_right > 0.0 and (min_leaf == 1 or min(rows_left, n - rows_left) >= min_leaf):
+            if enough(rows_left, n - rows_left, min_leaf, n_left, n_right, min_weight):
                 proxy = class_proxy(n_left, sum_left, n_right, sum_right, criterion)
                 if proxy > best.proxy:
                     best = Split(proxy, b, missing, 0.0)
@@ -363,6 +373,15 @@ def rows_at_most(scratch, n, cut, missing):
     n_left = 0
     for i in range(n):
         n_left += goes_left(scratch.bins[i], cut, missing)
+    return n_left
+
+
+@kernel(inline=True)
+def weight_at_most(sample, scratch, start, n, cut, missing):
+    """Weight of the node's rows that go left."""
+    n_left = 0.0
+    for i in range(n):
+        n_left += np.float64(goes_left(scratch.bins[i], cut, missing)) * sample.weight[start + i]
     return n_left
 
 

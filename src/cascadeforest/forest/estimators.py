@@ -36,6 +36,8 @@ class RandomForestClassifier(ForestClassifier):
         drew several times count once.
     min_samples_leaf : int or float, default=1
         Rows that each side of a split must have; otherwise as `min_samples_split`.
+    min_weight_fraction_leaf : float, default=0.0
+        Share of the tree's in-bag weight that each side of a split must have, at most 0.5.
     max_features : {"sqrt", "log2"}, int, float or None, default="sqrt"
         Features that a node looks at: a number, a share (float), None for all. Features that are constant in the node
         count, but at least one that varies is looked at.
@@ -106,6 +108,7 @@ class RandomForestClassifier(ForestClassifier):
         max_depth: Any = None,
         min_samples_split: Any = 2,
         min_samples_leaf: Any = 1,
+        min_weight_fraction_leaf: Any = 0.0,
         max_features: Any = "sqrt",
         max_leaf_nodes: Any = None,
         min_impurity_decrease: Any = 0.0,
@@ -121,6 +124,7 @@ class RandomForestClassifier(ForestClassifier):
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.max_features = max_features
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
@@ -155,6 +159,8 @@ class RandomForestRegressor(ForestRegressor):
         drew several times count once.
     min_samples_leaf : int or float, default=1
         Rows that each side of a split must have; otherwise as `min_samples_split`.
+    min_weight_fraction_leaf : float, default=0.0
+        Share of the tree's in-bag weight that each side of a split must have, at most 0.5.
     max_features : {"sqrt", "log2"}, int, float or None, default=1.0
         Features that a node looks at: a number, a share (float), None for all. Features that are constant in the node
         count, but at least one that varies is looked at.
@@ -218,6 +224,7 @@ class RandomForestRegressor(ForestRegressor):
         max_depth: Any = None,
         min_samples_split: Any = 2,
         min_samples_leaf: Any = 1,
+        min_weight_fraction_leaf: Any = 0.0,
         max_features: Any = 1.0,
         max_leaf_nodes: Any = None,
         min_impurity_decrease: Any = 0.0,
@@ -232,6 +239,7 @@ class RandomForestRegressor(ForestRegressor):
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.max_features = max_features
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
@@ -265,6 +273,8 @@ class ExtraTreesClassifier(ForestClassifier):
         drew several times count once.
     min_samples_leaf : int or float, default=1
         Rows that each side of a split must have; otherwise as `min_samples_split`.
+    min_weight_fraction_leaf : float, default=0.0
+        Share of the tree's in-bag weight that each side of a split must have, at most 0.5.
     max_features : {"sqrt", "log2"}, int, float or None, default="sqrt"
         Features that a node looks at: a number, a share (float), None for all. Features that are constant in the node
         count, but at least one that varies is looked at.
@@ -333,6 +343,7 @@ class ExtraTreesClassifier(ForestClassifier):
         max_depth: Any = None,
         min_samples_split: Any = 2,
         min_samples_leaf: Any = 1,
+        min_weight_fraction_leaf: Any = 0.0,
         max_features: Any = "sqrt",
         max_leaf_nodes: Any = None,
         min_impurity_decrease: Any = 0.0,
@@ -348,6 +359,7 @@ class ExtraTreesClassifier(ForestClassifier):
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.max_features = max_features
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
@@ -382,6 +394,8 @@ class ExtraTreesRegressor(ForestRegressor):
         drew several times count once.
     min_samples_leaf : int or float, default=1
         Rows that each side of a split must have; otherwise as `min_samples_split`.
+    min_weight_fraction_leaf : float, default=0.0
+        Share of the tree's in-bag weight that each side of a split must have, at most 0.5.
     max_features : {"sqrt", "log2"}, int, float or None, default=1.0
         Features that a node looks at: a number, a share (float), None for all. Features that are constant in the node
         count, but at least one that varies is looked at.
@@ -443,6 +457,7 @@ class ExtraTreesRegressor(ForestRegressor):
         max_depth: Any = None,
         min_samples_split: Any = 2,
         min_samples_leaf: Any = 1,
+        min_weight_fraction_leaf: Any = 0.0,
         max_features: Any = 1.0,
         max_leaf_nodes: Any = None,
         min_impurity_decrease: Any = 0.0,
@@ -457,6 +472,7 @@ class ExtraTreesRegressor(ForestRegressor):
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.max_features = max_features
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
@@ -488,6 +504,8 @@ class CompletelyRandomForestClassifier(ForestClassifier):
         drew several times count once.
     min_samples_leaf : int or float, default=1
         Rows that each side of a split must have; otherwise as `min_samples_split`.
+    min_weight_fraction_leaf : float, default=0.0
+        Share of the tree's in-bag weight that each side of a split must have, at most 0.5.
     max_leaf_nodes : int or None, default=None
         Greatest number of leaves of a tree, those kept whose splits gain most; None for no bound.
     min_impurity_decrease : float, default=0.0
@@ -553,6 +571,7 @@ class CompletelyRandomForestClassifier(ForestClassifier):
         max_depth: Any = None,
         min_samples_split: Any = 2,
         min_samples_leaf: Any = 1,
+        min_weight_fraction_leaf: Any = 0.0,
         max_leaf_nodes: Any = None,
         min_impurity_decrease: Any = 0.0,
         bootstrap: Any = False,
@@ -566,6 +585,7 @@ class CompletelyRandomForestClassifier(ForestClassifier):
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
         self.bootstrap = bootstrap
@@ -597,6 +617,8 @@ class CompletelyRandomForestRegressor(ForestRegressor):
         drew several times count once.
     min_samples_leaf : int or float, default=1
         Rows that each side of a split must have; otherwise as `min_samples_split`.
+    min_weight_fraction_leaf : float, default=0.0
+        Share of the tree's in-bag weight that each side of a split must have, at most 0.5.
     max_leaf_nodes : int or None, default=None
         Greatest number of leaves of a tree, those kept whose splits gain most; None for no bound.
     min_impurity_decrease : float, default=0.0
@@ -655,6 +677,7 @@ class CompletelyRandomForestRegressor(ForestRegressor):
         max_depth: Any = None,
         min_samples_split: Any = 2,
         min_samples_leaf: Any = 1,
+        min_weight_fraction_leaf: Any = 0.0,
         max_leaf_nodes: Any = None,
         min_impurity_decrease: Any = 0.0,
         bootstrap: Any = False,
@@ -667,6 +690,7 @@ class CompletelyRandomForestRegressor(ForestRegressor):
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
         self.bootstrap = bootstrap
@@ -703,6 +727,8 @@ class EnrichedRandomForestClassifier(ForestClassifier):
         drew several times count once.
     min_samples_leaf : int or float, default=1
         Rows that each side of a split must have; otherwise as `min_samples_split`.
+    min_weight_fraction_leaf : float, default=0.0
+        Share of the tree's in-bag weight that each side of a split must have, at most 0.5.
     max_features : {"sqrt", "log2"}, int, float or None, default="sqrt"
         Features that a node looks at: a number, a share (float), None for all. Features that are constant in the node
         count, but at least one that varies is looked at.
@@ -772,6 +798,7 @@ class EnrichedRandomForestClassifier(ForestClassifier):
         max_depth: Any = None,
         min_samples_split: Any = 2,
         min_samples_leaf: Any = 1,
+        min_weight_fraction_leaf: Any = 0.0,
         max_features: Any = "sqrt",
         max_leaf_nodes: Any = None,
         min_impurity_decrease: Any = 0.0,
@@ -788,6 +815,7 @@ class EnrichedRandomForestClassifier(ForestClassifier):
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.max_features = max_features
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease

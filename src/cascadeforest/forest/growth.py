@@ -46,6 +46,8 @@ class GrowthRules:
         Bounds; None for none. With `max_leaf_nodes` the leaf that gains most is split first.
     min_samples_split, min_samples_leaf : int
         Distinct in-bag rows, as in scikit-learn: a row that the bootstrap drew twice counts once.
+    min_weight_fraction_leaf : float
+        Share of the tree's in-bag weight that each side of a split must have.
     min_impurity_decrease : float
         Least decrease, weighted by the node's share of the weight, that a split must bring.
     """
@@ -57,6 +59,7 @@ class GrowthRules:
     max_leaf_nodes: int | None = None
     min_samples_split: int = 2
     min_samples_leaf: int = 1
+    min_weight_fraction_leaf: float = 0.0
     min_impurity_decrease: float = 0.0
 
     def _for_kernel(self) -> Rules:
@@ -67,6 +70,7 @@ class GrowthRules:
             _NO_BOUND if self.max_depth is None else int(self.max_depth),
             int(self.min_samples_split),
             int(self.min_samples_leaf),
+            float(self.min_weight_fraction_leaf),
             float(self.min_impurity_decrease),
             0 if self.max_leaf_nodes is None else int(self.max_leaf_nodes),
         )

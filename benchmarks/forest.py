@@ -1,0 +1,383 @@
+"""Our forests beside scikit-learn and scikit-learn-intelex: CPU seconds, pickled size, peak memory; see README.md."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import importlib.metadata
+import importlib.util
+import json
+import logging
+import os
+import pickle
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from forest_cases import CASES, CRF, ET, Case, save_data
+
+LIBRARIES = {"ours": "cascadeforest", "sklearn": "sklearn", "intelex": "sklearnex"}
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+WARM_UP_ROWS = 300
+PREDICT_CALLS = 3
+MIB = 2**20
+
+#: What is measured: column, heading, digits. The checks have no ratio: they show that the work is equal.
+COSTS = [
+    ("fit_cpu_seconds", "fit, CPU s", 2),
+    ("predict_cpu_seconds", "predict, CPU s", 3),
+    ("model_mib", "pickled size, MiB", 2),
+    ("fit_peak_mib", "peak memory of fit, MiB", 1),
+    ("predict_peak_mib", "peak memory of predict, MiB", 1),
+]
+WALL = [("fit_wall_seconds", "fit, elapsed s", 2), ("predict_wall_seconds", "predict, elapsed s", 3)]
+CHECKS = [("score", "accuracy or R²", 4), ("n_nodes", "nodes", 0)]
+KEY = ("case", "data", "n_estimators", "max_features", "n_jobs", "library")
+FACTS = ("kind", "rows", "features", "classes")
+COLUMNS = [
+    *KEY,
+    *FACTS,
+    "repeats",
+    *(column for column, _, _ in [*COSTS, *WALL, *CHECKS]),
+    "peak_method",
+    "version",
+    "note",
+]
+Row = dict[str, Any]
+
+
+# One measurement, in a process of its own.
+
+
+def build(case: Case, library: str, n_jobs: int, n_estimators: int) -> Any:
+    """The unfitted estimator; what is not named stays at the library's default."""
+    kind, extra = case.kind, {}
+    if case.max_features is not None:
+        extra["max_features"] = case.max_features
+    if library == "ours":
+        import cascadeforest as module
+    else:
+        module = importlib.import_module(f"{LIBRARIES[library]}.ensemble")
+        if kind == CRF:  # they have no such class: one random cut of one random feature is this
+            kind, extra = ET, {"max_features": 1}
+    estimator = getattr(module, kind + ("Classifier" if case.classes else "Regressor"))
+    return estimator(n_estimators=n_estimators, n_jobs=n_jobs, random_state=0, **extra)
+
+
+class FallbackRecord(logging.Handler):
+    """Which calls scikit-learn-intelex left to scikit-learn; it says so in its log only."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[str] = []
+        log = logging.getLogger("sklearnex")
+        log.setLevel(logging.INFO)
+        log.handlers = [self]
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the method's name of a message such as 'sklearn.ensemble.X.fit: fallback to original Scikit-learn'."""
+        message = record.getMessage()
+        if "fallback" in message:
+            self.calls.append(message.split(":")[0].rsplit(".", 1)[-1])
+
+
+def count_nodes(model: Any) -> int:
+    """Nodes of all trees, leaves included."""
+    if hasattr(model, "trees_"):
+        return len(model.trees_.nodes)
+    return sum(tree.tree_.node_count for tree in model.estimators_)
+
+
+def measure_cell(case: Case, library: str, n_jobs: int, data: Path) -> Row:
+    """Fit, predict, pickle; called in a fresh process."""
+    import numpy as np
+
+    from cascadeforest.experiments.measure import measure
+
+    with np.load(data) as arrays:
+        X, y, X_test, y_test = (arrays[name] for name in ("X", "y", "X_test", "y_test"))
+    few = build(case, library, n_jobs, 2).fit(X[:WARM_UP_ROWS], y[:WARM_UP_ROWS])
+    few.predict(X_test[:WARM_UP_ROWS])
+    fallbacks = FallbackRecord()
+    model = build(case, library, n_jobs, case.n_estimators)
+    _, fit = measure(lambda: model.fit(X, y), profile=False)
+    calls = [measure(lambda: model.predict(X_test), profile=False) for _ in range(PREDICT_CALLS)]
+    prediction = calls[0][0]
+    wrong = float(np.mean((prediction != y_test) if case.classes else (prediction - y_test) ** 2))
+    row = {
+        "fit_cpu_seconds": fit.cpu_seconds,
+        "predict_cpu_seconds": min(call.cpu_seconds for _, call in calls),
+        "model_mib": len(pickle.dumps(model, protocol=pickle.HIGHEST_PROTOCOL)) / MIB,
+        "fit_peak_mib": fit.peak_mib,
+        "predict_peak_mib": max(call.peak_mib for _, call in calls),
+        "fit_wall_seconds": fit.wall_seconds,
+        "predict_wall_seconds": min(call.wall_seconds for _, call in calls),
+        "score": 1 - wrong / (1 if case.classes else float(np.var(y_test))),
+        "peak_method": fit.method,
+        "version": version_of(library),
+        "note": "".join(f"{method} by scikit-learn; " for method in sorted(set(fallbacks.calls))).rstrip("; "),
+    }
+    row["n_nodes"] = count_nodes(model)  # last: scikit-learn-intelex makes scikit-learn's trees for it
+    return row
+
+
+def version_of(library: str) -> str:
+    """Version of a library, without importing it where that can be avoided."""
+    if library == "ours":
+        import cascadeforest
+
+        return cascadeforest.__version__
+    return importlib.metadata.version({"sklearn": "scikit-learn", "intelex": "scikit-learn-intelex"}[library])
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def run_cell(case: Case, library: str, n_jobs: int, data: Path) -> Row:
+    """Measure in a new process; a failure becomes a note, so that the others go on."""
+    # Not always 1: scikit-learn-intelex takes a limit on OpenMP for a limit of its own.
+    threads = str(n_jobs if n_jobs > 0 else max(1, cores() + 1 + n_jobs))
+    cell = json.dumps({"case": asdict(case), "library": library, "n_jobs": n_jobs, "data": str(data)})
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).resolve()), "--cell", cell],
+        env=os.environ | dict.fromkeys(THREAD_VARIABLES, threads),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode == 0:
+        return json.loads(done.stdout.splitlines()[-1])
+    reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+    return {"note": f"failed: {reason}", "error": done.stderr}
+
+
+def best(rows: Sequence[Row]) -> Row:
+    """Smallest time and largest memory of the repeats; the forests are the same, as the seed is."""
+    failed = [row for row in rows if "fit_cpu_seconds" not in row]
+    if failed:
+        return failed[0]
+    result = dict(rows[0])
+    for column, _, _ in [*COSTS, *WALL]:
+        pick = max if "peak" in column else min
+        result[column] = pick(row[column] for row in rows)
+    return result
+
+
+# Tables.
+
+
+def number(value: Any, digits: int) -> str:
+    """A number for people; a dash where there is none."""
+    return "–" if value in (None, "") else f"{float(value):,.{digits}f}"
+
+
+def ratio(rows: dict[str, Row], library: str, column: str) -> str:
+    """Cost of a library over ours; above 1 is in our favour."""
+    ours, other = (rows.get(name, {}).get(column) for name in ("ours", library))
+    return number(float(other) / float(ours), 2) if ours and other and float(ours) > 0 else "–"
+
+
+def layout(header: Sequence[str], body: Iterable[Sequence[str]], markdown: bool) -> str:
+    """A table with aligned columns, as text or as Markdown."""
+    lines = [list(header), *map(list, body)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
+    cells = [
+        [line[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(line[1:], widths[1:], strict=True))]
+        for line in lines
+    ]
+    if not markdown:
+        return "\n".join("  ".join(line).rstrip() for line in cells)
+    rule = ["-" * widths[0], *("-" * (w - 1) + ":" for w in widths[1:])]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [cells[0], rule, *cells[1:]])
+
+
+def case_table(case: Case, n_jobs: int, rows: dict[str, Row], libraries: Sequence[str], markdown: bool) -> str:
+    """All measurements of one case: a column for each library, then the ratios."""
+    others = [library for library in libraries if library != "ours"]
+    missing = {library: "not installed" for library in libraries if not installed(library)}
+    missing |= {library: "failed" for library, row in rows.items() if row.get("note", "").startswith("failed")}
+    body = []
+    for column, heading, digits in [*COSTS, *(WALL if n_jobs != 1 else []), *CHECKS]:
+        values = [missing.get(library) or number(rows.get(library, {}).get(column), digits) for library in libraries]
+        costs = column not in {name for name, _, _ in CHECKS}
+        body.append([heading, *values, *(ratio(rows, library, column) if costs else "" for library in others)])
+    title = f"{case.name}, n_jobs={n_jobs}"
+    table = layout([title, *libraries, *(f"{library} / ours" for library in others)], body, markdown)
+    notes = "".join(
+        f"\n{library}: {rows[library]['note']}" for library in libraries if rows.get(library, {}).get("note")
+    )
+    gap = "\n\n" if markdown else "\n"
+    return f"{case.title}{gap}{table}{gap if notes else ''}{notes.strip()}"
+
+
+def summary_table(groups: list[tuple[Case, int, dict[str, Row]]], libraries: Sequence[str], markdown: bool) -> str:
+    """Ratios only, a line for each case."""
+    others = [library for library in libraries if library != "ours"]
+    short = {"fit_cpu_seconds": "fit", "predict_cpu_seconds": "predict", "model_mib": "size", "fit_peak_mib": "peak"}
+    header = ["case", "n_jobs", *(f"{word} {library}" for word in short.values() for library in others), "falls back"]
+    body = [
+        [
+            case.name,
+            str(n_jobs),
+            *(ratio(rows, library, column) for column in short for library in others),
+            ", ".join(library for library in others if "by scikit-learn" in rows.get(library, {}).get("note", "")),
+        ]
+        for case, n_jobs, rows in groups
+    ]
+    return layout(header, body, markdown)
+
+
+def machine() -> str:
+    """What the table was measured on."""
+    cpu = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        cpu = next(
+            (line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if "model name" in line), cpu
+        )
+    return f"{cpu}, {cores()} cores, {platform.system()}, Python {platform.python_version()}"
+
+
+# Command line.
+
+
+def installed(library: str) -> bool:
+    """Whether a library can be imported."""
+    return importlib.util.find_spec(LIBRARIES[library]) is not None
+
+
+def key_of(case: Case, library: str, n_jobs: int) -> tuple[str, ...]:
+    """What identifies a row of the CSV: a changed case is measured again."""
+    share = "" if case.max_features is None else f"{case.max_features:.4f}"
+    return (case.name, case.data, str(case.n_estimators), share, str(n_jobs), library)
+
+
+def read_rows(path: Path) -> dict[tuple[str, ...], Row]:
+    """Rows of a CSV that this script wrote."""
+    with path.open(encoding="utf-8", newline="") as stream:
+        return {tuple(row[column] for column in KEY): row for row in csv.DictReader(stream)}
+
+
+def write_rows(path: Path, rows: dict[tuple[str, ...], Row]) -> None:
+    """Write all rows, then rename: a killed run leaves a whole file."""
+    temporary = path.with_name(path.name + ".new")
+    with temporary.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, COLUMNS, extrasaction="ignore", lineterminator="\n")
+        writer.writeheader()
+        for key, row in rows.items():
+            short = {name: f"{value:.5g}" if isinstance(value, float) else value for name, value in row.items()}
+            writer.writerow(short | dict(zip(KEY, key, strict=True)))
+    temporary.replace(path)
+
+
+def chosen_cases(options: argparse.Namespace) -> list[Case]:
+    """The cases of the grid that were asked for, with their rows bounded."""
+    names = {case.name: case for case in CASES}
+    unknown = sorted(set(options.cases or []) - set(names))
+    if unknown:
+        raise SystemExit(f"--cases has {', '.join(unknown)}; choose from {', '.join(names)}.")
+    cases = [names[name] for name in options.cases] if options.cases else CASES
+    if options.quick:
+        cases = [case for case in cases if case.quick]
+    if options.max_rows:
+        cases = [replace(case, rows=min(case.rows, options.max_rows)) for case in cases]
+    return cases
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Options of the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cases", nargs="+", metavar="NAME", help="names of cases (default: all)")
+    parser.add_argument("--list", action="store_true", help="list the cases and stop")
+    parser.add_argument("--libraries", nargs="+", choices=list(LIBRARIES), default=list(LIBRARIES))
+    parser.add_argument("--n-jobs", nargs="+", type=int, default=[1, -1], metavar="N", help="-1 is all cores")
+    parser.add_argument("--repeats", type=int, default=2, help="new processes for each measurement; the best counts")
+    parser.add_argument("--quick", action="store_true", help="only the cases that take a few seconds")
+    parser.add_argument("--max-rows", type=int, metavar="N", help="bound the training rows (for a trial of the script)")
+    parser.add_argument("--csv", type=Path, metavar="PATH", help="also write every measurement here, as they come")
+    parser.add_argument("--resume", action="store_true", help="keep what the CSV has, measure what it lacks")
+    parser.add_argument("--markdown", action="store_true", help="print Markdown")
+    parser.add_argument("--cell", help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.resume and not options.csv:
+        parser.error("--resume needs --csv PATH.")
+    if options.csv and options.csv.exists() and not options.resume:
+        parser.error(f"--csv {options.csv} exists; add --resume to go on with it, or name another file.")
+    if options.repeats < 1 or 0 in options.n_jobs:
+        parser.error("--repeats is at least 1, and --n-jobs not 0.")
+    return options
+
+
+def measure_group(case: Case, n_jobs: int, libraries: Sequence[str], repeats: int) -> dict[str, Row]:
+    """The libraries in turn, repeat by repeat, so that a busy minute of the machine meets all of them."""
+    found: dict[str, list[Row]] = {library: [] for library in libraries}
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(folder) / "data.npz"
+        save_data(case, data)
+        for _ in range(repeats):
+            for library in libraries:
+                row = run_cell(case, library, n_jobs, data)
+                found[library].append(row)
+                report_progress(case, library, n_jobs, row)
+    facts = {name: getattr(case, name) for name in FACTS} | {"repeats": repeats}
+    return {library: best(rows) | facts for library, rows in found.items()}
+
+
+def report_progress(case: Case, library: str, n_jobs: int, row: Row) -> None:
+    """One line on the standard error stream."""
+    if "fit_cpu_seconds" not in row:
+        print(row.get("error", ""), file=sys.stderr)
+        text = row["note"]
+    else:
+        fit, predict, size, peak = (number(row[column], digits) for column, _, digits in COSTS[:4])
+        score, nodes = (number(row[column], digits) for column, _, digits in CHECKS)
+        text = f"fit {fit} s  predict {predict} s  {size} MiB  peak {peak} MiB  score {score}  nodes {nodes}"
+    line = f"{time.strftime('%H:%M:%S')}  {case.name:16} n_jobs={n_jobs:<3} {library:8}{text}"
+    print(line, file=sys.stderr, flush=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure what was asked for, print the tables; 1 if a measurement failed."""
+    options = parse(arguments)
+    if options.cell:
+        cell = json.loads(options.cell)
+        print(json.dumps(measure_cell(Case(**cell["case"]), cell["library"], cell["n_jobs"], Path(cell["data"]))))
+        return 0
+    if not installed("ours"):
+        raise SystemExit("cascadeforest is not installed in this environment; run `pip install -e .` at the root.")
+    cases = chosen_cases(options)
+    if options.list:
+        print(layout(["case", "what"], [[case.name, case.title] for case in cases], options.markdown))
+        return 0
+    rows = read_rows(options.csv) if options.resume and options.csv.exists() else {}
+    rows = {key: row for key, row in rows.items() if not row["note"].startswith("failed")}
+    groups = []
+    for case in cases:
+        for n_jobs in options.n_jobs:
+            wanted = {library: key_of(case, library, n_jobs) for library in options.libraries}
+            todo = [library for library, key in wanted.items() if key not in rows and installed(library)]
+            if todo:
+                measured = measure_group(case, n_jobs, todo, options.repeats)
+                rows |= {wanted[library]: row for library, row in measured.items()}
+                if options.csv:
+                    write_rows(options.csv, rows)
+            groups.append((case, n_jobs, {library: rows[key] for library, key in wanted.items() if key in rows}))
+    print(f"{machine()}. CPU seconds: user and system, all threads. Ratios above 1 are in our favour.\n")
+    for case, n_jobs, found in groups:
+        print(case_table(case, n_jobs, found, options.libraries, options.markdown), end="\n\n")
+    if len(groups) > 1 and len(options.libraries) > 1 and "ours" in options.libraries:
+        print("Cost of the others over ours\n")
+        print(summary_table(groups, options.libraries, options.markdown))
+    return int(any(row.get("note", "").startswith("failed") for _, _, found in groups for row in found.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
