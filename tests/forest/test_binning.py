@@ -3,6 +3,8 @@
 import itertools
 import pickle
 
+import joblib
+import numba
 import numpy as np
 import pytest
 import scipy.sparse
@@ -10,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
-from cascadeforest.forest.binning import MAX_BINS, BinMapper, BinnedMatrix, spread
+from cascadeforest.forest.binning import MAX_BINS, BinMapper, BinnedMatrix, assign_bins, find_edges, spread
 
 MISSING = 255
 FLOATS = [np.float32, np.float64]
@@ -47,11 +49,22 @@ def naive_spread(values, weights, n_bins):
     return bins
 
 
+def naive_mixture(values, counts):
+    """What decides the bins: 70 % of the weight, and 30 % of it by the parts of the range nearest to a value."""
+    width, total = values[-1] - values[0], sum(counts)
+    borders = [values[0], *((a + b) / 2 for a, b in itertools.pairwise(values)), values[-1]]
+    return [
+        0.7 * count + 0.3 * total * (end - begin) / width
+        for count, (begin, end) in zip(counts, itertools.pairwise(borders), strict=True)
+    ]
+
+
 def naive_bins(values, counts):
     """The rule of the module, with lists: which distinct values share a bin."""
-    values, counts = list(values), [int(c) for c in counts]
+    values, counts = [float(v) for v in values], [int(c) for c in counts]
     if len(values) <= 255:
         return [[v] for v in values]
+    counts = naive_mixture(values, counts)
     share = naive_share(counts, 255)
     runs = [(h, list(g)) for h, g in itertools.groupby(range(len(values)), key=lambda i: counts[i] > share)]
     n_heavy = sum(len(run) for heavy, run in runs if heavy)
@@ -172,6 +185,62 @@ def test_edges_centers_and_bins_are_those_of_the_naive_twin(seed, n_distinct, he
     assert len(bins) == min(255, np.unique(x[~np.isnan(x)]).size)
 
 
+def test_long_tails_are_divided_finely():
+    """Quantiles put 24 of 6,000 rows into each bin: of a lognormal column the last bin was half of the range.
+
+    A bin of several values holds little more than one share, and of that 30 % is by range: it is no wider than about
+    1 / (0.3 * 255) of the range. Single values are as far apart as they are.
+    """
+    x = np.random.default_rng(0).lognormal(sigma=2.0, size=6000)
+    _, bins, _ = fit_column(x)
+    quantiles = np.array_split(np.sort(x), 255)
+    assert np.ptp(quantiles[-1]) > 0.5 * np.ptp(x)
+    widths = [np.ptp(x[bins == b]) for b in range(255)]
+    assert max(widths) < 1.1 * np.ptp(x) / (0.3 * 255)
+    assert max(np.bincount(bins)) < 24 / 0.7  # what the tail gets, the others hardly miss
+    tail = x >= quantiles[-1][0]
+    assert np.unique(bins[tail]).size > 0.8 * tail.sum()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_neighbouring_centers_are_closer_than_those_of_quantiles(seed):
+    """Random thresholds fall into wide gaps between centers, where they are all the same cut."""
+    x = np.random.default_rng(seed).lognormal(size=6000)
+    _, _, centers = fit_column(x)
+    quantiles = [0.5 * (part[0] + part[-1]) for part in np.array_split(np.sort(x), 255)]
+    assert np.diff(centers).max() < 0.8 * np.diff(quantiles).max()
+    # The widest gap that is left is one between two neighbouring values, or nearly so.
+    assert np.diff(centers).max() < np.diff(np.sort(x)).max() + 0.03 * np.ptp(x)
+
+
+def test_a_far_value_costs_two_bins():
+    """Its gap is 30 % of the weight, but a value takes one bin at most: it, its neighbour, and 253 for 998 others."""
+    x = np.r_[np.arange(999), 1e9]
+    _, bins, _ = fit_column(x)
+    sizes = np.bincount(bins)
+    assert sizes[-2:].tolist() == [1, 1]
+    assert set(sizes[:-2]) == {3, 4}
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("largest", ["max", "smallest_subnormal"])
+def test_the_widest_and_the_narrowest_range(dtype, largest):
+    """Twice the largest float, and 999 times the smallest: in both, equal gaps make equal bins."""
+    if largest == "max":
+        x = np.concatenate([np.arange(-500, 0), np.arange(1, 501)]) * (np.finfo(dtype).max / 500)
+    else:
+        x = np.arange(1000) * np.finfo(dtype).smallest_subnormal
+    mapper, bins, centers = fit_column(x, dtype)
+    assert np.isfinite(mapper.edges_).all()
+    assert np.isfinite(centers).all()
+    assert set(np.bincount(bins)) == {3, 4}
+
+
+def test_infinite_values_have_no_range_and_leave_the_quantiles_as_they_are():
+    x = np.r_[-np.inf, np.exp(np.linspace(0, 20, 998)), np.inf]
+    assert set(np.bincount(fit_column(x)[1])) == {3, 4}
+
+
 def test_a_heavy_value_has_a_bin_for_itself_and_the_light_ones_share_the_others_evenly():
     """Zero holds half of the weight, 60 values lie below it and 940 above: 1 + 15 + 239 bins of about 4 values."""
     x = np.concatenate([np.arange(-60, 0), np.zeros(1000), np.arange(1, 941)])
@@ -228,22 +297,28 @@ def test_equal_weights_are_no_weights():
 
 
 def test_fractional_weights_move_the_edges():
-    """1,000 values, the first 500 a hundred times heavier: nearly all bins are theirs."""
+    """1,000 values, the first 500 a hundred times heavier: of all bins 70 % * 0.99 + 30 % * 0.5 are theirs."""
     _, bins, _ = fit_column(np.arange(1000), sample_weight=np.repeat([0.1, 0.001], 500))
     assert np.unique(bins).size == 255
-    assert bins[499] > 250
+    assert bins[499] == pytest.approx(0.84 * 255, abs=2)
 
 
 @pytest.mark.parametrize("tiny", [1e-20, 5e-324])
 def test_weights_that_vanish_beside_others_leave_no_bin_empty(tiny):
     """The sum of the weights does not see the tiny ones."""
     weights = np.full(400, 0.1)
-    weights[[3, 100, 101, 399]] = tiny
-    _, bins, _ = fit_column(np.arange(400), sample_weight=weights)
-    assert np.unique(bins).tolist() == list(range(255))
-    weights = np.r_[np.full(255, 0.1), tiny]
-    _, bins, _ = fit_column(np.arange(256), sample_weight=weights)
-    assert np.unique(bins).tolist() == list(range(255))
+    weights[[3, 100, 101, 398]] = tiny
+    x = np.arange(400.0)
+    for far in (399.0, 1e30):  # there, nor does the range see the gaps between the others
+        x[-1] = far
+        _, bins, _ = fit_column(x, sample_weight=weights)
+        assert np.unique(bins).tolist() == list(range(255))
+    weights = np.r_[np.full(254, 0.1), tiny, 0.1]
+    x = np.arange(256.0)
+    for far in (255.0, 1e30):
+        x[-1] = far
+        _, bins, _ = fit_column(x, sample_weight=weights)
+        assert np.unique(bins).tolist() == list(range(255))
 
 
 def test_rounding_makes_no_value_light():
@@ -431,6 +506,26 @@ def test_memory_that_must_not_be_written_is_not_written():
     frozen = X.copy(order="F")
     frozen.flags.writeable = False
     assert_same(fitted(X), fitted(frozen))
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="without the compiler there are no types")
+def test_kernels_are_compiled_for_one_kind_of_array(tmp_path):
+    """Order, strides, blocks of rows, frozen and memory-mapped matrices and mappers: two types of X, two of each."""
+    for dtype in FLOATS:
+        X = mixed_matrix(dtype=dtype)
+        frozen = X.copy()
+        frozen.flags.writeable = False
+        np.save(tmp_path / "X.npy", X)
+        mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+        tall = np.tile(X, (100, 1))  # more than one block of rows
+        for matrix in (X, X.T.copy().T, X[::2], X[:, ::-1], frozen, mapped, tall, scipy.sparse.csr_array(X)):
+            for weights in (None, np.arange(matrix.shape[0])):
+                mapper, _ = fitted(matrix, sample_weight=weights)
+            mapper.transform(matrix)
+            mapper.transform(matrix[:1])
+        joblib.dump(mapper, tmp_path / "mapper")
+        joblib.load(tmp_path / "mapper", mmap_mode="r").transform(X)
+    assert len(assign_bins.signatures) == len(find_edges.signatures) == 2
 
 
 def test_matrices_without_rows_or_features():
