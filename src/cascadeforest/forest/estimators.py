@@ -86,9 +86,10 @@ class RandomForestClassifier(ForestClassifier):
     Notes
     -----
     The forest of scikit-learn, with these differences. Features are binned once (`BinMapper`): exactly where a feature
-    has at most 255 distinct values, else at quantiles that also cover wide tails. Sample weights multiply the counts of the bootstrap;
-    scikit-learn 1.9 takes them as probabilities of being drawn. Weights are single precision within a tree, and so are
-    class shares and centred means in leaves. `feature_importances_` divides once, after averaging. One target only.
+    has at most 255 distinct values, else at quantiles that also cover wide tails. Sample weights multiply the counts
+    of the bootstrap; scikit-learn 1.9 takes them as probabilities of being drawn. Weights are single precision within
+    a tree, and so are class shares and centred means in leaves. `feature_importances_` divides once, after averaging.
+    One target only.
 
     Examples
     --------
@@ -202,9 +203,10 @@ class RandomForestRegressor(ForestRegressor):
     Notes
     -----
     The forest of scikit-learn, with these differences. Features are binned once (`BinMapper`): exactly where a feature
-    has at most 255 distinct values, else at quantiles that also cover wide tails. Sample weights multiply the counts of the bootstrap;
-    scikit-learn 1.9 takes them as probabilities of being drawn. Weights are single precision within a tree, and so are
-    class shares and centred means in leaves. `feature_importances_` divides once, after averaging. One target only.
+    has at most 255 distinct values, else at quantiles that also cover wide tails. Sample weights multiply the counts
+    of the bootstrap; scikit-learn 1.9 takes them as probabilities of being drawn. Weights are single precision within
+    a tree, and so are class shares and centred means in leaves. `feature_importances_` divides once, after averaging.
+    One target only.
 
     Examples
     --------
