@@ -9,7 +9,8 @@ import threading
 import pytest
 
 from cascadeforest import ExtraTreesRegressor
-from cascadeforest.forest import _compiling
+from cascadeforest.forest import _compiling, _jit
+from cascadeforest.forest._grow import grow_tree
 
 # The message.
 
@@ -209,3 +210,9 @@ def test_a_warm_process_compiles_nothing(warm_process):
         pytest.fail(f"compiled: {warm_process['compiled']}")
     fresh = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=600, check=True)
     assert json.loads(fresh.stdout)["misses"] == 0
+
+
+def test_compiled_code_is_kept_under_the_digest_of_all_kernel_files():
+    """Else a kernel that was compiled into another file's kernel would stay there when it changes."""
+    stamp = grow_tree._cache._impl.locator.get_source_stamp()
+    assert stamp == _jit.kernel_digest()

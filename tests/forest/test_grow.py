@@ -777,3 +777,15 @@ def test_a_tree_depends_on_its_own_seed_only():
         leaf = views[0].is_leaf
         values = [trees.values[view.value_row[leaf]] for trees, view in zip((one, many), views, strict=True)]
         assert np.array_equal(*values)
+
+
+@pytest.mark.parametrize("n_classes", [0, 2])
+def test_a_search_ends_at_a_perfect_split_only(n_classes):
+    """One feature errs in one row of 300, the other in none: whichever is drawn first, the perfect one is taken."""
+    y = np.repeat([0, 1], 150)
+    nearly = y.copy()
+    nearly[0] = 1
+    sample = Data(np.array([nearly, y], np.uint8), np.tile(np.arange(255.0), (2, 1)), y, n_classes)
+    for seed in range(20):
+        forest = sample.grow(GrowthRules("best", "gini" if n_classes else "squared_error", 2), tree_seeds(seed, 1))
+        assert forest.trees.tree(0).feature.tolist() == [1, -2, -2]

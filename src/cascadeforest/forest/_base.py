@@ -15,6 +15,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from cascadeforest.forest._compiling import ensure_compiled
 from cascadeforest.forest._parameters import (
     check_count,
     check_flag,
@@ -28,7 +29,6 @@ from cascadeforest.forest.binning import BinMapper, BinnedMatrix
 from cascadeforest.forest.growth import GrownForest, GrowthRules, grow_forest, in_bag_counts, tree_seeds
 
 _X_DTYPES = [np.float64, np.float32]  # both stay as they are; whole numbers become float64
-_WIDEST_TARGET = 1e38
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,7 @@ class Forest(BaseEstimator):
         rules = self._rules(*X.shape)
         feature_weights = self._feature_weights(X.shape[1])
         entropy = entropy_of(self.random_state)
+        ensure_compiled()
         self.bin_mapper_ = BinMapper()
         binned = self.bin_mapper_.fit_transform(X, sample_weight, n_jobs=self.n_jobs)
         forest = grow_forest(
@@ -123,14 +124,15 @@ class Forest(BaseEstimator):
         )
         self.trees_ = forest.trees
         self.mean_decrease_impurity_ = forest.mean_decrease_impurity
-        self._offset = forest.offset
+        self._offset, self._scale = forest.offset, forest.scale
         self._bags = _Bags.of(forest, X.shape[0])
         if self.oob_score:
-            self._set_oob_score(y, forest.oob_prediction(binned, n_jobs=self.n_jobs) + forest.offset)
+            learned = np.ones(len(y), bool) if weights is None else np.asarray(weights) > 0
+            self._set_oob_score(y, forest.oob_prediction(binned, n_jobs=self.n_jobs), learned)
 
     @abstractmethod
-    def _set_oob_score(self, y: np.ndarray, prediction: np.ndarray) -> None:
-        """Score the out-of-bag prediction, NaN in rows that every tree saw."""
+    def _set_oob_score(self, y: np.ndarray, prediction: np.ndarray, learned: np.ndarray) -> None:
+        """Score the out-of-bag prediction, NaN in rows that every tree saw, on the rows that have weight."""
 
     def _oob_rows(self, prediction: np.ndarray) -> np.ndarray:
         """Rows that at least one tree did not see."""
@@ -147,6 +149,7 @@ class Forest(BaseEstimator):
     def _binned(self, X: Any) -> BinnedMatrix:
         check_is_fitted(self)
         check_jobs(self.n_jobs)
+        ensure_compiled()
         X = validate_data(
             self, X, reset=False, dtype=_X_DTYPES, accept_sparse=["csc", "csr"], ensure_all_finite="allow-nan"
         )
@@ -286,7 +289,12 @@ class ForestClassifier(ClassifierMixin, Forest):
             by_class = factor[label]
         else:
             by_class = self._weights_of_dict(y)
-        both = by_class if weight is None else by_class * weight
+        with np.errstate(over="ignore"):
+            both = by_class if weight is None else by_class * weight
+        if not np.isfinite(both).all():
+            raise ValueError(
+                f"class_weight is {self.class_weight!r}; times sample_weight it is beyond float64: give smaller ones."
+            )
         if both.max() == 0:
             raise ValueError(
                 f"class_weight is {self.class_weight!r}, which leaves no row a positive weight; give a class that y "
@@ -300,7 +308,7 @@ class ForestClassifier(ClassifierMixin, Forest):
         try:
             by_class = np.asarray(compute_sample_weight(self.class_weight, y), np.float64)
         except (ValueError, TypeError) as error:
-            raise ValueError(message) from error
+            raise ValueError(f"{message} ({error})") from error
         if not np.isfinite(by_class).all() or by_class.min() < 0:
             raise ValueError(message)
         return by_class
@@ -351,8 +359,8 @@ class ForestClassifier(ClassifierMixin, Forest):
         probabilities = self.predict_proba(X)
         return self.classes_[probabilities.argmax(axis=1)]
 
-    def _set_oob_score(self, y: np.ndarray, prediction: np.ndarray) -> None:
-        rows = self._oob_rows(prediction)
+    def _set_oob_score(self, y: np.ndarray, prediction: np.ndarray, learned: np.ndarray) -> None:
+        rows = self._oob_rows(prediction) & learned
         self.oob_decision_function_ = prediction
         score = self.oob_score if callable(self.oob_score) else accuracy_score
         self.oob_score_ = (
@@ -395,13 +403,8 @@ class ForestRegressor(RegressorMixin, Forest):
             ensure_all_finite="allow-nan",
             y_numeric=True,
         )
-        y = np.asarray(y, dtype=np.float64)
-        with np.errstate(over="ignore"):
-            span = y.max() - y.min()
-        if span > _WIDEST_TARGET:  # leaves hold single precision
-            raise ValueError(f"y spans {span:g}; scale it, so that it spans at most {_WIDEST_TARGET:g}.")
         weight = self._checked_weight(sample_weight, X.shape[0])
-        self._grow(X, y, 0, weight, weight, balance=False)
+        self._grow(X, np.asarray(y, dtype=np.float64), 0, weight, weight, balance=False)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -418,10 +421,10 @@ class ForestRegressor(RegressorMixin, Forest):
             In the units of the target.
         """
         binned = self._binned(X)
-        return self.trees_.predict(binned, n_jobs=self.n_jobs)[:, 0] + self._offset
+        return self._offset + self._scale * self.trees_.predict(binned, n_jobs=self.n_jobs)[:, 0]
 
-    def _set_oob_score(self, y: np.ndarray, prediction: np.ndarray) -> None:
-        rows = self._oob_rows(prediction)
+    def _set_oob_score(self, y: np.ndarray, prediction: np.ndarray, learned: np.ndarray) -> None:
+        rows = self._oob_rows(prediction) & learned
         self.oob_prediction_ = prediction[:, 0]
         score = self.oob_score if callable(self.oob_score) else r2_score
         self.oob_score_ = float(score(y[rows], prediction[rows, 0])) if np.count_nonzero(rows) > 1 else float("nan")

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from numba import config
 
 from cascadeforest.forest import _jit
 from cascadeforest.forest._arrays import read_only
@@ -29,8 +30,8 @@ _lock = threading.Lock()
 
 
 @cache
-def marker() -> Path:
-    """A file that exists once the kernels are compiled for this processor, Python and numba."""
+def marker() -> Path | None:
+    """A file that exists once the kernels are compiled for this processor, Python and numba; None without a folder."""
     import llvmlite
     import numba
     from llvmlite import binding
@@ -42,7 +43,10 @@ def marker() -> Path:
         f"numba-{numba.__version__}",
         f"llvmlite-{llvmlite.__version__}",
     )
-    return Path(grow_tree.stats.cache_path) / f"kernels-{'-'.join(parts)}.compiled"
+    folder = grow_tree.stats.cache_path
+    if folder is None:
+        return None
+    return Path(folder) / f"kernels-{'-'.join(parts)}.compiled"
 
 
 def ensure_compiled() -> None:
@@ -50,17 +54,34 @@ def ensure_compiled() -> None:
 
     Of processes that start together on a fresh machine one compiles; the others wait for it.
     """
-    if marker().exists():
+    if config.DISABLE_JIT:
         return
-    with _lock, _exclusive(marker().with_suffix(".lock")):
-        if marker().exists():
+    file = marker()
+    if file is None:
+        _compile_for_this_process()
+        return
+    if file.exists():
+        return
+    with _lock, _exclusive(file.with_suffix(".lock")):
+        if file.exists():
             return
         logger.warning(
             "Compiling the forest kernels, once per machine and version (about half a minute); kept in %s.",
-            marker().parent,
+            file.parent,
         )
         compile_kernels()
-        marker().touch()
+        file.touch()
+
+
+@cache
+def _compile_for_this_process() -> None:
+    """Where no folder can be written, nothing is kept: say so, once."""
+    with _lock:
+        logger.warning(
+            "Compiling the forest kernels (about half a minute) in this and every other process: neither the package's "
+            "folder nor the home folder can be written. Name one that can in the environment variable NUMBA_CACHE_DIR."
+        )
+        compile_kernels()
 
 
 @contextlib.contextmanager

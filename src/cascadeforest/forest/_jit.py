@@ -94,5 +94,7 @@ def kernel(function: Callable | None = None, *, inline: bool = False, allocates:
     numba.config.CACHE_LOCATOR_CLASSES = _LOCATORS  # read when the decorator runs
     try:
         return numba.njit(**options)(function)
+    except RuntimeError:  # no folder can be written: compiled in each process, and `ensure_compiled` says so
+        return numba.njit(**(options | {"cache": False}))(function)
     finally:
         numba.config.CACHE_LOCATOR_CLASSES = before

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
+
+#: Whole numbers from here on do not fit into the kernel's 64 bits.
+_BEYOND = 2**62
 
 
 def _is_integer(value: Any) -> bool:
@@ -29,7 +33,7 @@ def check_count(name: str, value: Any, least: int = 1, *, optional: bool = False
     """
     if optional and value is None:
         return
-    if not _is_integer(value) or value < least:
+    if not _is_integer(value) or not least <= value < _BEYOND:
         none = " or None" if optional else ""
         raise ValueError(f"{name} is {value!r}; give a whole number of at least {least}{none}.")
 
@@ -42,7 +46,7 @@ def check_number(name: str, value: Any, least: float = 0.0, most: float = math.i
     ValueError
         If it is not.
     """
-    if not _is_real(value) or not math.isfinite(value) or not least <= value <= most:
+    if not _is_real(value) or not least <= value <= min(most, sys.float_info.max):
         bound = "" if most == math.inf else f" and at most {most:g}"
         raise ValueError(f"{name} is {value!r}; give a finite number of at least {least:g}{bound}.")
 
@@ -163,7 +167,7 @@ def row_count(name: str, value: Any, total: int, least: int, *, whole: bool = Fa
     ValueError
         If the value is neither.
     """
-    if _is_integer(value) and value >= least:
+    if _is_integer(value) and least <= value < _BEYOND:
         return int(value)
     if _is_real(value) and not _is_integer(value) and (0 < value < 1 or (whole and value == 1)):
         return max(least, math.ceil(value * total))

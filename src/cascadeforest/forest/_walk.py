@@ -16,9 +16,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
 
+from cascadeforest.forest._bits import choose
 from cascadeforest.forest._jit import kernel
 from cascadeforest.forest._nodes import LEAF, feature_of
 
@@ -41,24 +40,6 @@ class Walk(NamedTuple):
 def make_walk(n):
     """Working memory for blocks of up to `n` rows."""
     return Walk(np.empty(n, np.uint32), np.empty(n, np.uint32), np.empty(n, np.uint32))
-
-
-@intrinsic
-def choose(typing_context, condition, a, b):
-    """``a if condition else b`` for uint64, told to the compiler to be unpredictable, so that it makes no branch of it.
-
-    Without the hint a sweep took 93 instead of 32 ns per row and tree. Masks instead of it took 37 ns here, but 110 in
-    the lockstep of 8 rows that took 38 with the hint: what becomes of them is the compiler's choice.
-    """
-    if (condition, a, b) != (types.boolean, types.uint64, types.uint64):
-        return None
-
-    def generate(context, builder, signature, arguments):
-        selected = builder.select(*arguments)
-        selected.set_metadata("unpredictable", builder.module.add_metadata([]))
-        return selected
-
-    return types.uint64(types.boolean, types.uint64, types.uint64), generate
 
 
 @kernel(inline=True)

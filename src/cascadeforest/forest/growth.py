@@ -24,6 +24,8 @@ from cascadeforest.forest.trees import Trees
 _NO_BOUND = np.iinfo(np.int64).max
 _EQUAL = np.empty(0, np.float64)
 _MAX_CLASSES = 2**16
+#: Widths of targets that need no scale, and the greatest width.
+_USUAL, _WIDEST = (1e-20, 1e20), 1e150
 #: Bytes of a cache line, and of a matrix that the caches of a core hold anyway.
 _CACHE_LINE, _CACHE = 64, 1 << 18
 #: Up to this weight float32 holds every whole number.
@@ -62,7 +64,7 @@ class GrowthRules:
     min_weight_fraction_leaf: float = 0.0
     min_impurity_decrease: float = 0.0
 
-    def _for_kernel(self) -> Rules:
+    def _for_kernel(self, scale: float) -> Rules:
         return Rules(
             BEST if self.splitter == "best" else RANDOM,
             ENTROPY if self.criterion == "entropy" else GINI,
@@ -71,7 +73,7 @@ class GrowthRules:
             int(self.min_samples_split),
             int(self.min_samples_leaf),
             float(self.min_weight_fraction_leaf),
-            float(self.min_impurity_decrease),
+            float(self.min_impurity_decrease) / scale / scale,
             0 if self.max_leaf_nodes is None else int(self.max_leaf_nodes),
         )
 
@@ -83,7 +85,7 @@ class GrownForest:
     Parameters
     ----------
     trees : Trees
-        The trees. Values of a regression forest are relative to `offset`.
+        The trees. Values of a regression forest are relative to `offset` and `scale`.
     seeds : ndarray of shape (n_trees,), uint64
         One a tree: its bootstrap can be drawn again (`in_bag_counts`).
     rows : ndarray of shape (n,), int32
@@ -92,8 +94,8 @@ class GrownForest:
         Rows that each bootstrap drew; 0 without bootstrap.
     mean_decrease_impurity : ndarray of shape (n_features,)
         Mean over trees of the impurity decrease by feature (interpretation paper, Eqs. 6 and 9).
-    offset : float
-        To be added to predicted values; 0 for classification.
+    offset, scale : float
+        Predictions are ``offset + scale * value``; 0 and 1 for classification. The scale is a power of two.
     """
 
     trees: Trees
@@ -102,6 +104,7 @@ class GrownForest:
     n_draws: int
     mean_decrease_impurity: np.ndarray
     offset: float
+    scale: float
 
     def in_bag_counts(self, tree: int) -> np.ndarray:
         """How often a tree saw each of `rows`: from its seed, nothing is stored.
@@ -130,7 +133,7 @@ class GrownForest:
         Returns
         -------
         ndarray of shape (n_rows, n_outputs), float64
-            For all rows of the matrix; NaN where every tree learned from the row. `offset` is not added.
+            For all rows of the matrix; NaN where every tree learned from the row. In the units of the targets.
         """
         n_rows = binned.columns.shape[1]
         n_votes = np.zeros(n_rows)
@@ -143,7 +146,7 @@ class GrownForest:
 
         total = self.trees.predict_sum(binned, weights=out_of_bag, n_jobs=n_jobs)
         total[n_votes == 0] = np.nan
-        return total / np.maximum(n_votes, 1)[:, None]
+        return self.offset + self.scale * (total / np.maximum(n_votes, 1)[:, None])
 
 
 def tree_seeds(entropy: int | Sequence[int], n_trees: int) -> np.ndarray:
@@ -185,18 +188,29 @@ def in_bag_counts(seed: np.uint64, n_draws: int, n_rows: int) -> np.ndarray:
     return counts
 
 
-def _target(y: np.ndarray, n_classes: int, whole: bool) -> tuple[Target, float]:
-    """Labels for the kernel and, in regression, the value that they are relative to.
+def _target(y: np.ndarray, n_classes: int, whole: bool) -> tuple[Target, float, float]:
+    """Labels for the kernel and, in regression, the offset and scale that they are relative to.
 
-    That is the median of the distinct targets, a value of the data: differences of like numbers are mostly exact, and
-    sums of large targets with a small spread lose nothing.
+    The offset is the median of the distinct targets, a value of the data: differences of like numbers are mostly exact,
+    and sums of large targets with a small spread lose nothing. The scale is 1 but for targets whose squares or single
+    precision would overflow or vanish; as a power of two it changes no digit.
     """
     if n_classes:
         value = np.array([0.0, 1.0]) if n_classes <= 2 else _EQUAL
-        return Target(np.ascontiguousarray(y, np.int32), value, n_classes, whole), 0.0
+        return Target(np.ascontiguousarray(y, np.int32), value, n_classes, whole), 0.0, 1.0
     distinct, label = np.unique(np.asarray(y, np.float64), return_inverse=True)
     offset = float(distinct[len(distinct) // 2])
-    return Target(label.astype(np.int32), distinct - offset, 0, False), offset
+    with np.errstate(over="ignore"):
+        value = distinct - offset
+    widest = float(np.abs(value).max())
+    if not widest < _WIDEST:
+        raise ValueError(
+            f"y runs from {distinct[0]:g} to {distinct[-1]:g}, so that its variance overflows; rescale it."
+        )
+    scale = 1.0
+    if widest > 0 and not _USUAL[0] < widest < _USUAL[1]:
+        scale = float(np.ldexp(1.0, int(np.frexp(widest)[1]) - 1))
+    return Target(label.astype(np.int32), value / scale, 0, False), offset, scale
 
 
 def _kernel_weights(weights: np.ndarray) -> np.ndarray:
@@ -281,12 +295,12 @@ def grow_forest(
         n_draws = len(rows) if max_samples is None else int(max_samples)
     heaviest = weights.max() * max(n_draws, len(rows))
     whole = not balance_bootstraps and heaviest < 2**31 and np.array_equal(weights, np.rint(weights))
-    target, offset = _target(y, n_classes, bool(whole))
+    target, offset, scale = _target(y, n_classes, bool(whole))
     if binned.centers is None:
         raise ValueError("binned has no centers, which thresholds are placed by; take it from BinMapper.fit_transform.")
     centers, rows = read_only(binned.centers), read_only(np.ascontiguousarray(rows))
     cells = _cells(read_only(binned.columns), rules.max_features)
-    kernel_rules, cumulative = rules._for_kernel(), _cumulative(feature_weights, n_features)
+    kernel_rules, cumulative = rules._for_kernel(scale), _cumulative(feature_weights, n_features)
 
     def grow(seed: np.uint64) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         counts = in_bag_counts(seed, n_draws, len(rows))
@@ -295,14 +309,26 @@ def grow_forest(
             frequency = np.bincount(target.label, counts, n_classes)
             factor = counts.sum() / (np.count_nonzero(frequency) * np.maximum(frequency, 1))
             tree_weights = weights * factor[target.label]
-        return grow_tree(cells, centers, rows, read_only(tree_weights), target, counts, seed, kernel_rules, cumulative)
+        try:
+            return grow_tree(
+                cells, centers, rows, read_only(tree_weights), target, counts, seed, kernel_rules, cumulative
+            )
+        except SystemError as error:
+            # An interrupt that arrives while numba hands over the arrays comes out as this, which is an Exception:
+            # whoever handles errors and goes on would swallow it.
+            cause: BaseException | None = error
+            while cause is not None and not isinstance(cause, KeyboardInterrupt):
+                cause = cause.__cause__ or cause.__context__
+            if cause is None:
+                raise
+            raise KeyboardInterrupt from None
 
     grown = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(grow)(seed) for seed in seeds)
     decrease = np.zeros(n_features)
     for _, _, decreases in grown:  # in the order of the trees, whoever was ready first
         decrease += decreases
     trees = Trees.join([(nodes, values) for nodes, values, _ in grown], n_classes)
-    return GrownForest(trees, seeds, rows, n_draws, decrease / len(seeds), offset)
+    return GrownForest(trees, seeds, rows, n_draws, decrease / len(seeds) * scale * scale, offset, scale)
 
 
 def _cells(columns: np.ndarray, max_features: int) -> Cells:
@@ -326,4 +352,5 @@ def _cumulative(feature_weights: np.ndarray | None, n_features: int) -> np.ndarr
         raise ValueError(f"feature_weights has shape {weights.shape}; X has {n_features} features: ({n_features},).")
     if not np.isfinite(weights).all() or weights.min() < 0 or weights.max() == 0:
         raise ValueError("feature_weights must be finite and not negative, and at least one must be positive.")
-    return np.cumsum(weights)
+    # Relative to the largest, so that the sum cannot overflow; what is below rounding beside it counts as 0.
+    return np.cumsum(weights / weights.max())
