@@ -363,9 +363,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for case in cases:
         for n_jobs in options.n_jobs:
             wanted = {library: key_of(case, library, n_jobs) for library in options.libraries}
-            todo = [library for library, key in wanted.items() if key not in rows and installed(library)]
-            if todo:
-                measured = measure_group(case, n_jobs, todo, options.repeats)
+            missing = [library for library, key in wanted.items() if key not in rows and installed(library)]
+            if missing:
+                measured = measure_group(case, n_jobs, missing, options.repeats)
                 rows |= {wanted[library]: row for library, row in measured.items()}
                 if options.csv:
                     write_rows(options.csv, rows)

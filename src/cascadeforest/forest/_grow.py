@@ -31,11 +31,11 @@ _32 = np.uint64(32)
 
 
 @kernel(inline=True)
-def gain_of(split, n_node, v_node, n_present, purity, target, criterion):
+def gain_of(split, described, purity, target, criterion):
     """Weight times impurity decrease of a split, in units of `node_purity`."""
-    if n_present == 2 and target.n_classes > 0 and criterion == GINI:
+    if described.n_present == 2 and target.n_classes > 0 and criterion == GINI:
         # v^2 / n is half of what sum_c n_c^2 / n gains from a split into two classes.
-        return 2.0 * (split.proxy - v_node * v_node / n_node)
+        return 2.0 * (split.proxy - described.v_node * described.v_node / described.n_node)
     return split.proxy - purity
 
 
@@ -57,11 +57,11 @@ class Plant(NamedTuple):
 
 
 @kernel(inline=True)
-def is_leaf(start, end, depth, pure, n_node, min_weight, rules):
+def is_leaf(start, end, depth, described, min_weight, rules):
     """Whether a node is not to be split, whatever its features are."""
     n = end - start
-    few = n < rules.min_samples_split or n < 2 * rules.min_samples_leaf or n_node < 2.0 * min_weight
-    return pure or depth >= rules.max_depth or few
+    few = n < rules.min_samples_split or n < 2 * rules.min_samples_leaf or described.n_node < 2.0 * min_weight
+    return described.pure or depth >= rules.max_depth or few
 
 
 @kernel(inline=True)
@@ -116,44 +116,28 @@ def grow_depth_first(cells, centers, sample, scratch, target, rules, draws, plan
         parent, n_known = stack[height, 3], stack[height, 4]
         node = n_nodes
         n_nodes += 1
-        n_node, v_node, n_present, pure, squares = describe(sample, scratch, target, plant.counts, start, end)
-        purity = node_purity(n_node, v_node, n_present, scratch.total, target, rules.criterion)
+        described = describe(sample, scratch, target, plant.counts, start, end)
+        purity = node_purity(described, scratch.total, target, rules.criterion)
         place(plant, node, parent, purity)
         if parent < 0:
-            n_root = n_node
+            n_root = described.n_node
         split, feature = Split(-np.inf, NO_SPLIT, NONE_MISSING, 0.0), np.int64(-1)
         min_weight = rules.min_weight_fraction_leaf * n_root
-        if not is_leaf(start, end, depth, pure, n_node, min_weight, rules):
+        if not is_leaf(start, end, depth, described, min_weight, rules):
             split, feature, n_known = find_split(
-                cells,
-                centers,
-                sample,
-                scratch,
-                rules,
-                draws,
-                start,
-                end,
-                n_known,
-                node,
-                n_node,
-                v_node,
-                n_present,
-                squares,
-                target.n_classes,
-                target.whole,
-                min_weight,
+                cells, centers, sample, scratch, target, rules, draws, start, end, n_known, node, described, min_weight
             )
         if split.cut != NO_SPLIT and rules.min_impurity_decrease > 0.0:
-            gain = gain_of(split, n_node, v_node, n_present, purity, target, rules.criterion)
+            gain = gain_of(split, described, purity, target, rules.criterion)
             # A few units in the last place are rounding, not a decrease that is missing.
             if gain * (1.0 + 1e-12) < rules.min_impurity_decrease * n_root:
                 split = Split(-np.inf, NO_SPLIT, NONE_MISSING, 0.0)
         if split.cut == NO_SPLIT:
-            plant.nodes[node], n_values = write_leaf(
-                plant.values, n_values, sample, target, plant.counts, start, n_node, v_node, pure
-            )
+            plant.nodes[node], n_values = write_leaf(plant, n_values, sample, target, start, described)
             continue
-        middle, plant.nodes[node] = divide(cells, centers, sample, scratch, rules, feature, split, start, end, n_node)
+        middle, plant.nodes[node] = divide(
+            cells, centers, sample, scratch, rules, feature, split, start, end, described.n_node
+        )
         plant.decreases[feature] -= purity
         push(stack, height, middle, end, depth + 1, node, n_known)
         push(stack, height + 1, start, middle, depth + 1, node, n_known)
@@ -171,6 +155,7 @@ class Bud(NamedTuple):
     left: np.ndarray  # left child, the right one is the next; -1 while the node is a leaf
     word: np.ndarray  # uint64: node word of the split that it would get
     gain: np.ndarray  # float64: weight times impurity decrease of that split; -1 if there is none
+    heap: np.ndarray  # int64: the leaves that can be split, as a binary heap: none comes before its parent
 
 
 @kernel(inline=True)
@@ -179,34 +164,19 @@ def set_bud(cells, centers, sample, scratch, target, rules, draws, plant, buds, 
     start, end = not_negative(start), not_negative(end)
     buds.start[node], buds.end[node], buds.depth[node], buds.left[node] = start, end, depth, -1
     buds.gain[node] = -1.0
-    n_node, v_node, n_present, pure, squares = describe(sample, scratch, target, plant.counts, start, end)
+    described = describe(sample, scratch, target, plant.counts, start, end)
+    n_node = described.n_node
     min_weight = rules.min_weight_fraction_leaf * (n_node if n_root == 0.0 else n_root)
-    if is_leaf(start, end, depth, pure, n_node, min_weight, rules):
+    if is_leaf(start, end, depth, described, min_weight, rules):
         return n_node
-    purity = node_purity(n_node, v_node, n_present, scratch.total, target, rules.criterion)
+    purity = node_purity(described, scratch.total, target, rules.criterion)
     # Constants of an ancestor are remembered along one path only: here none are known.
     split, feature, _ = find_split(
-        cells,
-        centers,
-        sample,
-        scratch,
-        rules,
-        draws,
-        start,
-        end,
-        0,
-        node,
-        n_node,
-        v_node,
-        n_present,
-        squares,
-        target.n_classes,
-        target.whole,
-        min_weight,
+        cells, centers, sample, scratch, target, rules, draws, start, end, 0, node, described, min_weight
     )
     if split.cut == NO_SPLIT:
         return n_node
-    gain = max(0.0, gain_of(split, n_node, v_node, n_present, purity, target, rules.criterion))
+    gain = max(0.0, gain_of(split, described, purity, target, rules.criterion))
     if gain * (1.0 + 1e-12) < rules.min_impurity_decrease * (n_node if n_root == 0.0 else n_root):
         return n_node
     buds.middle[node], buds.word[node] = divide(
@@ -216,31 +186,62 @@ def set_bud(cells, centers, sample, scratch, target, rules, draws, plant, buds, 
     return n_node
 
 
+@kernel(inline=True)
+def comes_before(buds, a, b):
+    """Whether leaf `a` is split before leaf `b`: by gain, the older of equals."""
+    return buds.gain[a] > buds.gain[b] or (buds.gain[a] == buds.gain[b] and a < b)
+
+
+@kernel(inline=True)
+def push_leaf(buds, n_heap, node):
+    """Enter a leaf into the heap, which holds `n_heap` others."""
+    heap, place = buds.heap, n_heap
+    while place > 0 and comes_before(buds, node, heap[(place - 1) // 2]):
+        heap[place] = heap[(place - 1) // 2]
+        place = (place - 1) // 2
+    heap[place] = node
+
+
+@kernel(inline=True)
+def pop_leaf(buds, n_heap):
+    """Take the leaf that is split next from the heap of `n_heap` leaves."""
+    heap = buds.heap
+    first, node, place = heap[0], heap[n_heap - 1], 0
+    while 2 * place + 1 < n_heap - 1:
+        child = 2 * place + 1
+        if child + 1 < n_heap - 1 and comes_before(buds, heap[child + 1], heap[child]):
+            child += 1
+        if comes_before(buds, node, heap[child]):
+            break
+        heap[place] = heap[child]
+        place = child
+    heap[place] = node
+    return first
+
+
 @kernel
 def grow_best_first(cells, centers, sample, scratch, target, rules, draws, plant, buds):
     """Grow a tree up to `max_leaf_nodes`, always splitting the leaf whose split gains most (the oldest of equals)."""
     # One call site for the first node and for all children: the search is inlined here.
-    n_buds, n_leaves, chosen, n_root = 0, 1, -1, 0.0
+    n_buds, n_leaves, n_heap, chosen, n_root = 0, 1, 0, -1, 0.0
     start, end, depth = np.int64(0), np.int64(sample.key.size), np.int64(0)
     while True:
         n_node = set_bud(
             cells, centers, sample, scratch, target, rules, draws, plant, buds, n_buds, start, end, depth, n_root
         )
+        if buds.gain[n_buds] >= 0.0:
+            push_leaf(buds, n_heap, n_buds)
+            n_heap += 1
         n_buds += 1
         if chosen < 0:
             n_root = n_node
         elif n_buds == buds.left[chosen] + 1:  # the right child's turn
             start, end = buds.middle[chosen], buds.end[chosen]
             continue
-        if n_leaves == rules.max_leaf_nodes:
+        if n_heap == 0 or n_leaves == rules.max_leaf_nodes:
             break
-        chosen = 0
-        for node in range(1, n_buds):
-            if buds.gain[node] > buds.gain[chosen]:
-                chosen = node
-        if buds.gain[chosen] < 0.0:
-            break
-        buds.gain[chosen] = -1.0
+        chosen = pop_leaf(buds, n_heap)
+        n_heap -= 1
         buds.left[chosen] = n_buds
         n_leaves += 1
         start, end, depth = buds.start[chosen], buds.middle[chosen], buds.depth[chosen] + 1
@@ -255,13 +256,11 @@ def grow_best_first(cells, centers, sample, scratch, target, rules, draws, plant
         node = n_nodes
         n_nodes += 1
         start, end = not_negative(buds.start[bud]), not_negative(buds.end[bud])
-        n_node, v_node, n_present, pure, _ = describe(sample, scratch, target, plant.counts, start, end)
-        purity = node_purity(n_node, v_node, n_present, scratch.total, target, rules.criterion)
+        described = describe(sample, scratch, target, plant.counts, start, end)
+        purity = node_purity(described, scratch.total, target, rules.criterion)
         place(plant, node, parent, purity)
         if buds.left[bud] < 0:
-            plant.nodes[node], n_values = write_leaf(
-                plant.values, n_values, sample, target, plant.counts, start, n_node, v_node, pure
-            )
+            plant.nodes[node], n_values = write_leaf(plant, n_values, sample, target, start, described)
             continue
         plant.nodes[node] = buds.word[bud]
         plant.decreases[feature_of(buds.word[bud])] -= purity
@@ -282,6 +281,7 @@ def make_buds(n):
         np.empty(n, np.int64),
         np.empty(n, np.uint64),
         np.empty(n, np.float64),
+        np.empty(n, np.int64),
     )
 
 

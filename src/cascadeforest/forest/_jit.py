@@ -7,7 +7,6 @@ would stay there unnoticed when it changes, so every kernel here carries a diges
 from __future__ import annotations
 
 import hashlib
-import logging
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -29,8 +28,6 @@ KERNEL_FILES = (
     "_grow.py",
     "_walk.py",
 )
-
-logger = logging.getLogger("cascadeforest")
 
 
 @cache

@@ -81,9 +81,11 @@ class Scratch(NamedTuple):
     mask: np.ndarray  # uint64 (4): set of bins
     present: np.ndarray  # uint8 (256): bins that hold rows, ascending
     counts: np.ndarray  # int64 (256): rows a bin
-    hist: np.ndarray  # float64 (256 * width): sums a bin; width is n_classes, rounded up to a multiple of 4
+    # float64 (256 * width): sums a bin, all 0 between calls; width is n_classes, rounded up to a multiple of 4. For one
+    # given cut (`class_proxy_of`) it holds the two sides of each class.
+    hist: np.ndarray
     total: np.ndarray  # float64 (width): weight of each of the node's classes, then 0
-    left: np.ndarray  # float64 (width)
+    left: np.ndarray  # float64 (width): weight of each class on the left; in `class_statistics` the classes' numbers
     key: np.ndarray  # uint64 (n): rows that go right, while a node is divided
     weight: np.ndarray  # float32 (n)
 
@@ -151,7 +153,7 @@ def goes_left(b, cut, missing):
 
 @kernel(inline=True)
 def x_log_x(x):
-    """X log2 x, 0 at 0."""
+    """``x * log2(x)``, 0 at 0."""
     return x * np.log2(x) if x > 0.0 else 0.0
 
 
@@ -292,29 +294,29 @@ def describe(sample, scratch, target, counts, start, end):
 
 
 @kernel(inline=True)
-def node_purity(n_node, v_node, n_present, total, target, criterion):
+def node_purity(described, total, target, criterion):
     """Weight times (a constant minus impurity). The sum over both children minus that of the node is n(t) * Eq. 7.
 
     A constant 1 for Gini, the target's second moment for squared error, 0 for entropy.
     """
     if target.n_classes == 0:
-        return v_node * v_node / n_node
+        return described.v_node * described.v_node / described.n_node
     node_sum = 0.0
-    for c in range(n_present):
+    for c in range(described.n_present):
         node_sum += class_term(total[c], criterion)
-    return node_sum - x_log_x(n_node) if criterion == ENTROPY else node_sum / n_node
+    return node_sum - x_log_x(described.n_node) if criterion == ENTROPY else node_sum / described.n_node
 
 
 @kernel(inline=True)
-def write_leaf(values, n_values, sample, target, counts, start, n_node, v_node, pure):
+def write_leaf(plant, n_values, sample, target, start, described):
     """Node word of a leaf; appends its value unless it is one of the pure ones. Returns word and number of values."""
     if target.n_classes == 0:
-        values[n_values, 0] = v_node / n_node
+        plant.values[n_values, 0] = described.v_node / described.n_node
         return pack_leaf(n_values), n_values + 1
-    if pure:
+    if described.pure:
         return pack_leaf(label_of(sample.key[start])), n_values
     for c in range(target.n_classes):
-        values[n_values, c] = counts[c] / n_node
+        plant.values[n_values, c] = plant.counts[c] / described.n_node
     return pack_leaf(target.n_classes + n_values), n_values + 1
 
 

@@ -91,9 +91,7 @@ def split_on(
     state,
     start,
     end,
-    n_node,
-    v_node,
-    n_present,
+    described,
     whole,
     min_weight,
     evaluate,
@@ -108,6 +106,7 @@ def split_on(
         Whether the feature takes more than one value in the node (missing counts as one).
     """
     n = end - start
+    n_node, v_node, n_present = described.n_node, described.v_node, described.n_present
     low, high, n_missing = _splits.gather(bins, first, step, sample, scratch, start, end)
     if n_missing == n or (low == high and n_missing == 0):
         return Split(-np.inf, NO_SPLIT, NONE_MISSING, 0.0), False
@@ -173,38 +172,20 @@ def split_on(
 
 
 @kernel(inline=True)
-def perfect_proxy(v_node, n_present, n_classes, squares, criterion):
+def perfect_proxy(described, n_classes, criterion):
     """Proxy of a split into two pure sides, which no split exceeds: further features need not be looked at.
 
     It is known in regression and where two classes are left; most nodes of a fully grown tree divide into such sides.
     """
     if n_classes == 0:
-        return squares * (1.0 - 1e-15)  # the two are summed in different orders
-    if n_present != 2:
+        return described.squares * (1.0 - 1e-15)  # the two are summed in different orders
+    if described.n_present != 2:
         return np.inf
-    return 0.0 if criterion == ENTROPY else v_node
+    return 0.0 if criterion == ENTROPY else described.v_node
 
 
 @kernel(inline=True)
-def find_split(
-    cells,
-    centers,
-    sample,
-    scratch,
-    rules,
-    draws,
-    start,
-    end,
-    n_known,
-    node,
-    n_node,
-    v_node,
-    n_present,
-    squares,
-    n_classes,
-    whole,
-    min_weight,
-):
+def find_split(cells, centers, sample, scratch, target, rules, draws, start, end, n_known, node, described, min_weight):
     """Draw features and take the best of their splits.
 
     Up to `max_features` features are looked at, constant ones included, and more until one varies: scikit-learn's
@@ -222,7 +203,7 @@ def find_split(
     best, best_feature = Split(-np.inf, NO_SPLIT, NONE_MISSING, 0.0), np.int64(-1)
     # Where only one split is ever compared with nothing, its proxy is not needed.
     evaluate = rules.max_features > 1 or rules.min_impurity_decrease > 0.0 or rules.max_leaf_nodes > 0
-    perfect = perfect_proxy(v_node, n_present, n_classes, squares, rules.criterion)
+    perfect = perfect_proxy(described, target.n_classes, rules.criterion)
     weighted = draws.cumulative.size > 0
     last = features.size  # features[last:] were looked at and vary
     n_found = 0  # constants found here, at features[n_known : n_known + n_found]
@@ -254,10 +235,8 @@ def find_split(
             draws.state,
             start,
             end,
-            n_node,
-            v_node,
-            n_present,
-            whole,
+            described,
+            target.whole,
             min_weight,
             evaluate,
         )

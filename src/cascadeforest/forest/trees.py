@@ -432,7 +432,7 @@ def _decode(nodes: np.ndarray, number: np.ndarray, mapper: BinMapper | None) -> 
     threshold = None
     if mapper is not None:
         threshold = np.full(len(nodes), -2.0)
-        threshold[split] = [mapper.threshold(k, b) for k, b in zip(feature[split], cut[split], strict=True)]
+        threshold[split] = mapper.threshold(feature[split], cut[split])
     return TreeView(
         children_left=np.where(split, number + 1, -1).astype(np.int32),
         children_right=np.where(split, target, -1).astype(np.int32),
