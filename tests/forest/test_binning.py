@@ -568,3 +568,17 @@ def test_errors_name_the_argument_its_value_and_the_remedy(call, error, message)
     X = mixed_matrix()
     with pytest.raises(error, match=message):
         call(BinMapper().fit(X), X)
+
+
+def test_bins_are_written_where_they_are_wanted():
+    X = np.random.default_rng(0).normal(size=(300, 3)).astype(np.float32)
+    room = np.full((5, 300), 99, np.uint8)
+    mapper = BinMapper()
+    binned = mapper.fit_transform(X, out=room[:3])
+    assert np.shares_memory(binned.columns, room)
+    assert (room[3:] == 99).all()
+    assert room[:3].tobytes() == BinMapper().fit_transform(X).columns.tobytes()
+    mapper.transform(X[:, ::-1], out=room[2:])
+    assert room[2:].tobytes() == mapper.transform(X[:, ::-1]).columns.tobytes()
+    with pytest.raises(ValueError, match=r"`out` has shape \(3, 299\) .* of \(3, 300\)"):
+        mapper.transform(X, out=np.empty((3, 299), np.uint8))

@@ -789,3 +789,95 @@ def test_a_search_ends_at_a_perfect_split_only(n_classes):
     for seed in range(20):
         forest = sample.grow(GrowthRules("best", "gini" if n_classes else "squared_error", 2), tree_seeds(seed, 1))
         assert forest.trees.tree(0).feature.tolist() == [1, -2, -2]
+
+
+# Windows and parts of the features ------------------------------------------------------------------------------------
+
+
+def sliding_windows(n_classes, length=7, seed=3):
+    """Windows over one long row of bins: as columns that overlap in memory, and copied."""
+    rng = np.random.default_rng(seed)
+    flat = rng.integers(0, 40, 900).astype(np.uint8)
+    flat[rng.random(900) < 0.1] = MISSING
+    columns = np.lib.stride_tricks.sliding_window_view(flat, 900 - length + 1)
+    assert columns.shape == (length, 894)
+    assert columns.strides == (1, 1)
+    centers = np.cumsum(rng.random((length, 255)), axis=1)
+    level = np.where(columns[2] == MISSING, 0, columns[2]) + columns[5] % 7
+    y = (level * max(1, n_classes)) // 47 if n_classes else level.astype(float)
+    return Data(columns, centers, y, n_classes), Data(np.ascontiguousarray(columns), centers, y, n_classes)
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 5])
+@pytest.mark.parametrize("splitter", ["best", "random"])
+def test_overlapping_columns_grow_and_predict_like_copies_of_the_windows(n_classes, splitter):
+    overlapping, copied = sliding_windows(n_classes)
+    rules = GrowthRules(splitter, "gini" if n_classes else "squared_error", 3)
+    rows = np.flatnonzero(np.random.default_rng(0).random(894) < 0.7)
+    forests = [
+        grow_forest(
+            data.binned,
+            data.y[rows],
+            n_classes=n_classes,
+            rules=rules,
+            seeds=tree_seeds(5, 6),
+            rows=rows,
+            bootstrap=True,
+        )
+        for data in (overlapping, copied)
+    ]
+    assert forests[0].trees.nodes.tobytes() == forests[1].trees.nodes.tobytes()
+    for name in ("predict", "apply"):
+        results = [
+            getattr(forest.trees, name)(data.binned)
+            for forest, data in zip(forests, (overlapping, copied), strict=True)
+        ]
+        assert results[0].tobytes() == results[1].tobytes()
+
+
+@pytest.mark.parametrize("splitter", ["best", "random"])
+def test_some_features_grow_the_trees_of_a_matrix_of_them(splitter):
+    data = sliding_windows(5)[1]
+    chosen = np.array([1, 2, 5])
+    rules, seeds = GrowthRules(splitter, "gini", 2), tree_seeds(1, 5)
+    some = grow_forest(data.binned, data.y, n_classes=5, rules=rules, seeds=seeds, features=chosen)
+    part = BinnedMatrix(data.columns[chosen], data.centers[chosen])
+    alone = grow_forest(part, data.y, n_classes=5, rules=rules, seeds=seeds)
+    view, expected = some.trees.all_nodes(), alone.trees.all_nodes()
+    split = ~expected.is_leaf
+    assert (view.feature[split] == chosen[expected.feature[split]]).all()
+    assert (view.cut == expected.cut).all()
+    assert (view.children_right == expected.children_right).all()
+    assert some.mean_decrease_impurity[chosen].tolist() == alone.mean_decrease_impurity.tolist()
+    assert some.trees.predict(data.binned).tobytes() == alone.trees.predict(part).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"features": [0, 0]}, "each once"),
+        ({"features": [0.5]}, "numbers of features"),
+        ({"features": [0, 7]}, "runs from 0 to 7; there are 7"),
+        ({"features": [-1]}, "runs from -1"),
+        ({"features": [1], "feature_weights": np.ones(7)}, "not both"),
+    ],
+)
+def test_wrong_features_are_named(wrong, message):
+    data = sliding_windows(2)[1]
+    with pytest.raises(ValueError, match=message):
+        grow_forest(data.binned, data.y, n_classes=2, rules=GrowthRules(), seeds=tree_seeds(1, 1), **wrong)
+
+
+def test_a_matrix_that_is_neither_is_refused():
+    data = sliding_windows(2)[1]
+    fortran = BinnedMatrix(np.asfortranarray(data.columns), data.centers)
+    with pytest.raises(ValueError, match="C-ordered"):
+        grow_forest(fortran, data.y, n_classes=2, rules=GrowthRules(), seeds=tree_seeds(1, 1))
+
+
+def test_a_seed_sequence_is_an_address():
+    """Its place tells forests of one model apart; as a bare number it is what the number is."""
+    assert tree_seeds(7, 3).tolist() == tree_seeds(np.random.SeedSequence(7), 3).tolist()
+    elsewhere = np.random.SeedSequence(7, spawn_key=(1,))
+    assert not set(tree_seeds(elsewhere, 50)) & set(tree_seeds(7, 50))
+    assert tree_seeds(elsewhere, 3).tolist() == tree_seeds(elsewhere, 3).tolist()

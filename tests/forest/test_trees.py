@@ -13,6 +13,7 @@ from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from cascadeforest.forest import _walk
+from cascadeforest.forest.binning import BinnedMatrix
 from cascadeforest.forest.growth import GrowthRules, grow_forest, tree_seeds
 from cascadeforest.forest.trees import Trees
 
@@ -92,7 +93,7 @@ def join(forest, n_classes):
 def binned(rows):
     """A matrix of these rows."""
     columns = np.array(rows, np.uint8).reshape(len(rows), -1).T
-    return SimpleNamespace(columns=np.ascontiguousarray(columns))
+    return BinnedMatrix(np.ascontiguousarray(columns), None)
 
 
 #: Lowest and highest bins, those beside cuts, and missing.
@@ -245,7 +246,7 @@ def test_regression_trees_have_one_output_and_no_shared_rows():
 
 def test_a_single_leaf_needs_no_feature():
     trees = join([1], 2)
-    for matrix in (binned([(0,), (MISSING,)]), SimpleNamespace(columns=np.empty((0, 2), np.uint8))):
+    for matrix in (binned([(0,), (MISSING,)]), BinnedMatrix(np.empty((0, 2), np.uint8), None)):
         assert trees.predict(matrix).tolist() == [[0, 1], [0, 1]]
         assert trees.apply(matrix).tolist() == [[0], [0]]
         assert trees.decision_path(matrix)[0].toarray().tolist() == [[1], [1]]
@@ -255,7 +256,7 @@ def test_a_single_leaf_needs_no_feature():
 def test_the_highest_feature_that_a_word_can_hold():
     columns = np.zeros((LEAF_FEATURE, 2), np.uint8)
     columns[-1] = 4, 5
-    matrix = SimpleNamespace(columns=columns)
+    matrix = BinnedMatrix(columns, None)
     trees = join([Split(LEAF_FEATURE - 1, 4, False, 0, 1)], 2)
     assert trees.predict(matrix).tolist() == [[1, 0], [0, 1]]
     assert trees.decision_path(matrix)[0].toarray().tolist() == [[1, 1, 0], [1, 0, 1]]
@@ -289,7 +290,7 @@ def random_forest_case(n_rows, seed=0):
     forest = [grow(6) for _ in range(20)]
     columns = rng.integers(0, 255, (5, n_rows)).astype(np.uint8)
     columns[rng.random(columns.shape) < 0.1] = MISSING
-    return forest, join(forest, 3), SimpleNamespace(columns=columns)
+    return forest, join(forest, 3), BinnedMatrix(columns, None)
 
 
 def test_rows_beyond_one_block_walk_like_the_first():
@@ -332,7 +333,7 @@ def test_the_number_of_threads_does_not_change_a_byte():
 @pytest.mark.parametrize("rows", [[4], [0, 7, 8], [9, 2, 2], []], ids=["one", "ascending", "any order, twice", "none"])
 def test_a_subset_of_rows_gives_what_a_matrix_of_them_gives(rows):
     _, trees, matrix = random_forest_case(10)
-    taken = SimpleNamespace(columns=np.ascontiguousarray(matrix.columns[:, rows]))
+    taken = BinnedMatrix(np.ascontiguousarray(matrix.columns[:, rows]), None)
     rows = np.array(rows, np.int64)
     targets, weights = np.random.default_rng(3).random((len(rows), 2)), np.arange(1.0, len(rows) + 1)
     assert np.array_equal(trees.predict(matrix, rows), trees.predict(taken))
@@ -388,10 +389,10 @@ def test_wrong_arguments_are_named():
     with pytest.raises(ValueError, match="at least one tree"):
         Trees.join([], 2)
     with pytest.raises(ValueError, match="2 features, but the trees split feature 4"):
-        trees.predict(SimpleNamespace(columns=matrix.columns[:2]))
+        trees.predict(BinnedMatrix(matrix.columns[:2], None))
     for columns in (matrix.columns.astype(np.int64), np.asfortranarray(matrix.columns), matrix.columns[0]):
         with pytest.raises(ValueError, match="C-ordered matrix of uint8"):
-            trees.apply(SimpleNamespace(columns=columns))
+            trees.apply(BinnedMatrix(columns, None))
     for rows in ([-1], [10]):
         with pytest.raises(IndexError, match="rows 0 to 9"):
             trees.predict(matrix, np.array(rows))
@@ -436,7 +437,7 @@ def scikit_learn_case(model: Callable, n_classes):
     columns[missing], X[missing.T] = MISSING, np.nan
     forest = model(n_estimators=10, max_features=2, min_samples_leaf=3, random_state=0).fit(X, y)
     trees = from_scikit_learn(forest, n_classes)
-    return forest, trees, SimpleNamespace(columns=np.ascontiguousarray(columns)), X, y
+    return forest, trees, BinnedMatrix(np.ascontiguousarray(columns), None), X, y
 
 
 def test_scikit_learns_classification_trees_give_its_answers():
@@ -469,7 +470,7 @@ def training():
     columns = np.ascontiguousarray((ranks * 255 // 600).T.astype(np.uint8))
     columns[0, ::7] = MISSING
     centers = np.tile(np.arange(255.0), (8, 1))
-    return SimpleNamespace(columns=columns, centers=centers), y, X[:, 0] * X[:, 1]
+    return BinnedMatrix(columns, centers), y, X[:, 0] * X[:, 1]
 
 
 def test_fully_grown_trees_without_bootstrap_know_their_rows(training):

@@ -69,7 +69,23 @@ class Forest(BaseEstimator):
     def _feature_weights(self, n_features: int) -> np.ndarray | None:
         return None
 
-    def _rules(self, n_rows: int, n_features: int) -> GrowthRules:
+    def growth_rules(self, n_rows: int, n_features: int) -> GrowthRules:
+        """How trees grow on data of this size.
+
+        Parameters
+        ----------
+        n_rows, n_features : int
+            Which shares (``min_samples_leaf=0.01``, ``max_features="sqrt"``) refer to.
+
+        Returns
+        -------
+        GrowthRules
+
+        Raises
+        ------
+        ValueError
+            If a parameter cannot be used.
+        """
         check_count("max_depth", self.max_depth, optional=True)
         check_count("max_leaf_nodes", self.max_leaf_nodes, 2, optional=True)
         check_number("min_impurity_decrease", self.min_impurity_decrease)
@@ -83,6 +99,29 @@ class Forest(BaseEstimator):
             min_weight_fraction_leaf=self.min_weight_fraction_leaf,
             min_impurity_decrease=self.min_impurity_decrease,
         )
+
+    def draws_of_bootstrap(self, n_rows: int) -> int | None:
+        """Rows that each bootstrap draws; None for as many as there are.
+
+        Parameters
+        ----------
+        n_rows : int
+            Training rows.
+
+        Returns
+        -------
+        int or None
+
+        Raises
+        ------
+        ValueError
+            If `max_samples` cannot be used.
+        """
+        if self.max_samples is None:
+            return None
+        if not self.bootstrap:
+            raise ValueError(f"max_samples is {self.max_samples!r} while bootstrap is False; set one of them.")
+        return count_of("max_samples", self.max_samples, n_rows)
 
     def _grow(self, X: Any, y: np.ndarray, n_classes: int, sample_weight: Any, weights: Any, balance: bool) -> None:
         """Bin X and grow the forest; `y` holds class indices or targets, `weights` what the trees see."""
@@ -98,12 +137,8 @@ class Forest(BaseEstimator):
                 f"oob_score is {self.oob_score!r} while bootstrap is False, which leaves no row out of the bag; set "
                 "bootstrap=True or oob_score=False."
             )
-        max_samples = None
-        if self.max_samples is not None:
-            if not self.bootstrap:
-                raise ValueError(f"max_samples is {self.max_samples!r} while bootstrap is False; set one of them.")
-            max_samples = count_of("max_samples", self.max_samples, X.shape[0])
-        rules = self._rules(*X.shape)
+        max_samples = self.draws_of_bootstrap(X.shape[0])
+        rules = self.growth_rules(*X.shape)
         feature_weights = self._feature_weights(X.shape[1])
         entropy = entropy_of(self.random_state)
         ensure_compiled()

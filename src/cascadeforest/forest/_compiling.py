@@ -95,7 +95,8 @@ def _exclusive(path: Path) -> Iterator[None]:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
+        with contextlib.suppress(OSError):  # some network file systems have none either
+            fcntl.flock(stream, fcntl.LOCK_EX)
         yield
 
 
@@ -118,7 +119,8 @@ def compile_kernels() -> None:
     cells = Cells(read_only(binned.columns).reshape(-1), read_only(np.empty(0, np.uint8)), 6, 2, 0)
     centers, rows = read_only(binned.centers), read_only(np.arange(6, dtype=np.int32))
     weights, seed = read_only(np.ones(6)), np.uint64(0)
-    nodes, values, _ = grow_tree(cells, centers, rows, weights, target, counts, seed, rules, np.empty(0))
+    features = read_only(np.arange(2, dtype=np.int32))
+    nodes, values, _ = grow_tree(cells, centers, rows, weights, target, counts, seed, rules, features, np.empty(0))
     trees = Trees.join([(nodes, values)], 2)
     trees.predict(binned)
     trees.apply(binned)

@@ -286,7 +286,7 @@ def make_buds(n):
 
 
 @kernel(allocates=True)
-def grow_tree(cells, centers, rows, weights, target, counts, seed, rules, cumulative):
+def grow_tree(cells, centers, rows, weights, target, counts, seed, rules, features, cumulative):
     """Grow one tree.
 
     Parameters
@@ -306,8 +306,10 @@ def grow_tree(cells, centers, rows, weights, target, counts, seed, rules, cumula
     seed : uint64
         Decides features and random thresholds.
     rules : Rules
+    features : int32 array
+        Features that may be looked at.
     cumulative : float64 array of shape (n_features,) or (0,)
-        Running sum of feature weights, or empty for equal ones.
+        Running sum of feature weights over all features, or empty for equal ones.
 
     Returns
     -------
@@ -324,8 +326,8 @@ def grow_tree(cells, centers, rows, weights, target, counts, seed, rules, cumula
     state[0] = seed
     draws = Draws(
         state,
-        np.arange(n_features).astype(np.int32),
-        np.empty(n_features, np.int32),
+        features.copy(),
+        np.empty(features.size, np.int32),
         cumulative,
         np.full(cumulative.size, -1, np.int32),
     )

@@ -44,7 +44,7 @@ class Cells(NamedTuple):
 
     by_feature: np.ndarray  # uint8 (n_features * n_rows)
     by_row: np.ndarray  # uint8 (n_rows * n_features); empty where it would not pay
-    n_rows: int
+    n_rows: int  # distance of the features in `by_feature`; 1 if they overlap
     n_features: int
     few: int  # nodes with fewer rows read row by row
 

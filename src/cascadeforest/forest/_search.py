@@ -43,8 +43,8 @@ class Draws(NamedTuple):
     """Drawing features in one tree."""
 
     state: np.ndarray  # uint64 (1)
-    features: np.ndarray  # int32 (n_features): a permutation; the constants of the path come first
-    constants: np.ndarray  # int32 (n_features): those, in the order in which they were found
+    features: np.ndarray  # int32: those that may be looked at, permuted; the constants of the path come first
+    constants: np.ndarray  # int32: those, in the order in which they were found
     cumulative: np.ndarray  # float64 (n_features): running sum of the feature weights; empty: all equal
     drawn: np.ndarray  # int32 (n_features): node in which a feature was last drawn (with weights only)
 

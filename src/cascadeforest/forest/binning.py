@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 from joblib import Parallel, delayed
+from numpy.lib.stride_tricks import as_strided
 from sklearn.exceptions import NotFittedError
 
 from cascadeforest.forest._arrays import read_only
@@ -51,10 +52,39 @@ class BinnedMatrix(NamedTuple):
 
     The center of a bin is the middle of its smallest and largest training value. Random thresholds need it, and only
     `BinMapper.fit_transform` knows it.
+
+    Columns may overlap in memory, each beginning one byte after the one before: then "rows" are positions in one long
+    array, and a window that slides over it is a matrix of which nothing is copied
+    (``numpy.lib.stride_tricks.sliding_window_view``).
     """
 
-    columns: np.ndarray  # uint8 (n_features, n_rows), C order
+    columns: np.ndarray  # uint8 (n_features, n_rows), C order or overlapping
     centers: np.ndarray | None  # float64 (n_features, MAX_BINS), ascending, infinity after the last bin
+
+    def flat(self) -> tuple[np.ndarray, int]:
+        """The memory of the columns, and how far apart they begin.
+
+        Returns
+        -------
+        cells : uint8 ndarray of one dimension, read-only
+            Row i of feature k is ``cells[k * distance + i]``.
+        distance : int
+
+        Raises
+        ------
+        ValueError
+            If the columns are not as `BinMapper` or a sliding window makes them.
+        """
+        columns = self.columns
+        if columns.dtype == np.uint8 and columns.ndim == 2:
+            n_features, n_rows = columns.shape
+            if columns.flags.c_contiguous:
+                return read_only(columns.reshape(-1)), n_rows
+            if columns.strides == (1, 1):
+                return read_only(as_strided(columns, (n_features + n_rows - 1,), (1,))), 1
+        raise ValueError(
+            "binned.columns must be a C-ordered matrix of uint8; take it from BinMapper, or use np.ascontiguousarray."
+        )
 
     @staticmethod
     def stack(parts: Iterable[BinnedMatrix]) -> BinnedMatrix:
@@ -299,6 +329,16 @@ def _check_matrix(X: Any) -> Any:
     return X.tocsc() if scipy.sparse.issparse(X) else X
 
 
+def _columns_for(X: Any, out: np.ndarray | None) -> np.ndarray:
+    """Memory for the bins of X."""
+    shape = X.shape[::-1]
+    if out is None:
+        return np.empty(shape, np.uint8)
+    if out.dtype != np.uint8 or out.shape != shape or not out.flags.c_contiguous:
+        raise ValueError(f"`out` has shape {out.shape} and type {out.dtype}; give a C-ordered uint8 array of {shape}.")
+    return out
+
+
 def _check_weights(sample_weight: Any, n_rows: int) -> tuple[np.ndarray, slice | np.ndarray]:
     """Weights of the rows that have one, empty if they are all equal; and which rows those are."""
     if sample_weight is None:
@@ -380,7 +420,9 @@ class BinMapper:
         self._fit(X, sample_weight, None, n_jobs)
         return self
 
-    def fit_transform(self, X: Any, sample_weight: Any = None, *, n_jobs: int | None = None) -> BinnedMatrix:
+    def fit_transform(
+        self, X: Any, sample_weight: Any = None, *, n_jobs: int | None = None, out: np.ndarray | None = None
+    ) -> BinnedMatrix:
         """Find the edges of each feature, and bin the same rows.
 
         Parameters
@@ -391,6 +433,8 @@ class BinMapper:
             but are binned.
         n_jobs : int, optional
             Threads: None for one, -1 for all cores.
+        out : uint8 array of shape (n_features, n_rows), optional
+            Where the bins are written; new memory by default.
 
         Returns
         -------
@@ -398,11 +442,11 @@ class BinMapper:
             With centers.
         """
         X = _check_matrix(X)
-        columns = np.empty(X.shape[::-1], np.uint8)
+        columns = _columns_for(X, out)
         return BinnedMatrix(columns, self._fit(X, sample_weight, columns, n_jobs))
 
-    def transform(self, X: Any, *, n_jobs: int | None = None) -> BinnedMatrix:
-        """Bin the rows of X; without centers."""
+    def transform(self, X: Any, *, n_jobs: int | None = None, out: np.ndarray | None = None) -> BinnedMatrix:
+        """Bin the rows of X; without centers. Parameters as in `fit_transform`."""
         self._check_fitted()
         X = _check_matrix(X)
         n_rows, n_features = X.shape
@@ -410,7 +454,7 @@ class BinMapper:
             raise ValueError(
                 f"`X` has {n_features} features, but {self.n_features_in_} were fitted; give the same columns."
             )
-        columns = np.empty((n_features, n_rows), np.uint8)
+        columns = _columns_for(X, out)
         edges, offsets = read_only(_round_down(self.edges_, X.dtype)), read_only(self.offsets_)
         step = n_rows if scipy.sparse.issparse(X) else _BLOCK_ROWS  # rows of CSC are spread over all of it
         row_blocks = [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, max(1, step))]

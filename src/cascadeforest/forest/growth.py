@@ -149,12 +149,12 @@ class GrownForest:
         return self.offset + self.scale * (total / np.maximum(n_votes, 1)[:, None])
 
 
-def tree_seeds(entropy: int | Sequence[int], n_trees: int) -> np.ndarray:
+def tree_seeds(entropy: int | Sequence[int] | np.random.SeedSequence, n_trees: int) -> np.ndarray:
     """Seeds of a forest's trees: word i of the forest's stream belongs to tree i, however many trees there are.
 
     Parameters
     ----------
-    entropy : int or sequence of int
+    entropy : int, sequence of int or SeedSequence
         The forest's own address.
     n_trees : int
         How many.
@@ -163,7 +163,8 @@ def tree_seeds(entropy: int | Sequence[int], n_trees: int) -> np.ndarray:
     -------
     ndarray of shape (n_trees,), uint64
     """
-    return np.random.SeedSequence(entropy).generate_state(n_trees, np.uint64)
+    sequence = entropy if isinstance(entropy, np.random.SeedSequence) else np.random.SeedSequence(entropy)
+    return sequence.generate_state(n_trees, np.uint64)
 
 
 def in_bag_counts(seed: np.uint64, n_draws: int, n_rows: int) -> np.ndarray:
@@ -232,6 +233,7 @@ def grow_forest(
     weights: np.ndarray | None = None,
     bootstrap: bool = False,
     max_samples: int | None = None,
+    features: np.ndarray | None = None,
     feature_weights: np.ndarray | None = None,
     balance_bootstraps: bool = False,
     n_jobs: int | None = None,
@@ -258,6 +260,8 @@ def grow_forest(
         Whether each tree draws its rows with replacement.
     max_samples : int, optional
         Draws of each bootstrap; as many as rows by default.
+    features : ndarray of int, optional
+        Features that may be looked at, each once; all by default. Not together with `feature_weights`.
     feature_weights : ndarray of shape (n_features,), optional
         Chances of the features to be looked at, not negative; equal by default. Weight 0 is never looked at.
     balance_bootstraps : bool
@@ -281,8 +285,6 @@ def grow_forest(
         raise ValueError(f"X has {n_features} features; the kernel takes fewer than {MAX_FEATURES}.")
     if n_classes > _MAX_CLASSES:
         raise ValueError(f"y has {n_classes} classes; the kernel takes up to {_MAX_CLASSES}.")
-    if not binned.columns.flags.c_contiguous:
-        raise ValueError("binned.columns must be in C order; take it from BinMapper, or np.ascontiguousarray.")
     rows = np.arange(n_rows, dtype=np.int32) if rows is None else np.asarray(rows, np.int32)
     weights = np.ones(len(rows)) if weights is None else _kernel_weights(np.asarray(weights, np.float64))
     kept = weights > 0
@@ -299,7 +301,8 @@ def grow_forest(
     if binned.centers is None:
         raise ValueError("binned has no centers, which thresholds are placed by; take it from BinMapper.fit_transform.")
     centers, rows = read_only(binned.centers), read_only(np.ascontiguousarray(rows))
-    cells = _cells(read_only(binned.columns), rules.max_features)
+    cells = _cells(binned, rules.max_features)
+    features = _looked_at(features, feature_weights, n_features)
     kernel_rules, cumulative = rules._for_kernel(scale), _cumulative(feature_weights, n_features)
 
     def grow(seed: np.uint64) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -311,7 +314,7 @@ def grow_forest(
             tree_weights = weights * factor[target.label]
         try:
             return grow_tree(
-                cells, centers, rows, read_only(tree_weights), target, counts, seed, kernel_rules, cumulative
+                cells, centers, rows, read_only(tree_weights), target, counts, seed, kernel_rules, features, cumulative
             )
         except SystemError as error:
             # An interrupt that arrives while numba hands over the arrays comes out as this, which is an Exception:
@@ -331,16 +334,33 @@ def grow_forest(
     return GrownForest(trees, seeds, rows, n_draws, decrease / len(seeds) * scale * scale, offset, scale)
 
 
-def _cells(columns: np.ndarray, max_features: int) -> Cells:
+def _cells(binned: BinnedMatrix, max_features: int) -> Cells:
     """The matrix for the kernel, with a copy row by row where that saves reading."""
-    n_features, n_rows = columns.shape
+    by_feature, distance = binned.flat()
+    n_features, n_rows = binned.columns.shape
+    if distance != n_rows:  # overlapping columns are row by row already
+        return Cells(by_feature, read_only(np.empty(0, np.uint8)), distance, n_features, 0)
     # Cache lines that a node of n rows reads: feature by feature one for each 64 rows of the matrix, but at most n, and
     # that for each feature looked at; row by row those of n rows, or of as many features as are looked at.
     lines_of_row = min(max_features, n_features // _CACHE_LINE + 1)
     few = n_rows * max_features // (_CACHE_LINE * lines_of_row)
-    pays = max_features > lines_of_row and columns.size > _CACHE
-    by_row = np.ascontiguousarray(columns.T).reshape(-1) if pays else np.empty(0, np.uint8)
-    return Cells(columns.reshape(-1), read_only(by_row), n_rows, n_features, few if pays else 0)
+    pays = max_features > lines_of_row and by_feature.size > _CACHE
+    by_row = np.ascontiguousarray(binned.columns.T).reshape(-1) if pays else np.empty(0, np.uint8)
+    return Cells(by_feature, read_only(by_row), n_rows, n_features, few if pays else 0)
+
+
+def _looked_at(features: np.ndarray | None, feature_weights: np.ndarray | None, n_features: int) -> np.ndarray:
+    """Numbers of the features that may be looked at, as the kernel takes them."""
+    if features is None:
+        return read_only(np.arange(n_features, dtype=np.int32))
+    if feature_weights is not None:
+        raise ValueError("Give features or feature_weights, not both: a weight of 0 leaves a feature out.")
+    features = np.asarray(features)
+    if features.ndim != 1 or features.dtype.kind not in "iu" or len(np.unique(features)) != len(features):
+        raise ValueError("features must be numbers of features, each once.")
+    if len(features) and not 0 <= features.min() <= features.max() < n_features:
+        raise ValueError(f"features runs from {features.min()} to {features.max()}; there are {n_features}.")
+    return read_only(np.ascontiguousarray(features, np.int32))
 
 
 def _cumulative(feature_weights: np.ndarray | None, n_features: int) -> np.ndarray:

@@ -367,18 +367,17 @@ class Trees:
         return _walk.highest_feature(read_only(self.nodes)) + 1
 
     def _bins(self, binned: BinnedMatrix) -> tuple[np.ndarray, np.uint64]:
-        """The matrix as kernels take it, one column after the other, and the length of a column."""
-        columns = binned.columns
-        if columns.dtype != np.uint8 or columns.ndim != 2 or not columns.flags.c_contiguous:
-            raise ValueError("binned.columns must be a C-ordered matrix of uint8; take it from BinMapper.transform.")
-        if len(columns) < self._n_features_needed:
+        """The matrix as kernels take it, one column after the other, and how far apart columns begin."""
+        bins, distance = binned.flat()
+        n_features = binned.columns.shape[0]
+        if n_features < self._n_features_needed:
             raise ValueError(
-                f"binned has {len(columns)} features, but the trees split feature {self._n_features_needed - 1}; "
+                f"binned has {n_features} features, but the trees split feature {self._n_features_needed - 1}; "
                 "give the matrix the features that they were grown on."
             )
-        # One column at least, which leaves read and ignore.
-        bins = columns.reshape(-1) if len(columns) else np.zeros(columns.shape[1], np.uint8)
-        return read_only(bins), np.uint64(columns.shape[1])
+        if not n_features:  # one column at least, which leaves read and ignore
+            bins = read_only(np.zeros(binned.columns.shape[1], np.uint8))
+        return bins, np.uint64(distance)
 
     def _chosen(self, trees: Any) -> np.ndarray:
         everyone = np.arange(self.n_trees)
