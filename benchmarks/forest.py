@@ -3,39 +3,39 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import importlib.metadata
 import importlib.util
 import json
 import logging
 import os
-import pickle
-import platform
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from forest_cases import CASES, CRF, ET, Case, save_data
+from measuring import (
+    COSTS,
+    THREAD_VARIABLES,
+    WARM_UP_ROWS,
+    Row,
+    best,
+    cores,
+    layout,
+    machine,
+    measure_model,
+    number,
+    read_rows,
+    run_measurement,
+    write_rows,
+)
 
 LIBRARIES = {"ours": "cascadeforest", "sklearn": "sklearn", "intelex": "sklearnex"}
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-WARM_UP_ROWS = 300
-PREDICT_CALLS = 3
-MIB = 2**20
 
-#: What is measured: column, heading, digits. The checks have no ratio: they show that the work is equal.
-COSTS = [
-    ("fit_cpu_seconds", "fit, CPU s", 2),
-    ("predict_cpu_seconds", "predict, CPU s", 3),
-    ("model_mib", "pickled size, MiB", 2),
-    ("fit_peak_mib", "peak memory of fit, MiB", 1),
-    ("predict_peak_mib", "peak memory of predict, MiB", 1),
-]
+#: What is measured beside the costs: column, heading, digits. Checks have no ratio: they show that the work is equal.
 WALL = [("fit_wall_seconds", "fit, elapsed s", 2), ("predict_wall_seconds", "predict, elapsed s", 3)]
 CHECKS = [("score", "accuracy or R²", 4), ("n_nodes", "nodes", 0)]
 KEY = ("case", "data", "n_estimators", "max_features", "n_jobs", "library")
@@ -49,7 +49,6 @@ COLUMNS = [
     "version",
     "note",
 ]
-Row = dict[str, Any]
 
 
 # One measurement, in a process of its own.
@@ -106,20 +105,10 @@ def measure_cell(case: Case, library: str, n_jobs: int, data: Path) -> Row:
     few.predict(X_test[:WARM_UP_ROWS])
     fallbacks = FallbackRecord()
     model = build(case, library, n_jobs, case.n_estimators)
-    _, fit = measure(lambda: model.fit(X, y), profile=False)
-    calls = [measure(lambda: model.predict(X_test), profile=False) for _ in range(PREDICT_CALLS)]
-    prediction = calls[0][0]
+    row, prediction = measure_model(measure, model, X, y, X_test)
     wrong = float(np.mean((prediction != y_test) if case.classes else (prediction - y_test) ** 2))
-    row = {
-        "fit_cpu_seconds": fit.cpu_seconds,
-        "predict_cpu_seconds": min(call.cpu_seconds for _, call in calls),
-        "model_mib": len(pickle.dumps(model, protocol=pickle.HIGHEST_PROTOCOL)) / MIB,
-        "fit_peak_mib": fit.peak_mib,
-        "predict_peak_mib": max(call.peak_mib for _, call in calls),
-        "fit_wall_seconds": fit.wall_seconds,
-        "predict_wall_seconds": min(call.wall_seconds for _, call in calls),
+    row |= {
         "score": 1 - wrong / (1 if case.classes else float(np.var(y_test))),
-        "peak_method": fit.method,
         "version": version_of(library),
         "note": "".join(f"{method} by scikit-learn; " for method in sorted(set(fallbacks.calls))).rstrip("; "),
     }
@@ -136,67 +125,22 @@ def version_of(library: str) -> str:
     return importlib.metadata.version({"sklearn": "scikit-learn", "intelex": "scikit-learn-intelex"}[library])
 
 
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def run_cell(case: Case, library: str, n_jobs: int, data: Path) -> Row:
     """Measure in a new process; a failure becomes a note, so that the others go on."""
     # Not always 1: scikit-learn-intelex takes a limit on OpenMP for a limit of its own.
     threads = str(n_jobs if n_jobs > 0 else max(1, cores() + 1 + n_jobs))
     cell = json.dumps({"case": asdict(case), "library": library, "n_jobs": n_jobs, "data": str(data)})
-    done = subprocess.run(
-        [sys.executable, str(Path(__file__).resolve()), "--cell", cell],
-        env=os.environ | dict.fromkeys(THREAD_VARIABLES, threads),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode == 0:
-        return json.loads(done.stdout.splitlines()[-1])
-    reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-    return {"note": f"failed: {reason}", "error": done.stderr}
-
-
-def best(rows: Sequence[Row]) -> Row:
-    """Smallest time and largest memory of the repeats; the forests are the same, as the seed is."""
-    failed = [row for row in rows if "fit_cpu_seconds" not in row]
-    if failed:
-        return failed[0]
-    result = dict(rows[0])
-    for column, _, _ in [*COSTS, *WALL]:
-        pick = max if "peak" in column else min
-        result[column] = pick(row[column] for row in rows)
-    return result
+    command = [sys.executable, str(Path(__file__).resolve()), "--cell", cell]
+    return run_measurement(command, os.environ | dict.fromkeys(THREAD_VARIABLES, threads))
 
 
 # Tables.
-
-
-def number(value: Any, digits: int) -> str:
-    """A number for people; a dash where there is none."""
-    return "–" if value in (None, "") else f"{float(value):,.{digits}f}"
 
 
 def ratio(rows: dict[str, Row], library: str, column: str) -> str:
     """Cost of a library over ours; above 1 is in our favour."""
     ours, other = (rows.get(name, {}).get(column) for name in ("ours", library))
     return number(float(other) / float(ours), 2) if ours and other and float(ours) > 0 else "–"
-
-
-def layout(header: Sequence[str], body: Iterable[Sequence[str]], markdown: bool) -> str:
-    """A table with aligned columns, as text or as Markdown."""
-    lines = [list(header), *map(list, body)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
-    cells = [
-        [line[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(line[1:], widths[1:], strict=True))]
-        for line in lines
-    ]
-    if not markdown:
-        return "\n".join("  ".join(line).rstrip() for line in cells)
-    rule = ["-" * widths[0], *("-" * (w - 1) + ":" for w in widths[1:])]
-    return "\n".join(f"| {' | '.join(line)} |" for line in [cells[0], rule, *cells[1:]])
 
 
 def case_table(case: Case, n_jobs: int, rows: dict[str, Row], libraries: Sequence[str], markdown: bool) -> str:
@@ -235,17 +179,6 @@ def summary_table(groups: list[tuple[Case, int, dict[str, Row]]], libraries: Seq
     return layout(header, body, markdown)
 
 
-def machine() -> str:
-    """What the table was measured on."""
-    cpu = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        cpu = next(
-            (line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if "model name" in line), cpu
-        )
-    return f"{cpu}, {cores()} cores, {platform.system()}, Python {platform.python_version()}"
-
-
 # Command line.
 
 
@@ -258,24 +191,6 @@ def key_of(case: Case, library: str, n_jobs: int) -> tuple[str, ...]:
     """What identifies a row of the CSV: a changed case is measured again."""
     share = "" if case.max_features is None else f"{case.max_features:.4f}"
     return (case.name, case.data, str(case.n_estimators), share, str(n_jobs), library)
-
-
-def read_rows(path: Path) -> dict[tuple[str, ...], Row]:
-    """Rows of a CSV that this script wrote."""
-    with path.open(encoding="utf-8", newline="") as stream:
-        return {tuple(row[column] for column in KEY): row for row in csv.DictReader(stream)}
-
-
-def write_rows(path: Path, rows: dict[tuple[str, ...], Row]) -> None:
-    """Write all rows, then rename: a killed run leaves a whole file."""
-    temporary = path.with_name(path.name + ".new")
-    with temporary.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.DictWriter(stream, COLUMNS, extrasaction="ignore", lineterminator="\n")
-        writer.writeheader()
-        for key, row in rows.items():
-            short = {name: f"{value:.5g}" if isinstance(value, float) else value for name, value in row.items()}
-            writer.writerow(short | dict(zip(KEY, key, strict=True)))
-    temporary.replace(path)
 
 
 def chosen_cases(options: argparse.Namespace) -> list[Case]:
@@ -357,7 +272,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.list:
         print(layout(["case", "what"], [[case.name, case.title] for case in cases], options.markdown))
         return 0
-    rows = read_rows(options.csv) if options.resume and options.csv.exists() else {}
+    rows = read_rows(options.csv, KEY) if options.resume and options.csv.exists() else {}
     rows = {key: row for key, row in rows.items() if not row["note"].startswith("failed")}
     groups = []
     for case in cases:
@@ -368,7 +283,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 measured = measure_group(case, n_jobs, missing, options.repeats)
                 rows |= {wanted[library]: row for library, row in measured.items()}
                 if options.csv:
-                    write_rows(options.csv, rows)
+                    write_rows(options.csv, rows, KEY, COLUMNS)
             groups.append((case, n_jobs, {library: rows[key] for library, key in wanted.items() if key in rows}))
     print(f"{machine()}. CPU seconds: user and system, all threads. Ratios above 1 are in our favour.\n")
     for case, n_jobs, found in groups:

@@ -1,5 +1,6 @@
-"""The benchmark script: it runs, it writes what its README promises, and it says what is missing. No times asserted."""
+"""The benchmark scripts: they run, write what their README promises, and say what is missing. No times asserted."""
 
+import ast
 import csv
 import importlib
 import json
@@ -11,6 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cascadeforest.data.dataset import build_dataset, save
+from cascadeforest.experiments import measure
+
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "benchmarks" / "forest.py"
 TINY = ["--cases", "rf-2000x10x2", "rf-2000x10", "--max-rows", "200", "--n-jobs", "1", "--repeats", "1"]
@@ -21,7 +25,19 @@ def forest(monkeypatch):
     """The script as a module."""
     monkeypatch.syspath_prepend(SCRIPT.parent)
     yield importlib.import_module("forest")
-    for name in ("forest", "forest_cases"):
+    forget_scripts()
+
+
+@pytest.fixture
+def cascade(monkeypatch):
+    """The script that compares cascades, as a module."""
+    monkeypatch.syspath_prepend(SCRIPT.parent)
+    yield importlib.import_module("cascade")
+    forget_scripts()
+
+
+def forget_scripts():
+    for name in ("forest", "forest_cases", "cascade", "cascade_cases", "measuring"):
         sys.modules.pop(name, None)
 
 
@@ -156,7 +172,197 @@ def test_n_jobs_of_all_cores_leaves_open_mp_all_cores(forest, monkeypatch):
         return subprocess.CompletedProcess(command, 0, stdout="{}\n", stderr="")
 
     monkeypatch.setattr(forest, "cores", lambda: 8)
-    monkeypatch.setattr(forest.subprocess, "run", child)
+    monkeypatch.setattr(subprocess, "run", child)
     for n_jobs in (1, 3, -1):
         forest.run_cell(forest.CASES[0], "intelex", n_jobs, Path("data.npz"))
     assert seen == {1: "1", 3: "3", -1: "8"}
+
+
+# Cascades.
+
+#: What the script needs of DF21, with a tree of one node and a split: it predicts the commonest class.
+STAND_IN = """
+import numpy as np
+
+
+class Part:
+    pass
+
+
+class CascadeForestClassifier:
+    def __init__(self, **parameters):
+        assert parameters.pop("n_bins") == 255 and parameters.pop("backend") == "custom"
+        assert parameters.pop("n_jobs") == 1
+        self.parameters, self.layers_, self.n_layers_ = parameters, {}, 0
+
+    def fit(self, X, y):
+        assert X.dtype == np.float32 and X.flags.c_contiguous and y.dtype == np.int64
+        # None of its layers is better than the first one: the worst case for how many are kept.
+        while self.n_layers_ < self.parameters["max_layers"]:
+            if self.n_layers_ == self.parameters["n_tolerant_rounds"]:
+                break
+            layer, self.n_layers_ = Part(), self.n_layers_ + 1
+            self.layers_[f"layer_{self.n_layers_ - 1}"], layer.estimators_ = layer, {}
+            layer.val_performance_ = 0.5
+            for i in range(2 * self.parameters["n_estimators"]):
+                layer.estimators_[i], forest = Part(), Part()
+                layer.estimators_[i].estimator_ = forest
+                forest.features = [np.zeros(1)] * self.parameters["n_trees"]
+                forest.values = [np.zeros((2, 2))] * self.parameters["n_trees"]
+        self.answer = np.bincount(y).argmax()
+
+    def predict(self, X):
+        return np.full(len(X), self.answer)
+"""
+
+
+@pytest.fixture
+def df21_python(tmp_path):
+    """A Python that has a stand-in for DF21."""
+    package = tmp_path / "site" / "deepforest"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(STAND_IN, encoding="utf-8")
+    information = tmp_path / "site" / "deep_forest-0.1.7.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: deep-forest\nVersion: 0.1.7\n")
+    command = tmp_path / "python"
+    command.write_text(f'#!/bin/sh\nPYTHONPATH="{tmp_path / "site"}" exec "{sys.executable}" "$@"\n', encoding="utf-8")
+    command.chmod(0o755)
+    return str(command)
+
+
+@pytest.fixture
+def prepared(tmp_path):
+    """A folder with one prepared data set."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 4)), np.arange(300) % 2
+    dataset = build_dataset(
+        name="adult_integer",
+        task="classification",
+        X=X + 2 * y[:, None],
+        y=y,
+        feature_names="abcd",
+        class_names=("no", "yes"),
+        given_test=np.arange(300) >= 200,
+        protocol={"kind": "given", "repeats": 1},
+    )
+    save(dataset, tmp_path / "adult_integer.npz")
+    return tmp_path
+
+
+TINY_CASCADE = ["--trees", "3", "--layers", "3", "--repeats", "1", "--max-rows", "200"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the stand-in for DF21 is a shell script")
+def test_a_tiny_run_measures_cascades_and_df21_on_equal_terms(
+    cascade, df21_python, prepared, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
+    table = tmp_path / "cascade.csv"
+    cases = ["--cases", "adult-integer", "covertype"]
+    arguments = [*TINY_CASCADE, *cases, "--data", str(prepared), "--csv", str(table), "--markdown"]
+    models = ["--models", "gcforest-oob", "cs", "df21"]
+    assert cascade.main([*arguments, *models, "--df21-python", df21_python]) == 0
+    printed = capsys.readouterr()
+    rows = read(table)
+    assert [row["model"] for row in rows] == ["gcforest-oob", "cs", "df21"]
+    for row in rows:
+        assert [row[fact] for fact in ("case", "rows", "features", "classes")] == ["adult-integer", "200", "4", "2"]
+        assert row["repeats"] == "1"
+        assert float(row["fit_peak_mib"]) >= 0
+        if row["model"] != "df21":
+            assert float(row["fit_cpu_seconds"]) > 0
+            assert float(row["accuracy"]) > 0.8  # a constant guess has 0.5
+        if row["model"] != "cs":  # screening may end before, and its levels grow
+            assert (row["layers"], row["n_trees"]) == ("3", "36")  # 4 forests of 3 trees in each layer
+            assert len(row["validation"].split()) == 3
+    assert {row["n_nodes"] for row in rows if row["model"] == "df21"} == {"108"}  # a split and two leaves each
+    assert {row["version"] for row in rows if row["model"] == "df21"} == {"0.1.7"}
+    assert all("rows at the levels: 200" in row["note"] for row in rows if row["model"] == "cs")
+    assert "df21 / gcforest-oob" in printed.out
+    assert "prepare --dataset covertype_subset" in printed.out
+    assert len(printed.err.splitlines()) == 3
+
+    before = table.read_bytes()
+    assert cascade.main([*arguments, *models, "--resume"]) == 0
+    again = capsys.readouterr()
+    assert again.err == "", "nothing is left to measure"
+    assert table.read_bytes() == before
+    with pytest.raises(SystemExit):
+        cascade.main(arguments)
+    assert "--resume" in capsys.readouterr().err
+
+
+def test_the_made_case_is_there_without_any_folder(cascade, tmp_path):
+    """15,000 rows, 50 features, 5 classes, single precision."""
+    cases = importlib.import_module("cascade_cases")
+    made = cascade.CASES[0]
+    assert made.missing(None) == ""
+    assert cases.save_arrays(made, None, tmp_path) == {"rows": 15_000, "features": 50, "classes": 5}
+    X, y, X_test, y_test = cases.load_arrays(tmp_path)
+    assert (X.shape, y.shape, X_test.shape, y_test.shape) == ((15_000, 50), (15_000,), (10_000, 50), (10_000,))
+    assert (X.dtype, X.flags.c_contiguous) == (np.float32, True)
+
+
+def test_a_python_without_df21_is_refused_before_anything_is_measured(cascade, tmp_path):
+    with pytest.raises(SystemExit, match=r"nowhere.*cannot be run"):
+        cascade.main(["--df21-python", str(tmp_path / "nowhere")])
+    with pytest.raises(SystemExit, match=r"DF21 cannot be imported.*README"):
+        cascade.main(["--df21-python", sys.executable])
+
+
+def test_without_df21_its_line_says_how_to_get_it(cascade):
+    table = cascade.case_table(cascade.CASES[0], {}, ["gcforest", "df21"], "", markdown=False)
+    assert "df21: not measured; give --df21-python PATH" in table
+
+
+@pytest.mark.parametrize(("trees", "layers"), [(100, 3), (3, 1), (7, 4)])
+def test_models_have_the_trees_that_the_list_promises(cascade, trees, layers):
+    """The number that a fit grows follows from the parameters; that all layers are kept is seen in the tiny run."""
+    for model in cascade.MODELS.values():
+        if model.name == "df21":
+            assert model.n_trees(trees, layers) == 4 * trees * layers
+            continue
+        parameters = cascade.build(model, trees, layers).get_params()
+        folds = 1 if parameters["class_vectors"] == "oob" else parameters["n_folds"]
+        grown = parameters["n_forests"] * parameters["n_estimators"] * folds * parameters["max_layers"]
+        assert grown == model.n_trees(trees, layers)
+        assert abs(grown - 4 * trees * layers) <= 3 * layers  # rounding of trees a forest: 2 forests of 3 folds
+        assert parameters["n_jobs"] == 1
+
+
+def test_every_layer_outscores_the_one_before(cascade):
+    class Guess:
+        def __init__(self, answer):
+            self.answer = answer
+
+        def predict(self, X):
+            return np.full(4, self.answer)
+
+    scorer = importlib.import_module("cascade_cases").EveryLayer()
+    y = np.zeros(4, np.int64)
+    scores = [scorer(Guess(answer), None, y) for answer in (0, 1, 1, 0)]
+    assert np.all(np.diff(scores) > 0)
+    assert scorer.accuracies == [1.0, 0.0, 0.0, 1.0]
+
+
+def test_what_runs_beside_df21_is_python_3_9():
+    """The files that `df21_cell.py` reads, parsed as that version would."""
+    for path in (SCRIPT.with_name("df21_cell.py"), SCRIPT.with_name("measuring.py"), Path(measure.__file__)):
+        ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 9))
+
+
+def test_kinds_of_layers_are_compared_on_the_same_rows(monkeypatch):
+    script = ROOT / "benchmarks" / "layers.py"
+    command = [sys.executable, str(script), "--seeds", "1", "--trees", "3"]
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    rows = [
+        [cell.strip() for cell in line.strip("| ").split("|")] for line in done.stdout.splitlines() if "RF +" in line
+    ]
+    assert [row[1:3] for row in rows] == [
+        [f"RF + {second}", vectors] for vectors in ("k_fold", "oob") for second in ("CRF", "ET")
+    ]
+    assert all(float(row[3].split()[0]) > 60 for row in rows)  # of ten digits
+    missing = subprocess.run([*command, "--datasets", "letter"], capture_output=True, text=True, check=False)
+    assert "letter needs --data FOLDER" in missing.stderr

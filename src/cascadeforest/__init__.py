@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, Any
 from cascadeforest._version import __version__
 
 if TYPE_CHECKING:
+    from cascadeforest.cascade.gcforest import GCForestClassifier
+    from cascadeforest.cascade.regression import CascadeForestRegressor
+    from cascadeforest.cascade.scanning import MultiGrainedScanner
+    from cascadeforest.cascade.screening import GCForestCSClassifier
     from cascadeforest.forest.estimators import (
         CompletelyRandomForestClassifier,
         CompletelyRandomForestRegressor,
@@ -21,21 +25,29 @@ if TYPE_CHECKING:
 #: Where each public name lives. They are imported at first use: scikit-learn and numba take more than a second, and the
 #: commands of the workflow import this package for far less.
 _HOME = {
+    "CascadeForestRegressor": "cascadeforest.cascade.regression",
     "CompletelyRandomForestClassifier": "cascadeforest.forest.estimators",
     "CompletelyRandomForestRegressor": "cascadeforest.forest.estimators",
     "EnrichedRandomForestClassifier": "cascadeforest.forest.estimators",
     "ExtraTreesClassifier": "cascadeforest.forest.estimators",
     "ExtraTreesRegressor": "cascadeforest.forest.estimators",
+    "GCForestCSClassifier": "cascadeforest.cascade.screening",
+    "GCForestClassifier": "cascadeforest.cascade.gcforest",
+    "MultiGrainedScanner": "cascadeforest.cascade.scanning",
     "RandomForestClassifier": "cascadeforest.forest.estimators",
     "RandomForestRegressor": "cascadeforest.forest.estimators",
 }
 
 __all__ = [
+    "CascadeForestRegressor",
     "CompletelyRandomForestClassifier",
     "CompletelyRandomForestRegressor",
     "EnrichedRandomForestClassifier",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
+    "GCForestCSClassifier",
+    "GCForestClassifier",
+    "MultiGrainedScanner",
     "RandomForestClassifier",
     "RandomForestRegressor",
     "__version__",

@@ -233,7 +233,7 @@ def test_sparse_tables_that_are_equal_have_equal_digests():
 
 def test_a_damaged_a_foreign_and_a_missing_file_say_how_to_prepare_again(tmp_path):
     path = tmp_path / "toy+rows-5.npz"
-    remedy = r"python -m cascadeforest\.data prepare --dataset toy\)"
+    remedy = r"python -m cascadeforest\.data prepare --dataset toy --output .*toy\+rows-5\.npz\)"
     with pytest.raises(UserError, match=f"no such file.*{remedy}"):
         load(path)
     save(build(), path)

@@ -216,3 +216,8 @@ def test_compiled_code_is_kept_under_the_digest_of_all_kernel_files():
     """Else a kernel that was compiled into another file's kernel would stay there when it changes."""
     stamp = grow_tree._cache._impl.locator.get_source_stamp()
     assert stamp == _jit.kernel_digest()
+
+
+def test_each_state_of_the_kernel_files_has_a_folder_of_its_own():
+    """What an older version left behind is not even read: its types may be elsewhere now, and numba would stumble."""
+    assert _jit.kernel_digest()[:16] in grow_tree.stats.cache_path.split("/")[-1]

@@ -21,8 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import cascadeforest
 
-NAMES = [name for name in cascadeforest.__all__ if name.endswith(("ForestClassifier", "ForestRegressor"))]
-NAMES += [name for name in cascadeforest.__all__ if name.startswith("ExtraTrees")]
+NAMES = [name for name, home in cascadeforest._HOME.items() if home == "cascadeforest.forest.estimators"]
 FORESTS = [getattr(cascadeforest, name) for name in sorted(NAMES)]
 CLASSIFIERS = [forest for forest in FORESTS if is_classifier(forest())]
 REGRESSORS = [forest for forest in FORESTS if not is_classifier(forest())]

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
+from cascadeforest.forest import growth
 from cascadeforest.forest.binning import BinMapper, BinnedMatrix
 from cascadeforest.forest.growth import GrowthRules, grow_forest, tree_seeds
 
@@ -881,3 +882,37 @@ def test_a_seed_sequence_is_an_address():
     elsewhere = np.random.SeedSequence(7, spawn_key=(1,))
     assert not set(tree_seeds(elsewhere, 50)) & set(tree_seeds(7, 50))
     assert tree_seeds(elsewhere, 3).tolist() == tree_seeds(elsewhere, 3).tolist()
+
+
+# Columns of two values -----------------------------------------------------------------------------------------------
+
+
+def with_two_valued_columns(n_classes, n_two_valued, seed=0):
+    rng = np.random.default_rng(seed)
+    wide = rng.integers(0, 9, (4, 500)).astype(np.uint8)
+    wide[1, rng.random(500) < 0.2] = MISSING
+    two = (rng.random((n_two_valued, 500)) < rng.random((n_two_valued, 1))).astype(np.uint8)
+    two[0] = 0  # a constant
+    missing = two[1].copy()
+    missing[::9] = MISSING  # two values and missing ones
+    columns = np.ascontiguousarray(np.vstack([two[:7], wide[:2], missing, two[7:], wide[2:]]))
+    score = wide[0] % 5 + two[3] * 3 + two[-1] * wide[2]
+    y = score % n_classes if n_classes else score.astype(float)
+    return Data(columns, np.cumsum(rng.random((len(columns), 255)), axis=1), y, n_classes, rng.random(500))
+
+
+@pytest.mark.parametrize("n_two_valued", [30, 70, 256, 257])
+@pytest.mark.parametrize("n_classes", [0, 2, 4])
+@pytest.mark.parametrize("rules", [("best", 6), ("random", 6), ("random", 1)])
+def test_bits_grow_the_trees_that_bytes_grow(monkeypatch, n_two_valued, n_classes, rules):
+    data = with_two_valued_columns(n_classes, n_two_valued)
+    splitter, max_features = rules
+    rules = GrowthRules(splitter, "gini" if n_classes else "squared_error", max_features)
+    assert growth.cells_for(data.binned, 6).n_words == {30: 1, 70: 2, 256: 4, 257: 0}[n_two_valued]
+    as_bits = data.grow(rules, 5, bootstrap=True)
+    monkeypatch.setattr(growth, "_MOST_WORDS", 0)
+    assert growth.cells_for(data.binned, 6).n_words == 0
+    as_bytes = data.grow(rules, 5, bootstrap=True)
+    assert as_bits.trees.nodes.tobytes() == as_bytes.trees.nodes.tobytes()
+    assert as_bits.trees.values.tobytes() == as_bytes.trees.values.tobytes()
+    assert as_bits.mean_decrease_impurity.tobytes() == as_bytes.mean_decrease_impurity.tobytes()

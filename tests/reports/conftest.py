@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 PUBLISHED_HEAD = "dataset,model,condition,metric,value,std,mark,note,unit\n"
@@ -111,6 +112,18 @@ class Suite:
         run = {"format": 1, "suite": self.name, "dataset": dataset, "model": model, "cells": cells}
         run["spec"] = self.specs.get((dataset, model), {})
         self._write(self.folder / "runs" / dataset / f"{model}.json", run)
+
+    def extra(self, dataset: str, model: str, name: str, **arrays) -> Path:
+        """Save arrays as the extra of the first repeat of a run that was written."""
+        path = self.folder / "runs" / dataset / f"{model}.json"
+        run = json.loads(path.read_text())
+        saved = f"ab/{dataset}-{model}.{name}.npz"
+        run["cells"][0]["extras"] = {name: saved}
+        self._write(path, run)
+        target = self.root / "results" / "cells" / saved
+        target.parent.mkdir(parents=True, exist_ok=True)
+        np.savez_compressed(target, **arrays)
+        return target
 
     def fail(self, dataset: str, model: str, error: str, message: str, part: str = "", ended_ms: int = 1) -> None:
         """Write a failure file."""

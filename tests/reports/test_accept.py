@@ -38,12 +38,10 @@ def snapshot(folder):
 def test_everything_is_stored(run_suite):
     figures = run_suite.folder / "figures"
     figures.mkdir()
-    (figures / "hidf-table2.svg").write_text("<svg/>")
     (figures / "left-over.svg").write_text("<svg/>")
     stored = accept(run_suite.root, "smoke", "first numbers")
     assert sorted(snapshot(stored)) == [
         "cells.json.gz",
-        "figures/hidf-table2.svg",
         "index.html",
         "provenance.json",
         "tables/hidf-table2.csv",

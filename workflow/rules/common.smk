@@ -38,6 +38,7 @@ except UserError as error:
 READY = {
     name: e for name, e in PLAN.experiments.items() if e.status != "not implemented"
 }
+FIGURES = [name for name, experiment in READY.items() if experiment.kind == "figure"]
 LISTED_SUITE = f"results/{PLAN.suite}"
 
 
@@ -161,6 +162,21 @@ def tables_of(experiments):
     ]
 
 
+def figures_of(experiments):
+    """Picture files of those experiments that have a picture, with the numbers drawn in them."""
+    return [
+        f"{LISTED_SUITE}/figures/{name}.{form}"
+        for name in experiments
+        if name in FIGURES
+        for form in ("svg", "png", "csv")
+    ]
+
+
+def drawings_of(experiments):
+    """Everything that is drawn of these experiments."""
+    return [*tables_of(experiments), *figures_of(experiments)]
+
+
 def all_runs():
     """Every result of the suite."""
     return [
@@ -179,7 +195,7 @@ def published_numbers():
 
 
 def reports_code():
-    """Digest of what draws the tables and the page; renderers are found by name, so all of them count."""
+    """Digest of what draws tables, figures and the page; renderers are found by name, so all of them count."""
     renderers = sorted(
         path.stem for path in (PACKAGE_FOLDER / "reports" / "renderers").glob("*.py")
     )

@@ -53,11 +53,44 @@ rule table:
         " > {log:q} 2>&1"
 
 
+rule figure:
+    """Draw one figure from results and the arrays that cells saved beside them; nothing is trained here."""
+    input:
+        plan="results/{suite}/plan.json",
+        runs=runs_of,
+        summaries=summaries_of,
+        published=published_of,
+    output:
+        svg=report(
+            "results/{suite}/figures/{experiment}.svg",
+            category="Figures",
+            labels={"experiment": "{experiment}", "form": "SVG"},
+            caption="../report/figure.rst",
+        ),
+        png="results/{suite}/figures/{experiment}.png",
+        csv="results/{suite}/figures/{experiment}.csv",
+    log:
+        "results/{suite}/logs/figure/{experiment}.log",
+    benchmark:
+        "results/{suite}/logs/figure/{experiment}.tsv"
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=1_000,
+        runtime="10m",
+    params:
+        code=reports_code(),
+    shell:
+        "python -m cascadeforest.reports figure --suite {wildcards.suite} --experiment {wildcards.experiment}"
+        " > {log:q} 2>&1"
+
+
 rule index:
     """Gather all tables and figures in one page that works from disk."""
     input:
         plan=f"{LISTED_SUITE}/plan.json",
-        tables=tables_of(READY),
+        drawings=drawings_of(READY),
         runs=all_runs(),
         summaries=all_summaries(),
         published=published_numbers(),
@@ -94,7 +127,7 @@ rule report:
 rule check:
     """Target: compare the tables with the stored ones; fails on drift."""
     input:
-        tables_of(READY),
+        drawings_of(READY),
     log:
         f"{LISTED_SUITE}/logs/check.log",
     conda:
@@ -112,7 +145,7 @@ for name, experiment in PLAN.experiments.items():
             name:
                 name
             input:
-                tables_of([name]),
+                drawings_of([name]),
             localrule: True
 
     else:

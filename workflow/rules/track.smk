@@ -16,7 +16,7 @@ rule track:
     input:
         plan=f"{LISTED_SUITE}/plan.json",
         runs=all_runs(),
-        tables=tables_of(READY),
+        drawings=drawings_of(READY),
         page=index_page(),
     output:
         "results/{suite}/logs/tracked.json",

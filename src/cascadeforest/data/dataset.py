@@ -303,7 +303,8 @@ def load(path: str | Path) -> Dataset:
     """
     path = Path(path)
     name = path.name.removesuffix(".npz")
-    again = f"Delete it and prepare it again (python -m cascadeforest.data prepare --dataset {name.partition('+')[0]})."
+    command = f"python -m cascadeforest.data prepare --dataset {name.partition('+')[0]} --output {path}"
+    again = f"Delete it and prepare it again ({command})."
     try:
         with zipfile.ZipFile(path) as archive:
             header = json.loads(archive.read("header.json"))
@@ -313,10 +314,7 @@ def load(path: str | Path) -> Dataset:
                 if f"{key}.npy" in archive.namelist()
             }
     except FileNotFoundError as error:
-        raise UserError(
-            f"{path}: no such file. Prepare it first (python -m cascadeforest.data prepare --dataset "
-            f"{name.partition('+')[0]})."
-        ) from error
+        raise UserError(f"{path}: no such file. Prepare it first ({command}).") from error
     except (zipfile.BadZipFile, KeyError, ValueError, EOFError, OSError) as error:
         raise UserError(f"{path}: not a prepared data set, or damaged ({error}). {again}") from error
     if header.get("format") != FORMAT:

@@ -168,7 +168,7 @@ def run_cell(
             "predict_peak_mib": predicting.peak_mib,
             "model_mib": _pickled_bytes(estimator) / MIB,
         },
-        "curves": {},
+        "curves": _curves(estimator),
         "confusion": scored["confusion"],
         "n_train": len(split.y_train),
         "n_test": len(split.y_test),
@@ -184,7 +184,7 @@ def run_cell(
         },
         "warnings": sorted({f"{warning.category.__name__}: {warning.message}" for warning in caught}),
         "threads": threads,
-        "extras": _save_extras(spec["extras"], cell_path(cache, key), split, outputs),
+        "extras": _save_extras(spec["extras"], cell_path(cache, key), split, outputs, estimator, X_test),
         **stamp,
     }
     if broken := [name for name, value in result["metrics"].items() if not math.isfinite(value)]:
@@ -268,17 +268,56 @@ def _score(dataset: Any, estimator: Any, y: Any, outputs: dict[str, Any]) -> dic
     return {"metrics": metrics, "confusion": confusion.tolist()}
 
 
-def _predictions(split: Any, outputs: Mapping[str, Any]) -> dict[str, Any]:
+#: Attributes of a fitted cascade that say something about each of its layers, by the name of their curve.
+CURVES = {
+    "validation_score": "validation_scores_",
+    "rows": "n_rows_",
+    "trees_per_forest": "n_trees_",
+    "confidence_threshold": "thresholds_",
+}
+
+
+def _curves(estimator: Any) -> dict[str, list[float]]:
+    """What a cascade tells about its layers; a threshold that nobody reached is 1, which screens nobody either."""
+    found = {name: getattr(estimator, attribute, None) for name, attribute in CURVES.items()}
+    return {
+        name: [1.0 if math.isinf(value) else float(value) for value in values]
+        for name, values in found.items()
+        if values is not None and len(values)
+    }
+
+
+def _predictions(split: Any, outputs: Mapping[str, Any], estimator: Any, X: Any) -> dict[str, Any]:
     """Predicted classes (and probabilities) of the test rows, with the rows' numbers and labels."""
     kept = {name: outputs[name] for name in ("predicted", "probabilities", "scores") if name in outputs}
     return kept | {"test_rows": split.test_rows, "y_test": split.y_test}
 
 
+def _layer_decisions(split: Any, outputs: Mapping[str, Any], estimator: Any, X: Any) -> dict[str, Any]:
+    """What a cascade would predict if it ended at each layer, and the layer that decides each test row.
+
+    Rows do not leave a cascade without screening: its last layer decides them all.
+    """
+    import numpy as np
+
+    staged = np.array(list(estimator.staged_predict(X)), dtype=np.int64)
+    if hasattr(estimator, "decision_level"):
+        level = estimator.decision_level(X).astype(np.int64)
+    else:
+        level = np.full(len(split.y_test), len(staged) - 1)
+    return {"staged_predicted": staged, "decision_level": level, "y_test": split.y_test}
+
+
 #: Named things that a figure needs beyond metrics; each gives arrays by name.
-EXTRAS: dict[str, Callable[[Any, Mapping[str, Any]], dict[str, Any]]] = {"predictions": _predictions}
+EXTRAS: dict[str, Callable[[Any, Mapping[str, Any], Any, Any], dict[str, Any]]] = {
+    "predictions": _predictions,
+    "layer_decisions": _layer_decisions,
+}
 
 
-def _save_extras(names: list[str], path: Path, split: Any, outputs: Mapping[str, Any]) -> dict[str, str]:
+def _save_extras(
+    names: list[str], path: Path, split: Any, outputs: Mapping[str, Any], estimator: Any, X_test: Any
+) -> dict[str, str]:
     import numpy as np
 
     saved = {}
@@ -287,7 +326,7 @@ def _save_extras(names: list[str], path: Path, split: Any, outputs: Mapping[str,
             raise ConfigError(f"config/experiments: the extra '{name}' is unknown; choose from {sorted(EXTRAS)}.")
         target = path.with_suffix(f".{name}.npz")
         with atomic_path(target) as temporary, temporary.open("wb") as stream:
-            np.savez_compressed(stream, **EXTRAS[name](split, outputs))
+            np.savez_compressed(stream, **EXTRAS[name](split, outputs, estimator, X_test))
         saved[name] = f"{path.parent.name}/{target.name}"
     return saved
 

@@ -333,7 +333,7 @@ class _Resolver:
                     model=preset,
                     task=task,
                     estimator=model["estimator"][task],
-                    params=self._capped(preset),
+                    params=self._capped(preset) | self._input_shape(preset, parse_variant(variant)[0]),
                     repeats=max(experiment.repeats[variant], before.repeats if before else 0),
                     extras=tuple(sorted({*experiment.extras, *(before.extras if before else ())})),
                     libraries=tuple(self._libraries(preset)),
@@ -396,6 +396,11 @@ class _Resolver:
             if isinstance(value, int | float) and not isinstance(value, bool):
                 params[parameter] = min(value, cap)
         return params
+
+    def _input_shape(self, preset: str, base: str) -> dict[str, Any]:
+        """Where a model scans windows it must know what shape the rows have."""
+        shape = self.datasets[base].get("shape")
+        return {"input_shape": list(shape)} if shape and self.models[preset]["params"].get("scanning") else {}
 
     def _libraries(self, preset: str) -> list[str]:
         return list(self.models[preset]["libraries"])

@@ -59,6 +59,29 @@ class _Bags:
         return of_all
 
 
+def balanced_factors(label: np.ndarray, weight: np.ndarray | None, n_classes: int) -> np.ndarray:
+    """Weights of the classes that make their total weights equal; 0 for a class without weight.
+
+    Parameters
+    ----------
+    label : ndarray of shape (n,), int
+        Class numbers.
+    weight : ndarray of shape (n,) or None
+        Weights of the rows.
+    n_classes : int
+        Classes.
+
+    Returns
+    -------
+    ndarray of shape (n_classes,)
+    """
+    total = np.bincount(label, weight, n_classes)
+    present = total > 0
+    factor = np.zeros(n_classes)
+    factor[present] = total.sum() / (np.count_nonzero(present) * total[present])
+    return factor
+
+
 class Forest(BaseEstimator):
     """What all forests share: validation, growing, importances, walking."""
 
@@ -316,14 +339,8 @@ class ForestClassifier(ClassifierMixin, Forest):
             )
         if by_name and self.class_weight == "balanced_subsample" and self.bootstrap:
             return weight, True
-        if by_name:  # by weight, not by number: weighted rows are repeated rows here as well
-            total = np.bincount(label, weight, self.n_classes_)
-            present = total > 0
-            factor = np.zeros(self.n_classes_)
-            factor[present] = total.sum() / (np.count_nonzero(present) * total[present])
-            by_class = factor[label]
-        else:
-            by_class = self._weights_of_dict(y)
+        # By weight, not by number: weighted rows are repeated rows here as well.
+        by_class = balanced_factors(label, weight, self.n_classes_)[label] if by_name else self._weights_of_dict(y)
         with np.errstate(over="ignore"):
             both = by_class if weight is None else by_class * weight
         if not np.isfinite(both).all():

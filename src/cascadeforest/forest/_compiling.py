@@ -16,7 +16,7 @@ from numba import config
 from cascadeforest.forest import _jit
 from cascadeforest.forest._arrays import read_only
 from cascadeforest.forest._grow import grow_tree
-from cascadeforest.forest._nodes import GINI, Cells, Target
+from cascadeforest.forest._nodes import GINI, Target
 from cascadeforest.forest._random import bootstrap_counts
 from cascadeforest.forest._search import BEST, Rules
 
@@ -103,6 +103,7 @@ def _exclusive(path: Path) -> Iterator[None]:
 def compile_kernels() -> None:
     """Call every kernel that Python calls, once with each type of arguments that it meets."""
     from cascadeforest.forest.binning import BinMapper
+    from cascadeforest.forest.growth import cells_for
     from cascadeforest.forest.trees import Trees
 
     X = np.arange(12.0).reshape(6, 2) % 5
@@ -115,8 +116,8 @@ def compile_kernels() -> None:
     bootstrap_counts(np.uint64(0), 6, counts)
     counts[:] = 1
     rules = Rules(BEST, GINI, 1, 9, 2, 1, 0.0, 0.0, 0)
-    target = Target(np.arange(6, dtype=np.int32) % 2, np.array([0.0, 1.0]), 2, True)
-    cells = Cells(read_only(binned.columns).reshape(-1), read_only(np.empty(0, np.uint8)), 6, 2, 0)
+    target = Target(np.arange(6, dtype=np.int32) % 2, np.array([0.0, 1.0]), 2, True, False)
+    cells = cells_for(binned, 1)
     centers, rows = read_only(binned.centers), read_only(np.arange(6, dtype=np.int32))
     weights, seed = read_only(np.ones(6)), np.uint64(0)
     features = read_only(np.arange(2, dtype=np.int32))

@@ -12,11 +12,9 @@ from cascadeforest.forest._nodes import (
     MISSING,
     MISSING_LEFT,
     NONE_MISSING,
-    cells_of,
     describe,
     draw_sample,
     feature_of,
-    first_cell,
     make_scratch,
     node_purity,
     not_negative,
@@ -25,7 +23,7 @@ from cascadeforest.forest._nodes import (
     write_leaf,
 )
 from cascadeforest.forest._search import BEST, Draws, find_split
-from cascadeforest.forest._splits import NO_SPLIT, Split, cut_at
+from cascadeforest.forest._splits import NO_SPLIT, Split, cut_at, read_bins
 
 _32 = np.uint64(32)
 
@@ -85,9 +83,8 @@ def divide(cells, centers, sample, scratch, rules, feature, split, start, end, n
         The node's word. A best cut lies half way between the values on its two sides, as scikit-learn's thresholds
         do: at the left one's end of the gap, rows of other data would go right too often.
     """
-    bins, step = cells_of(cells, end - start)
-    first = first_cell(cells, end - start, feature)
-    middle, right_bin, n_left = partition(bins, first, step, sample, scratch, start, end, split.cut, split.missing)
+    read_bins(cells, sample, scratch, start, end, feature)  # the search may have looked at others since
+    middle, right_bin, n_left = partition(sample, scratch, start, end, split.cut, split.missing)
     cut = np.int64(split.cut)
     if right_bin == MISSING:  # whatever has a value goes left
         cut = np.int64(MISSING - 1)
@@ -318,10 +315,10 @@ def grow_tree(cells, centers, rows, weights, target, counts, seed, rules, featur
     decreases : float64 array of shape (n_features,)
         Impurity decrease by feature: Eq. 6 of the interpretation paper.
     """
-    n_features = cells.n_features
+    n_features = cells.packed.size
     sample = draw_sample(rows, weights, target, counts)
     n = sample.key.size
-    scratch = make_scratch(n, target.n_classes)
+    scratch = make_scratch(n, target.n_classes, cells.n_words)
     state = np.empty(1, np.uint64)
     state[0] = seed
     draws = Draws(

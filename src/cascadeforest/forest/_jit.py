@@ -40,10 +40,17 @@ def kernel_digest() -> str:
 
 
 class _KernelStamp:
-    """Compiled code is fresh if no kernel file changed."""
+    """Compiled code is fresh if no kernel file changed.
+
+    Each state of the files has a folder of its own: numba reads what an older version left behind before it looks at
+    the stamp, and stumbles over types that are no more where they were.
+    """
 
     def get_source_stamp(self) -> str:
         return kernel_digest()
+
+    def get_cache_path(self) -> str:
+        return str(Path(super().get_cache_path()) / f"kernels-{kernel_digest()[:16]}")
 
 
 class InUserFolder(_KernelStamp, caching.UserProvidedCacheLocator):

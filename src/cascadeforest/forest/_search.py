@@ -14,8 +14,6 @@ from cascadeforest.forest._nodes import (
     MISSING_LEFT,
     MISSING_RIGHT,
     NONE_MISSING,
-    cells_of,
-    first_cell,
 )
 from cascadeforest.forest._random import random_below, random_unit
 from cascadeforest.forest._splits import NO_SPLIT, Split
@@ -81,20 +79,7 @@ def draw_weighted(draws, node):
 
 @kernel(inline=True)
 def split_on(
-    bins,
-    first,
-    step,
-    centers,
-    sample,
-    scratch,
-    rules,
-    state,
-    start,
-    end,
-    described,
-    whole,
-    min_weight,
-    evaluate,
+    cells, feature, centers, sample, scratch, target, rules, state, start, end, described, min_weight, evaluate
 ):
     """Best or random split of a node on one feature.
 
@@ -107,7 +92,7 @@ def split_on(
     """
     n = end - start
     n_node, v_node, n_present = described.n_node, described.v_node, described.n_present
-    low, high, n_missing = _splits.gather(bins, first, step, sample, scratch, start, end)
+    low, high, n_missing = _splits.read_bins(cells, sample, scratch, start, end, feature)
     if n_missing == n or (low == high and n_missing == 0):
         return Split(-np.inf, NO_SPLIT, NONE_MISSING, 0.0), False
     one_way = high - low + (n_missing > 0) <= 1  # there is only one way to divide the rows
@@ -165,9 +150,13 @@ def split_on(
     if not evaluate:
         return Split(0.0, cut, missing, threshold), True
     if n_present == 2:
-        proxy = _splits.moment_proxy_of(sample, scratch, whole, start, n, cut, missing, n_node, v_node, rules.criterion)
+        proxy = _splits.moment_proxy_of(
+            sample, scratch, target.whole, start, n, cut, missing, n_node, v_node, rules.criterion
+        )
     else:
-        proxy = _splits.class_proxy_of(sample, scratch, start, n, cut, missing, n_node, n_present, rules.criterion)
+        proxy = _splits.class_proxy_of(
+            sample, scratch, target, start, n, cut, missing, n_node, n_present, rules.criterion
+        )
     return Split(proxy, cut, missing, threshold), True
 
 
@@ -199,7 +188,7 @@ def find_split(cells, centers, sample, scratch, target, rules, draws, start, end
         Known constants, those found here included.
     """
     features = draws.features
-    bins, step = cells_of(cells, end - start)
+    _splits.read_words(cells, sample, scratch, start, end)
     best, best_feature = Split(-np.inf, NO_SPLIT, NONE_MISSING, 0.0), np.int64(-1)
     # Where only one split is ever compared with nothing, its proxy is not needed.
     evaluate = rules.max_features > 1 or rules.min_impurity_decrease > 0.0 or rules.max_leaf_nodes > 0
@@ -225,18 +214,17 @@ def find_split(cells, centers, sample, scratch, target, rules, draws, start, end
             j += n_found
             feature = np.int64(features[j])
         split, varies = split_on(
-            bins,
-            first_cell(cells, end - start, feature),
-            step,
+            cells,
+            feature,
             centers[feature],
             sample,
             scratch,
+            target,
             rules,
             draws.state,
             start,
             end,
             described,
-            target.whole,
             min_weight,
             evaluate,
         )

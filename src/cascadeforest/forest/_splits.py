@@ -27,11 +27,12 @@ from cascadeforest.forest._nodes import (
     MISSING_LEFT,
     MISSING_RIGHT,
     NONE_MISSING,
+    cells_of,
     class_proxy,
     class_term,
     goes_left,
     padded,
-    row_of,
+    word_bits,
     x_log_x,
 )
 from cascadeforest.forest._random import random_unit
@@ -41,7 +42,7 @@ NO_SPLIT = -1
 SMALL_NODE = 256
 #: Up to so many rows a random threshold is compared with the rows' own values.
 FEW_ROWS = 32
-_0, _1 = np.uint64(0), np.uint64(1)
+_0, _1, _32 = np.uint64(0), np.uint64(1), np.uint64(32)
 _BIN_0, _BIN_255 = np.uint8(0), np.uint8(255)
 
 
@@ -65,8 +66,55 @@ def moment_proxy(n_left, v_left, n_right, v_right, criterion):
 
 
 @kernel(inline=True)
-def gather(cells, first, step, sample, scratch, start, end):
+def read_words(cells, sample, scratch, start, end):
+    """Packed features of the node's rows into `scratch.words`, and which of them vary into `scratch.varying`."""
+    n_words = cells.n_words
+    begin, distance = np.uint64(start), np.uint64(n_words)
+    for k in range(n_words):
+        either, both = _0, ~_0
+        for j in range(end - start):
+            i = np.uint64(j)
+            word = cells.words[(sample.key[begin + i] >> _32) * distance + np.uint64(k)]
+            scratch.words[i * distance + np.uint64(k)] = word
+            either |= word
+            both &= word
+        scratch.varying[k] = either & ~both
+
+
+@kernel(inline=True)
+def unpack(cells, scratch, n, bit):
+    """Bins of a packed feature into `scratch.bins`."""
+    distance, first, shift = np.uint64(cells.n_words), np.uint64(bit >> 6), np.uint64(bit & 63)
+    for k in range(n):
+        i = np.uint64(k)
+        scratch.bins[i] = np.uint8((scratch.words[i * distance + first] >> shift) & _1)
+
+
+@kernel(inline=True)
+def read_bins(cells, sample, scratch, start, end, feature):
     """Bins of the node's rows into `scratch.bins`; their smallest and largest, and how many rows are missing.
+
+    Nothing is written for packed features that do not vary. `read_words` has been called for the node.
+
+    Returns
+    -------
+    low, high : int
+        Over the rows that have a value; low > high if none has.
+    n_missing : int
+    """
+    if cells.packed[feature]:
+        bit = np.int64(cells.place[feature])
+        if (scratch.varying[bit >> 6] >> np.uint64(bit & 63)) & _1 == _0:
+            return 0, 0, 0
+        unpack(cells, scratch, end - start, bit)
+        return 0, 1, 0
+    column, first, step = cells_of(cells, end - start, feature)
+    return gather(column, first, step, sample, scratch, start, end)
+
+
+@kernel(inline=True)
+def gather(cells, first, step, sample, scratch, start, end):
+    """`read_bins` of a feature that is not packed.
 
     Returns
     -------
@@ -76,8 +124,10 @@ def gather(cells, first, step, sample, scratch, start, end):
     """
     bins = scratch.bins
     n = end - start
-    for i in range(n):
-        bins[i] = cells[first + row_of(sample.key[start + i]) * step]
+    begin, origin, distance = np.uint64(start), np.uint64(first), np.uint64(step)
+    for k in range(n):
+        i = np.uint64(k)
+        bins[i] = cells[origin + (sample.key[begin + i] >> _32) * distance]
     # A loop of its own: it runs over 64 bins at a time.
     smallest, largest = _BIN_255, _BIN_0
     for i in range(n):
@@ -132,11 +182,12 @@ def enough(rows_left, rows_right, min_leaf, n_left, n_right, min_weight):
 @kernel(inline=True)
 def best_moment_split(sample, scratch, start, n, low, high, n_missing, n_node, v_node, criterion, min_leaf, min_weight):
     """Best split by sums of weight and weight * target in each bin."""
-    hist = scratch.hist  # all zero here, and left so
-    for i in range(n):
-        b = 2 * np.int64(scratch.bins[i])
-        hist[b] += sample.weight[start + i]
-        hist[b + 1] += scratch.moment[i]
+    hist, begin = scratch.hist, np.uint64(start)  # all zero here, and left so
+    for k in range(n):
+        i = np.uint64(k)
+        b = np.uint64(scratch.bins[i]) << _1
+        hist[b] += sample.weight[begin + i]
+        hist[b + _1] += scratch.moment[i]
     if min_leaf > 1:
         count_rows(scratch, n, low, high)
     n_lost, v_lost = hist[2 * MISSING], hist[2 * MISSING + 1]
@@ -280,8 +331,10 @@ def best_class_split(
     """Best split by the weights of each class in each bin, moved from the right side to the left bin after bin."""
     hist, left = scratch.hist, scratch.left
     width = padded(n_classes)
-    for i in range(n):  # `hist` is all zero here, and left so
-        hist[np.int64(scratch.bins[i]) * width + scratch.code[i]] += sample.weight[start + i]
+    begin, distance = np.uint64(start), np.uint64(width)
+    for k in range(n):  # `hist` is all zero here, and left so
+        i = np.uint64(k)
+        hist[np.uint64(scratch.bins[i]) * distance + np.uint64(scratch.code[i])] += sample.weight[begin + i]
     if min_leaf > 1:
         count_rows(scratch, n, low, high)
     n_bins = list_bins(scratch, n, low, high)
@@ -405,13 +458,28 @@ def moment_proxy_of(sample, scratch, whole, start, n, cut, missing, n_node, v_no
 
 
 @kernel(inline=True)
-def class_proxy_of(sample, scratch, start, n, cut, missing, n_node, n_classes, criterion):
+def class_proxy_of(sample, scratch, target, start, n, cut, missing, n_node, n_classes, criterion):
     """Proxy of one given split, from the weights of each class."""
     hist, total = scratch.hist, scratch.total  # all zero here, and left so
-    for i in range(n):
-        side = np.int64(goes_left(scratch.bins[i], cut, missing))
-        hist[2 * np.int64(scratch.code[i]) + side] += sample.weight[start + i]
     n_left = sum_left = sum_right = 0.0
+    bits = word_bits(target, n_node, n_classes)
+    if bits > _0:
+        word = _0
+        for k in range(n):
+            i = np.uint64(k)
+            word += scratch.key[i] * np.uint64(goes_left(scratch.bins[i], cut, missing))
+        mask = (_1 << bits) - _1
+        for c in range(n_classes):
+            left = np.float64((word >> (np.uint64(c) * bits)) & mask)
+            n_left += left
+            sum_left += class_term(left, criterion)
+            sum_right += class_term(total[c] - left, criterion)
+        return class_proxy(n_left, sum_left, n_node - n_left, sum_right, criterion)
+    begin = np.uint64(start)
+    for k in range(n):
+        i = np.uint64(k)
+        side = np.uint64(goes_left(scratch.bins[i], cut, missing))
+        hist[(np.uint64(scratch.code[i]) << _1) + side] += sample.weight[begin + i]
     for c in range(n_classes):
         left = hist[2 * c + 1]
         hist[2 * c] = hist[2 * c + 1] = 0.0

@@ -28,6 +28,8 @@ _MAX_CLASSES = 2**16
 _USUAL, _WIDEST = (1e-20, 1e20), 1e150
 #: Bytes of a cache line, and of a matrix that the caches of a core hold anyway.
 _CACHE_LINE, _CACHE = 64, 1 << 18
+#: Words a row for columns of two values. A node reads all of them, so that more would cost more than they save.
+_MOST_WORDS = 4
 #: Up to this weight float32 holds every whole number.
 _EXACT = 2**24
 
@@ -189,7 +191,7 @@ def in_bag_counts(seed: np.uint64, n_draws: int, n_rows: int) -> np.ndarray:
     return counts
 
 
-def _target(y: np.ndarray, n_classes: int, whole: bool) -> tuple[Target, float, float]:
+def _target(y: np.ndarray, n_classes: int, whole: bool, in_words: bool) -> tuple[Target, float, float]:
     """Labels for the kernel and, in regression, the offset and scale that they are relative to.
 
     The offset is the median of the distinct targets, a value of the data: differences of like numbers are mostly exact,
@@ -198,7 +200,7 @@ def _target(y: np.ndarray, n_classes: int, whole: bool) -> tuple[Target, float, 
     """
     if n_classes:
         value = np.array([0.0, 1.0]) if n_classes <= 2 else _EQUAL
-        return Target(np.ascontiguousarray(y, np.int32), value, n_classes, whole), 0.0, 1.0
+        return Target(np.ascontiguousarray(y, np.int32), value, n_classes, whole, in_words), 0.0, 1.0
     distinct, label = np.unique(np.asarray(y, np.float64), return_inverse=True)
     offset = float(distinct[len(distinct) // 2])
     with np.errstate(over="ignore"):
@@ -211,7 +213,7 @@ def _target(y: np.ndarray, n_classes: int, whole: bool) -> tuple[Target, float, 
     scale = 1.0
     if widest > 0 and not _USUAL[0] < widest < _USUAL[1]:
         scale = float(np.ldexp(1.0, int(np.frexp(widest)[1]) - 1))
-    return Target(label.astype(np.int32), value / scale, 0, False), offset, scale
+    return Target(label.astype(np.int32), value / scale, 0, False, False), offset, scale
 
 
 def _kernel_weights(weights: np.ndarray) -> np.ndarray:
@@ -297,11 +299,11 @@ def grow_forest(
         n_draws = len(rows) if max_samples is None else int(max_samples)
     heaviest = weights.max() * max(n_draws, len(rows))
     whole = not balance_bootstraps and heaviest < 2**31 and np.array_equal(weights, np.rint(weights))
-    target, offset, scale = _target(y, n_classes, bool(whole))
+    target, offset, scale = _target(y, n_classes, bool(whole), bool(whole) and rules.splitter == "random")
     if binned.centers is None:
         raise ValueError("binned has no centers, which thresholds are placed by; take it from BinMapper.fit_transform.")
     centers, rows = read_only(binned.centers), read_only(np.ascontiguousarray(rows))
-    cells = _cells(binned, rules.max_features)
+    cells = cells_for(binned, rules.max_features)
     features = _looked_at(features, feature_weights, n_features)
     kernel_rules, cumulative = rules._for_kernel(scale), _cumulative(feature_weights, n_features)
 
@@ -334,19 +336,61 @@ def grow_forest(
     return GrownForest(trees, seeds, rows, n_draws, decrease / len(seeds) * scale * scale, offset, scale)
 
 
-def _cells(binned: BinnedMatrix, max_features: int) -> Cells:
-    """The matrix for the kernel, with a copy row by row where that saves reading."""
+def cells_for(binned: BinnedMatrix, max_features: int) -> Cells:
+    """The matrix as the kernel reads it.
+
+    Parameters
+    ----------
+    binned : BinnedMatrix
+        Bins.
+    max_features : int
+        Features that a node looks at.
+
+    Returns
+    -------
+    Cells
+        With columns of two values as bits, and a copy row by row of the others where that saves reading.
+    """
     by_feature, distance = binned.flat()
     n_features, n_rows = binned.columns.shape
-    if distance != n_rows:  # overlapping columns are row by row already
-        return Cells(by_feature, read_only(np.empty(0, np.uint8)), distance, n_features, 0)
+    overlapping = distance != n_rows  # a sliding window: row by row already
+    packed = np.zeros(n_features, bool) if overlapping else _two_valued(binned.columns)
+    wide = np.flatnonzero(~packed)
+    place = np.empty(n_features, np.int32)
+    place[wide], place[packed] = np.arange(len(wide)), np.arange(n_features - len(wide))
     # Cache lines that a node of n rows reads: feature by feature one for each 64 rows of the matrix, but at most n, and
     # that for each feature looked at; row by row those of n rows, or of as many features as are looked at.
-    lines_of_row = min(max_features, n_features // _CACHE_LINE + 1)
+    lines_of_row = min(max_features, len(wide) // _CACHE_LINE + 1)
     few = n_rows * max_features // (_CACHE_LINE * lines_of_row)
-    pays = max_features > lines_of_row and by_feature.size > _CACHE
-    by_row = np.ascontiguousarray(binned.columns.T).reshape(-1) if pays else np.empty(0, np.uint8)
-    return Cells(by_feature, read_only(by_row), n_rows, n_features, few if pays else 0)
+    pays = max_features > lines_of_row and len(wide) * n_rows > _CACHE and not overlapping
+    by_row = np.ascontiguousarray(binned.columns[wide].T).reshape(-1) if pays else np.empty(0, np.uint8)
+    words, n_words = _words(binned.columns[packed]) if packed.any() else (np.empty(0, np.uint64), 0)
+    return Cells(
+        by_feature,
+        read_only(by_row),
+        read_only(words),
+        read_only(place),
+        read_only(packed),
+        distance,
+        len(wide),
+        n_words,
+        few if pays else 0,
+    )
+
+
+def _two_valued(columns: np.ndarray) -> np.ndarray:
+    """Features that are kept as bits: those of at most two values, none missing, if they are few words together."""
+    found = columns.max(axis=1, initial=0) <= 1 if columns.shape[1] else np.zeros(len(columns), bool)
+    return found if 2 <= np.count_nonzero(found) <= 64 * _MOST_WORDS else np.zeros(len(columns), bool)
+
+
+def _words(columns: np.ndarray) -> tuple[np.ndarray, int]:
+    """Bits of 0-1 columns, row by row, and words a row."""
+    n_words = -(-len(columns) // 64)
+    bits = np.zeros((columns.shape[1], 8 * n_words), np.uint8)
+    packed = np.packbits(columns, axis=0, bitorder="little")
+    bits[:, : len(packed)] = packed.T
+    return bits.view("<u8").astype(np.uint64, copy=False).reshape(-1), n_words
 
 
 def _looked_at(features: np.ndarray | None, feature_weights: np.ndarray | None, n_features: int) -> np.ndarray:

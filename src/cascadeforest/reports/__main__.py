@@ -1,4 +1,4 @@
-"""Command line: ``python -m cascadeforest.reports {table,index,partial,check,accept,render}``."""
+"""Command line: ``python -m cascadeforest.reports {table,figure,index,partial,check,accept,render}``."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", required=True)
     for name, text in (
         ("table", "draw one table from results: CSV, Markdown, LaTeX"),
+        ("figure", "draw one figure from results: SVG, PNG, and the drawn numbers as CSV"),
         ("index", "gather all tables and figures in one page"),
         ("partial", "draw what there is after a run that stopped half-way: every table and the page"),
         ("check", "compare the tables of a run with the stored ones; exit status 1 on drift"),
@@ -23,7 +24,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
         added = commands.add_parser(name, help=text, description=text)
         added.add_argument("--root", type=Path, default=Path(), help="folder that holds results/ and reports/")
         added.add_argument("--suite", required=True)
-        if name == "table":
+        if name in ("table", "figure"):
             added.add_argument("--experiment", required=True, help="its id, as in config/experiments")
         elif name == "accept":
             added.add_argument("--message", default="", help="why these numbers are taken; it is kept with them")
@@ -52,6 +53,16 @@ def _table(options: argparse.Namespace) -> int:
     return 0
 
 
+def _figure(options: argparse.Namespace) -> int:
+    from cascadeforest.reports.figure import make_figure, write_figure
+    from cascadeforest.reports.results import read_results
+
+    results = read_results(options.root, options.suite, [options.experiment])
+    files = make_figure(options.experiment, results).files()
+    write_figure(options.experiment, files, options.root / "results" / options.suite / "figures")
+    return 0
+
+
 def _index(options: argparse.Namespace) -> int:
     from cascadeforest.data.files import atomic_write
     from cascadeforest.reports.index_page import index_page
@@ -64,6 +75,7 @@ def _index(options: argparse.Namespace) -> int:
 
 
 def _partial(options: argparse.Namespace) -> int:
+    from cascadeforest.reports.figure import make_figure, write_figure
     from cascadeforest.reports.results import read_results
     from cascadeforest.reports.table import make_table, write_table
 
@@ -71,10 +83,14 @@ def _partial(options: argparse.Namespace) -> int:
     folder = options.root / "results" / options.suite
     for name in results.incomplete():
         write_table(name, make_table(name, results).files(), folder / "tables")
+        if name in results.figures():
+            write_figure(name, make_figure(name, results).files(), folder / "figures")
     status = _index(options)
     # Snakemake takes a file that is there for done, even if what it is made from is not. Older than anything, these
     # are drawn again by the next run, which tries the failed cells again.
-    for path in [folder / "index.html", *(p for name in results.incomplete() for p in folder.glob(f"tables/{name}.*"))]:
+    kinds = ("tables", "figures")
+    drawn = [path for name in results.incomplete() for kind in kinds for path in folder.glob(f"{kind}/{name}.*")]
+    for path in [folder / "index.html", *drawn]:
         os.utime(path, (1, 1))
     return status
 

@@ -11,14 +11,23 @@ from typing import Any
 from cascadeforest.data.errors import UserError
 from cascadeforest.data.files import atomic_write
 from cascadeforest.experiments.provenance import git_commit
+from cascadeforest.reports.figure import make_figure
 from cascadeforest.reports.index_page import index_page
 from cascadeforest.reports.origin import origin
-from cascadeforest.reports.results import CELLS, Results, needed_runs, pack, present, read_results
+from cascadeforest.reports.results import (
+    CELLS,
+    STORED_EXTRAS,
+    Results,
+    needed_extras,
+    needed_runs,
+    pack,
+    present,
+    read_results,
+)
 from cascadeforest.reports.storage import new_folder, recover
 from cascadeforest.reports.table import make_table
 
 PROVENANCE = "provenance.json"
-FIGURE_SUFFIXES = (".svg", ".png", ".csv")
 
 
 def accept(root: Path, suite: str, message: str) -> Path:
@@ -55,8 +64,10 @@ def accept(root: Path, suite: str, message: str) -> Path:
     recover(stored)
     results = read_results(root, suite)
     folder = root / "results" / suite
-    tables = {name: make_table(name, results).files() for name in results.drawable()}
-    if problems := list(_problems(results, folder, tables)):
+    drawn = {f"tables/{name}": make_table(name, results).files() for name in results.drawable()}
+    drawn |= {f"figures/{name}": make_figure(name, results).files() for name in results.figures()}
+    files = {f"{stem}{suffix}": content for stem, parts in drawn.items() for suffix, content in parts.items()}
+    if problems := list(_problems(results, folder, files)):
         shown = "\n".join(f"  {problem}" for problem in problems[:20])
         more = f"\n  and {len(problems) - 20} more" if len(problems) > 20 else ""
         raise UserError(
@@ -64,11 +75,11 @@ def accept(root: Path, suite: str, message: str) -> Path:
             f"Mend it and run again: snakemake --cores all --config suite={suite}"
         )
     with new_folder(stored) as new:
-        _fill(new, root, results, tables, message.strip())
+        _fill(new, root, results, files, message.strip())
     return stored
 
 
-def _problems(results: Results, folder: Path, tables: dict[str, dict[str, str]]) -> Iterable[str]:
+def _problems(results: Results, folder: Path, files: Mapping[str, bytes | str]) -> Iterable[str]:
     """Sentences about what keeps results from being stored."""
     told: set[tuple[str, str]] = set()
     for name in results.drawable():
@@ -92,12 +103,12 @@ def _problems(results: Results, folder: Path, tables: dict[str, dict[str, str]])
         for dataset in present(experiment):
             if dataset not in results.summaries:
                 yield f"{dataset} is not prepared: data/processed/{dataset}.json is missing"
-        for suffix, content in tables[name].items():
-            path = folder / "tables" / f"{name}{suffix}"
-            if not path.is_file():
-                yield f"{path} was not drawn"
-            elif path.read_text(encoding="utf-8") != content:
-                yield f"{path} is not what the results say now"
+    for name, content in files.items():
+        path = folder / name
+        if not path.is_file():
+            yield f"{path} was not drawn"
+        elif path.read_bytes() != (content.encode("utf-8") if isinstance(content, str) else content):
+            yield f"{path} is not what the results say now"
 
 
 def _other_data(cells: list[dict[str, Any]], summary: Mapping[str, Any] | None) -> str:
@@ -108,15 +119,12 @@ def _other_data(cells: list[dict[str, Any]], summary: Mapping[str, Any] | None) 
     return f"digest {', '.join(digest[:12] for digest in other)}, now {summary['digest'][:12]}" if other else ""
 
 
-def _fill(new: Path, root: Path, results: Results, tables: dict[str, dict[str, str]], message: str) -> None:
-    for name, files in tables.items():
-        for suffix, content in files.items():
-            atomic_write(new / "tables" / f"{name}{suffix}", content)
-    for name in results.drawable():
-        for suffix in FIGURE_SUFFIXES:
-            figure = root / "results" / results.suite / "figures" / f"{name}{suffix}"
-            if figure.is_file():
-                atomic_write(new / "figures" / figure.name, figure.read_bytes())
+def _fill(new: Path, root: Path, results: Results, files: Mapping[str, bytes | str], message: str) -> None:
+    for name, content in files.items():
+        atomic_write(new / name, content)
+    for name in results.figures():
+        for path in needed_extras(results.experiments[name], results):
+            atomic_write(new / STORED_EXTRAS / path.relative_to(results.extras), path.read_bytes())
     atomic_write(new / "index.html", index_page(results, new))
     atomic_write(new / CELLS, pack(results))
     facts = origin(results) | {

@@ -7,7 +7,7 @@ import html
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cascadeforest.data.files import read_yaml
 from cascadeforest.reports.origin import cpu_seconds, origin
@@ -15,6 +15,9 @@ from cascadeforest.reports.published import LAYOUTS, render_printed
 from cascadeforest.reports.rendering import html_sentence, to_html
 from cascadeforest.reports.results import NOT_IMPLEMENTED, Results
 from cascadeforest.reports.table import SUFFIXES, make_table
+
+if TYPE_CHECKING:
+    from cascadeforest.reports.figure import Figure
 
 #: Key of a paper (the name of its file in config/experiments) to its title and where it appeared.
 PAPERS = {
@@ -113,7 +116,7 @@ def _experiment(name: str, results: Results, folder: Path) -> dict[str, Any]:
         "notes": table.view.notes,
         "deviations": table.view.deviations,
         "links": {FORMATS[suffix]: f"tables/{name}{suffix}" for suffix in SUFFIXES},
-        "figure": _figure(name, folder),
+        "figure": _figure(name, folder, table.figure),
     }
 
 
@@ -131,13 +134,18 @@ def _printed(name: str, results: Results) -> dict[str, list[list[str]]] | None:
     return {"head": lines[: len(layout["header"])], "body": lines[len(layout["header"]) :]}
 
 
-def _figure(name: str, folder: Path) -> dict[str, Any] | None:
-    """The picture of an experiment as a data address, with links to its files; None if there is none."""
+def _figure(name: str, folder: Path, figure: Figure | None) -> dict[str, Any] | None:
+    """The picture of an experiment as a data address, with words and links to its files; None if there is none."""
     files = {path.suffix: f"figures/{path.name}" for path in sorted((folder / "figures").glob(f"{name}.*"))}
     for suffix, kind in FIGURE_TYPES.items():
         if suffix in files:
             content = base64.b64encode((folder / files[suffix]).read_bytes()).decode("ascii")
-            return {"source": f"data:{kind};base64,{content}", "links": {s[1:].upper(): f for s, f in files.items()}}
+            return {
+                "source": f"data:{kind};base64,{content}",
+                "alt": figure.alt if figure else None,
+                "caption": figure.caption if figure else None,
+                "links": {s[1:].upper(): f for s, f in files.items()},
+            }
     return None
 
 

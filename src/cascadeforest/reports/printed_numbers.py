@@ -9,9 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from cascadeforest.reports.published import KEY, available, load_published
+from cascadeforest.reports.tidy import ALL
 
 #: Decimal places to shift a published number by, to get the unit of our metrics (fractions, single counts).
 _SHIFTS = {"percent": -2, "percent points": -2, "thousands": 3}
+#: How the note of a number begins that stands in the running text.
+_TEXT = "text"
+#: What such a note can say of the number itself.
+_QUALIFIERS = ("about", "less than", "more than")
 
 
 @dataclass(frozen=True)
@@ -28,12 +33,37 @@ class PublishedNumber:
         What the paper's table marks.
     unit : str
         Unit as printed.
+    qualifier : str
+        Words that the text puts before the number: ``about``, ``less than``; else ``""``.
     """
 
     value: Decimal
     std: Decimal | None
     mark: str
     unit: str
+    qualifier: str = ""
+
+
+@dataclass(frozen=True)
+class PublishedText:
+    """A number that stands in the running text, under the names of the published file.
+
+    Parameters
+    ----------
+    dataset, model, condition, metric : str
+        Its key.
+    digits : str
+        As printed.
+    words : str
+        What the text says around it.
+    """
+
+    dataset: str
+    model: str
+    condition: str
+    metric: str
+    digits: str
+    words: str
 
 
 class Published:
@@ -74,9 +104,28 @@ class Published:
         -------
         PublishedNumber or None
         """
+        key = self._experiment["published_as"].get(dataset, dataset), *self.place(column, condition)
+        return self.number_at(*key, metric)
+
+    def place(self, column: str, condition: str = "") -> tuple[str, str]:
+        """Return the model and the condition under which the published file has the numbers of a column."""
         elsewhere = self._experiment["options"].get("published", {})
         place = {"model": column, "condition": condition} | elsewhere.get(column, {})
-        key = self._experiment["published_as"].get(dataset, dataset), place["model"], place["condition"]
+        return place["model"], place["condition"]
+
+    def number_at(self, dataset: str, model: str, condition: str, metric: str) -> PublishedNumber | None:
+        """Look one number up by the names of the published file.
+
+        Parameters
+        ----------
+        dataset, model, condition, metric : str
+            Its key there.
+
+        Returns
+        -------
+        PublishedNumber or None
+        """
+        key = dataset, model, condition
         record = self._records.get((*key, metric))
         if record is None:
             return None
@@ -85,7 +134,20 @@ class Published:
         std = _decimal(record["std_text"], record["unit"])
         if std is None and spread is not None:
             std = _decimal(spread["value_text"], spread["unit"])
-        return PublishedNumber(_decimal(record["value_text"], record["unit"]), std, record["mark"], record["unit"])
+        value = _decimal(record["value_text"], record["unit"])
+        return PublishedNumber(value, std, record["mark"], record["unit"], _qualifier(record["note"]))
+
+    def datasets(self) -> list[str]:
+        """Names of the data sets that the published file has, in its order."""
+        return [name for name in dict.fromkeys(key[0] for key in self._records) if name != ALL]
+
+    def texts(self) -> list[PublishedText]:
+        """Numbers of the running text, in the order of the file."""
+        return [
+            PublishedText(*key, record["value_text"], record["note"].removeprefix(_TEXT).lstrip(": "))
+            for key, record in self._records.items()
+            if record["note"].startswith(_TEXT)
+        ]
 
     def has(self, dataset: str) -> bool:
         """Whether the paper gives any number for this row's data set."""
@@ -97,3 +159,8 @@ def _decimal(text: str, unit: str) -> Decimal | None:
     if not text:
         return None
     return Decimal(text.replace(",", "")).scaleb(_SHIFTS.get(unit, 0))
+
+
+def _qualifier(note: str) -> str:
+    words = note.removeprefix(_TEXT).lstrip(": ")
+    return words if words in _QUALIFIERS else ""

@@ -19,9 +19,19 @@ from typing import Any
 
 from cascadeforest.data.errors import UserError
 from cascadeforest.experiments.metrics import COST_METRICS, METRICS
+from cascadeforest.reports.derived import COST_FLOORS, COST_RATIOS, ROWS, known_metric
 from cascadeforest.reports.findings import Finding, key_of, words
-from cascadeforest.reports.redrawing import redraw
-from cascadeforest.reports.results import CELLS, NOT_IMPLEMENTED, PLAN, Results, needed_runs, read_results, read_stored
+from cascadeforest.reports.redrawing import compare_numbers, redraw, redraw_figure
+from cascadeforest.reports.results import (
+    CELLS,
+    NOT_IMPLEMENTED,
+    PLAN,
+    Results,
+    is_figure,
+    needed_runs,
+    read_results,
+    read_stored,
+)
 from cascadeforest.reports.storage import recover
 from cascadeforest.reports.tidy import ALL, read_csv
 
@@ -38,9 +48,8 @@ STD_FACTOR = 1.5
 REPRODUCIBLE = ("sklearn.ensemble:RandomForest", "sklearn.ensemble:ExtraTrees")
 #: Other suites: `max(floor, SPREADS * std / sqrt(n))` with these floors.
 SPREADS, FLOOR_SHARE, FLOOR_RELATIVE = 3, 0.005, 0.01
-#: Cost: by so much may the ratio of a model to the reference model change. Below the floors a measurement is noise.
+#: Cost: by so much may the ratio of a model to the reference model change; what is below `COST_FLOORS` counts as these.
 COST_FACTOR, COST_NOTED_FACTOR = 5.0, 2.0
-COST_FLOORS = {"CPU s": 0.1, "MiB": 8.0}
 #: The model that others' cost is divided by, where the table has it; else the table's first.
 COST_REFERENCE = "random_forest"
 
@@ -143,15 +152,31 @@ def check(root: Path, suite: str) -> CheckReport:
             findings += compare(
                 name, rows, read_csv(new[name]), experiments[name], suite, _same_forests(name, before, after)
             )
+            if suite in EXACT_SUITES and is_figure(experiments[name]):
+                findings += _compare_figures(name, stored[name], new[name], experiments[name])
         elif _drawn(before.experiments, name) or _drawn(experiments, name):
             there = ["there" if name in tables else "" for tables in (stored, new)]
             findings.append(Finding(name, "the whole table", "file", *there, "none"))
         if name in stored:
-            findings += redraw(name, stored[name], before, "redrawn from the stored cells")
+            findings += _redrawn(name, stored[name], before, "redrawn from the stored cells")
         # A table with a run of another configuration is told above; each of its rows would say it again.
         if name in new and not any(pair in after.stale for pair in needed_runs(experiments[name])):
-            findings += redraw(name, new[name], after, "redrawn from the new cells")
+            findings += _redrawn(name, new[name], after, "redrawn from the new cells")
     return CheckReport(suite, tuple(compared), n_rows, tuple(findings))
+
+
+def _compare_figures(name: str, stored: Path, new: Path, experiment: Mapping[str, Any]) -> Iterable[Finding]:
+    """Drawn numbers that only our own code computes; a file that is missing is told when the figure is redrawn."""
+    before, after = (path.parents[1] / "figures" / path.name for path in (stored, new))
+    if before.is_file() and after.is_file() and not any(experiment["libraries"].values()):
+        yield from compare_numbers(name, before, after.read_text(encoding="utf-8"), "drawn in the figure")
+
+
+def _redrawn(name: str, path: Path, results: Results, source: str) -> Iterable[Finding]:
+    """Table, and picture if there is one, against what their cells give."""
+    yield from redraw(name, path, results, source)
+    if is_figure(results.experiment(name)):
+        yield from redraw_figure(name, path.parents[1] / "figures", results, source)
 
 
 def _stale_runs(results: Results) -> Iterable[Finding]:
@@ -228,7 +253,8 @@ def compare(
             there = ["there" if key in rows else "" for rows in (before, after)]
             findings.append(Finding(name, words(key), "row", *there, "none"))
             continue
-        if key[0] != ALL and key[3] not in COST_METRICS:
+        # Ratios of cost follow from the costs, which are compared below.
+        if key[0] != ALL and key[3] not in COST_METRICS and key[3] not in COST_RATIOS:
             foreign = bool(experiment["libraries"].get(key[1])) and key[:2] not in exact
             findings += _compare_row(name, key, before[key], after[key], foreign, suite)
     findings += _compare_derived(name, before, after, experiment)
@@ -281,10 +307,14 @@ def allowed(stored: Mapping[str, str], foreign: bool, suite: str) -> float:
     float
         0 where the digits must be the same: facts about data everywhere, our own models in `EXACT_SUITES`.
     """
-    metric = METRICS.get(stored["metric"])
+    metric = known_metric(stored["metric"])
     if metric is None or not stored["mean"] or (suite in EXACT_SUITES and not foreign):
         return 0.0
     size = abs(float(stored["mean"]))
+    if metric.unit == ROWS:  # a share of the test rows, counted
+        n_test = int(stored["n_test"])
+        share = max(FOREIGN_SHARE, FOREIGN_ROWS / n_test) if suite in EXACT_SUITES else FLOOR_SHARE
+        return share * n_test
     if suite in EXACT_SUITES:
         return max(FOREIGN_SHARE, FOREIGN_ROWS / int(stored["n_test"])) if metric.percent else FOREIGN_RELATIVE * size
     floor = FLOOR_SHARE if metric.percent else FLOOR_RELATIVE * size

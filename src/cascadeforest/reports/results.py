@@ -1,28 +1,37 @@
 """What a report is made from: plan, runs, failures, facts about the data, the papers' numbers.
 
 All of it is JSON (and the published CSV files), read from ``results/`` after a run or from the one compact file that
-`accept` stores. Nothing here computes: rendering is a pure function of `Results`.
+`accept` stores; figures also read the arrays that cells saved beside their JSON. Nothing here computes: rendering is a
+pure function of `Results`.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cascadeforest.data.errors import ConfigError, UserError
 from cascadeforest.data.files import read_json
 from cascadeforest.experiments.failures import failed_cells
 from cascadeforest.experiments.staleness import planned_specs, stale_fields
 
+if TYPE_CHECKING:
+    import numpy as np
+
 FORMAT = 1
 NOT_IMPLEMENTED = "not implemented"
+#: The kind of experiments that have a picture.
+FIGURE = "figure"
 PLAN = "plan.json"
 CELLS = "cells.json.gz"
+#: Folders of the arrays that cells save: in the cache of a run, and beside the stored cells.
+CELL_CACHE, STORED_EXTRAS = Path("results") / "cells", "extras"
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,8 @@ class Results:
     stale : dict
         (data set variant, model preset) to the fields in which its run file differs from the plan: the file was left
         by another configuration, so the pair counts as not run.
+    extras : Path
+        Folder of the arrays that cells saved.
     """
 
     plan: dict[str, Any]
@@ -52,6 +63,7 @@ class Results:
     summaries: dict[str, dict[str, Any]]
     published: Path
     stale: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    extras: Path = CELL_CACHE
 
     @property
     def suite(self) -> str:
@@ -84,6 +96,10 @@ class Results:
         """Ids of the experiments that have a table."""
         return [name for name, experiment in self.experiments.items() if experiment["status"] != NOT_IMPLEMENTED]
 
+    def figures(self) -> list[str]:
+        """Ids of the experiments that have a picture beside their table."""
+        return [name for name in self.drawable() if is_figure(self.experiments[name])]
+
     def incomplete(self) -> list[str]:
         """Ids of the experiments whose table lacks a run: it failed, or did not come to its turn."""
         return [name for name in self.drawable() if any(p not in self.runs for p in needed_runs(self.experiment(name)))]
@@ -99,9 +115,73 @@ class Results:
         cells = sorted((cell for cell in run["cells"] if cell["repeat"] < repeats), key=lambda cell: cell["repeat"])
         return cells if len(cells) == repeats else None
 
+    def extra_path(self, cell: Mapping[str, Any], name: str) -> Path:
+        """Return the file of the arrays that a cell saved under the name of an extra.
+
+        Raises
+        ------
+        UserError
+            If the cell saved no such arrays, or the file is gone.
+        """
+        place = f"{cell['model']} on {cell['dataset']}, repeat {cell['repeat']}"
+        saved = cell.get("extras", {})
+        if name not in saved:
+            raise UserError(
+                f"{place}: extras are {', '.join(saved) or 'none'}, and the figure needs '{name}'. "
+                f"Name it in the experiment: 'extras: [{name}]' (config/experiments), and run again."
+            )
+        path = self.extras / saved[name]
+        if not path.is_file():
+            raise UserError(
+                f"{path}: no such file; the cell of {place} had saved its '{name}' there. {self._again(cell, path)}"
+            )
+        return path
+
+    def arrays(self, cell: Mapping[str, Any], name: str) -> dict[str, np.ndarray]:
+        """Return what a cell saved beyond its JSON.
+
+        Parameters
+        ----------
+        cell : mapping
+            One cell of a run.
+        name : str
+            Name of the extra, as in the configuration.
+
+        Returns
+        -------
+        dict
+            Name to array.
+
+        Raises
+        ------
+        UserError
+            If the cell saved no such arrays, or the file is gone or damaged.
+        """
+        import numpy as np
+
+        path = self.extra_path(cell, name)
+        try:
+            with path.open("rb") as stream, np.load(stream) as content:
+                return dict(content)
+        except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+            raise UserError(f"{path}: damaged ({error}). {self._again(cell, path)}") from error
+
+    def _again(self, cell: Mapping[str, Any], path: Path) -> str:
+        """How to get the arrays of a cell again."""
+        if self.extras.name == STORED_EXTRAS:
+            return f"Take it from git again: git checkout -- {path}"
+        run = f"results/{self.suite}/runs/{cell['dataset']}/{cell['model']}.json"
+        cached = f"results/cells/{cell['key'][:2]}/{cell['key']}.json"
+        return f"Delete {run} and {cached} and run again: snakemake --cores all --config suite={self.suite}"
+
     def all_cells(self) -> list[dict[str, Any]]:
         """Return the cells of all runs."""
         return [cell for run in self.runs.values() for cell in run["cells"]]
+
+
+def is_figure(experiment: Mapping[str, Any]) -> bool:
+    """Whether an experiment of the plan has a picture beside its table."""
+    return experiment["kind"] == FIGURE
 
 
 def needed_runs(experiment: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -116,6 +196,29 @@ def needed_runs(experiment: Mapping[str, Any]) -> list[tuple[str, str]]:
         return []
     presets = [preset for column, preset in experiment["columns"].items() if column not in experiment["missing_models"]]
     return [(dataset, preset) for dataset in present(experiment) for preset in dict.fromkeys(presets)]
+
+
+def needed_extras(experiment: Mapping[str, Any], results: Results) -> list[Path]:
+    """Return the files of arrays that an experiment is drawn from, as far as their runs are there.
+
+    Parameters
+    ----------
+    experiment : mapping
+        One experiment of the plan.
+    results : Results
+        For the cells.
+
+    Raises
+    ------
+    UserError
+        If a cell lacks such a file.
+    """
+    return [
+        results.extra_path(cell, name)
+        for dataset, preset in (needed_runs(experiment) if experiment["extras"] else [])
+        for cell in results.cells(dataset, preset, experiment["repeats"][dataset]) or []
+        for name in experiment["extras"]
+    ]
 
 
 def present(experiment: Mapping[str, Any]) -> list[str]:
@@ -171,7 +274,7 @@ def read_results(root: Path, suite: str, experiments: Iterable[str] | None = Non
             failures[dataset, preset] = {"dataset": dataset, "model": preset, "cells": cells}
     processed = root / "data" / "processed"
     summaries = {name: read_json(path) for name in shown if (path := processed / f"{name}.json").is_file()}
-    return Results(plan, runs, failures, summaries, root / "reports" / "published", stale)
+    return Results(plan, runs, failures, summaries, root / "reports" / "published", stale, root / CELL_CACHE)
 
 
 def pack(results: Results) -> bytes:
@@ -228,4 +331,5 @@ def read_stored(root: Path, suite: str) -> Results:
             f"Run the suite again and accept it: make accept SUITE={suite} MESSAGE='new format'"
         )
     runs = {(run["dataset"], run["model"]): run for run in content["runs"]}
-    return Results(content["plan"], runs, {}, content["summaries"], root / "reports" / "published")
+    published, extras = root / "reports" / "published", path.parent / STORED_EXTRAS
+    return Results(content["plan"], runs, {}, content["summaries"], published, extras=extras)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from cascadeforest.data.files import atomic_write
+from cascadeforest.reports.figure import make_figure, write_figure
 from cascadeforest.reports.index_page import index_page
-from cascadeforest.reports.results import read_stored
+from cascadeforest.reports.results import Results, is_figure, read_stored
 from cascadeforest.reports.storage import recover
 from cascadeforest.reports.table import make_table, write_table
 
@@ -28,7 +31,7 @@ class RenderReport:
     tables : tuple of str
         Ids of the tables.
     differences : tuple of str
-        For each table's file that is not the stored one the difference, as text; for the page a sentence.
+        For each table's file that is not the stored one the difference, as text; for pictures and page a sentence.
     """
 
     folder: Path
@@ -74,13 +77,34 @@ def render_stored(root: Path, suite: str) -> RenderReport:
             old = path.read_text(encoding="utf-8") if path.is_file() else ""
             if old != content:
                 differences.append(_difference(path, old, content))
-    for figure in sorted((stored / "figures").glob("[!.]*")):
-        atomic_write(folder / "figures" / figure.name, figure.read_bytes())
+        if is_figure(results.experiment(name)):
+            differences += _figure_differences(name, results, stored / "figures", folder / "figures")
     # With the stored figures: `folder` may hold some of an earlier drawing.
     page = index_page(results, stored)
     atomic_write(folder / PAGE, page)
     differences += _page_difference(stored / PAGE, page, folder / PAGE)
     return RenderReport(folder, tuple(results.drawable()), tuple(differences))
+
+
+def _figure_differences(name: str, results: Results, stored: Path, folder: Path) -> Iterable[str]:
+    """Draw a figure; its numbers must be the stored ones, its picture if the same matplotlib draws it."""
+    files = make_figure(name, results).files()
+    write_figure(name, files, folder)
+    for suffix, content in files.items():
+        path = stored / f"{name}{suffix}"
+        old = path.read_bytes() if path.is_file() else b""
+        if old == content:
+            continue
+        if suffix == ".csv":
+            yield _difference(path, old.decode("utf-8"), content.decode("utf-8"))
+        elif not old or _drawn_by(stored / f"{name}.svg") == _drawn_by(folder / f"{name}.svg"):
+            yield f"{path} (stored) is not the picture drawn now: {folder / path.name}"
+
+
+def _drawn_by(path: Path) -> str:
+    """What an SVG says of the program that wrote it."""
+    found = re.search(r"<dc:title>(Matplotlib v[^<,]*)", path.read_text(encoding="utf-8")) if path.is_file() else None
+    return found[1] if found else ""
 
 
 def _page_difference(path: Path, new: str, drawn: Path) -> list[str]:

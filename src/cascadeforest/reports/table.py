@@ -6,12 +6,16 @@ import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cascadeforest.data.files import atomic_write
 from cascadeforest.reports.rendering import to_latex, to_markdown
 from cascadeforest.reports.results import Results
 from cascadeforest.reports.tidy import TidyRow, to_csv
 from cascadeforest.reports.view import TableView
+
+if TYPE_CHECKING:
+    from cascadeforest.reports.figure import Figure
 
 SUFFIXES = (".csv", ".md", ".tex")
 
@@ -26,10 +30,13 @@ class Table:
         The numbers.
     view : TableView
         Their arrangement.
+    figure : Figure or None
+        The picture that the table belongs to, if the experiment is a figure.
     """
 
     rows: tuple[TidyRow, ...]
     view: TableView
+    figure: Figure | None = None
 
     def files(self) -> dict[str, str]:
         """Suffix to content; the same bytes for the same results."""

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from cascadeforest.experiments.metrics import COST_METRICS, METRICS
+from cascadeforest.experiments.metrics import COST_METRICS
+from cascadeforest.reports.derived import COST_RATIOS, ROWS, known_metric
 
 REPRODUCED, PUBLISHED, SUMMARY = "reproduced", "published", "summary"
 #: What stands in a published row where the paper prints nothing.
@@ -136,7 +137,8 @@ def without_source(label_heads: tuple[str, ...], rows: list[Row]) -> tuple[tuple
 def decimals(metric: str, value: float) -> int:
     """Return how many decimal places a metric is shown with.
 
-    Percent has two. Others have four significant digits, measured cost three: more would only show noise.
+    Percent has two, counted rows none. Others have four significant digits, measured cost three: more would only show
+    noise.
 
     Parameters
     ----------
@@ -145,9 +147,11 @@ def decimals(metric: str, value: float) -> int:
     value : float
         Its mean, in the shown unit.
     """
-    if METRICS[metric].percent:
+    if known_metric(metric).percent:
         return 2
-    digits = 3 if metric in COST_METRICS else 4
+    if known_metric(metric).unit == ROWS:
+        return 0
+    digits = 3 if metric in COST_METRICS or metric in COST_RATIOS else 4
     magnitude = math.floor(math.log10(abs(value))) if value else 0
     return min(max(digits - 1 - magnitude, 0), 6)
 
@@ -164,7 +168,7 @@ def number_text(metric: str, mean: float, std: float | None) -> str:
     std : float or None
         Same unit; None if there is none.
     """
-    scale = 100 if METRICS[metric].percent else 1
+    scale = 100 if known_metric(metric).percent else 1
     places = decimals(metric, scale * mean)
     text = f"{scale * mean:,.{places}f}"
     return text if std is None else f"{text} ± {scale * std:,.{places}f}"
@@ -180,13 +184,14 @@ def printed_text(metric: str, value: Decimal, std: Decimal | None) -> str:
     value, std : Decimal
         In the stored unit; `std` may be None.
     """
-    shift = 2 if metric in METRICS and METRICS[metric].percent else 0
+    known = known_metric(metric)
+    shift = 2 if known is not None and known.percent else 0
     text = f"{value.scaleb(shift):,f}"
     return text if std is None else f"{text} ± {std.scaleb(shift):,f}"
 
 
 def metric_head(metric: str) -> str:
     """Words for a metric with the unit in which it is shown."""
-    shown = METRICS[metric]
+    shown = known_metric(metric)
     unit = "%" if shown.percent else shown.unit
     return f"{shown.label} ({unit})" if unit else shown.label

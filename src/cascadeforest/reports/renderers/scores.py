@@ -7,6 +7,7 @@ columns, as the papers do for accuracy beside time and memory.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from cascadeforest.experiments.metrics import COST_METRICS, METRICS
@@ -55,26 +56,57 @@ def render(experiment: Mapping[str, Any], results: Results) -> Table:
     Table
     """
     rows = score_rows(experiment, results)
-    layout = _Layout(experiment, results, rows)
-    return Table(tuple(rows), layout.view())
+    return Table(tuple(rows), ScoresLayout(experiment, results, rows).view())
 
 
-class _Layout:
-    """Arranges tidy rows as lines of a table."""
+class ScoresLayout:
+    """Arranges tidy rows as lines of a table.
 
-    def __init__(self, experiment: Mapping[str, Any], results: Results, rows: Iterable[TidyRow]) -> None:
+    Parameters
+    ----------
+    experiment : mapping
+        One experiment of the plan.
+    results : Results
+        For the notes.
+    rows : iterable of TidyRow
+        From `score_rows`.
+    printed_as : mapping, optional
+        Metric to the published metric, and its unit, that stands below it where the paper measures something like it.
+    """
+
+    def __init__(
+        self,
+        experiment: Mapping[str, Any],
+        results: Results,
+        rows: Iterable[TidyRow],
+        printed_as: Mapping[str, tuple[str, str]] = MappingProxyType({}),
+    ) -> None:
         self.experiment = experiment
         self.results = results
         self.rows = {row.key: row for row in rows}
         self.published = Published(experiment, results.published)
         self.columns = list(experiment["columns"])
         self.metrics = list(experiment["metrics"])
+        self.printed_as = printed_as
         self.by_model = len(self.metrics) > 1
 
-    def view(self) -> TableView:
+    def view(self, lines: Iterable[Row] = (), notes: Iterable[str] = ()) -> TableView:
+        """Arrange everything.
+
+        Parameters
+        ----------
+        lines : iterable of Row
+            More lines, below the others.
+        notes : iterable of str
+            More notes, below the others.
+
+        Returns
+        -------
+        TableView
+        """
         label_heads = ("data set", "model", "") if self.by_model else ("data set", "")
         heads = map(metric_head, self.metrics) if self.by_model else map(self._label, self.columns)
-        label_heads, lines = without_source(label_heads, list(self._lines()))
+        label_heads, rows = without_source(label_heads, [*self._lines(), *lines])
         return TableView(
             name=self.experiment["id"],
             title=self.experiment["title"],
@@ -82,8 +114,8 @@ class _Layout:
             label_heads=label_heads,
             heads=tuple(heads),
             size_head="repeats × test rows",
-            rows=tuple(lines),
-            notes=tuple(filter(None, self._notes())),
+            rows=tuple(rows),
+            notes=tuple(filter(None, [*self._notes(), *notes])),
             deviations=tuple(self.experiment["deviations"]),
         )
 
@@ -122,10 +154,11 @@ class _Layout:
 
     def _printed(self, key: tuple[str, str, str, str]) -> Cell:
         dataset, column, condition, metric = key
-        number = self.published.number(dataset, column, metric, condition)
+        name, unit = self.printed_as.get(metric, (metric, ""))
+        number = self.published.number(dataset, column, name, condition)
         if number is None:
             return Cell(NOT_PRINTED, is_word=True)
-        return Cell(printed_text(metric, number.value, number.std), number.mark)
+        return Cell(f"{printed_text(name, number.value, number.std)} {unit}".strip(), number.mark)
 
     def _summary_pair(self, label: str, reproduced: list[Cell], printed: list[Cell], size: str) -> Iterable[Row]:
         yield Row((label, REPRODUCED), tuple(reproduced), SUMMARY, size)

@@ -1,0 +1,1 @@
+"""Deep forests: policies over shared layers (`layer`), one model a file."""

@@ -1,0 +1,434 @@
+"""One layer: forests side by side, each of which gives a vector for every row.
+
+Class probabilities (or one predicted target) of a training row come from models that did not learn from it: with k
+folds, from the model of the fold that the row was held out of; with out-of-bag vectors, from the trees that did not
+draw it. Rows to predict get the mean of the k fold models (gcForest and its successors never refit), or the one model
+that learned from all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.utils.validation import has_fit_parameter
+
+from cascadeforest.cascade.folds import seed_at, stratified_folds
+from cascadeforest.cascade.progress import Progress
+from cascadeforest.cascade.representation import Representation
+from cascadeforest.forest._base import Forest
+from cascadeforest.forest._parameters import check_count, check_flag
+from cascadeforest.forest.binning import BinMapper
+from cascadeforest.forest.growth import GrownForest, grow_forest, tree_seeds
+from cascadeforest.forest.trees import Trees
+
+#: How a layer makes vectors: mean of k fold models; the same for training rows, one refitted model for new ones; one
+#: model, whose out-of-bag trees speak for training rows.
+CLASS_VECTORS = ("k_fold", "k_fold_refit", "oob")
+#: What a random number in a layer is for: the last part of its address (`seed_at`).
+_FOLDS, _MODEL = 0, 1
+#: Address of the model that learned from all rows, beside those of the folds.
+_ALL_ROWS = 2**16
+#: Rows and features for which parameters are checked before any are known.
+_SOME = 2**20
+
+
+@dataclass(frozen=True)
+class LayerRules:
+    """What the layers of a cascade have in common.
+
+    Parameters
+    ----------
+    classes : ndarray or None
+        Labels of the classes, which estimators that are not ours see; None for regression.
+    n_folds : int
+        Folds; fewer rows than folds make fewer folds.
+    class_vectors : {"k_fold", "k_fold_refit", "oob"}
+        Where vectors come from (see `CLASS_VECTORS`).
+    vector_dtype : {"float64", "float32", "float16"}
+        Precision to which vectors are rounded. Class vectors are stored as float32, predicted targets as float64.
+    entropy : int
+        Seed of the cascade.
+    n_jobs : int or None
+        Threads.
+    progress : Progress
+        Is told of every model.
+    """
+
+    classes: np.ndarray | None
+    n_folds: int
+    class_vectors: str
+    vector_dtype: str
+    entropy: int
+    n_jobs: int | None
+    progress: Progress
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes; 0 for regression."""
+        return 0 if self.classes is None else len(self.classes)
+
+    @property
+    def n_outputs(self) -> int:
+        """Length of a forest's vector."""
+        return max(1, self.n_classes)
+
+    def n_models(self, n_forests: int, n_rows: int) -> int:
+        """Models that a layer of so many forests and rows fits."""
+        if self.class_vectors == "oob":
+            return n_forests
+        return n_forests * (min(self.n_folds, n_rows) + (self.class_vectors == "k_fold_refit"))
+
+    @property
+    def stored_dtype(self) -> type:
+        """Type of a layer's vectors."""
+        return np.float32 if self.n_classes else np.float64
+
+
+@dataclass(frozen=True)
+class FoldForest:
+    """One of our forests. Its training rows are not kept; `seeds` draws its bootstraps again."""
+
+    trees: Trees
+    offset: float
+    scale: float
+    seeds: np.ndarray = field(repr=False)
+    n_draws: int
+
+    @classmethod
+    def of(cls, grown: GrownForest) -> FoldForest:
+        """What a grown forest leaves in a layer."""
+        return cls(grown.trees, grown.offset, grown.scale, grown.seeds, grown.n_draws)
+
+    def predict(self, representation: Representation, rows: np.ndarray, n_jobs: int | None) -> np.ndarray:
+        """Vectors of `rows`, shape (n, n_outputs)."""
+        values = self.trees.predict(representation.binned, rows, n_jobs=n_jobs)
+        return values if self.trees.n_classes else self.offset + self.scale * values
+
+
+@dataclass(frozen=True)
+class FoldEstimator:
+    """Any other scikit-learn estimator; its columns are put into the order of all classes."""
+
+    estimator: Any
+    classes: np.ndarray | None
+
+    def predict(self, representation: Representation, rows: np.ndarray, n_jobs: int | None) -> np.ndarray:
+        """Vectors of `rows`, shape (n, n_outputs)."""
+        X = representation.values(rows)
+        if self.classes is None:
+            return np.array(self.estimator.predict(X), np.float64).reshape(-1, 1)  # a copy: it will be added to
+        vectors = np.zeros((len(rows), len(self.classes)))
+        vectors[:, np.searchsorted(self.classes, self.estimator.classes_)] = self.estimator.predict_proba(X)
+        return vectors
+
+
+@dataclass(frozen=True)
+class OneClass:
+    """Stands for an estimator whose training rows were of a single class, which many refuse to learn from."""
+
+    label: int
+    n_classes: int
+
+    def predict(self, representation: Representation, rows: np.ndarray, n_jobs: int | None) -> np.ndarray:
+        """Vectors of `rows`, shape (n, n_classes)."""
+        vectors = np.zeros((len(rows), self.n_classes))
+        vectors[:, self.label] = 1.0
+        return vectors
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A fitted layer.
+
+    Parameters
+    ----------
+    forests : list of list
+        For each forest the models whose mean is its vector: one a fold, or a single one.
+    added_mapper : BinMapper or None
+        Bins of the columns that the layer saw behind the features; None if there were none.
+    vector_dtype : str
+        See `LayerRules`.
+    n_classes : int
+        0 for regression.
+    """
+
+    forests: list[list[FoldForest | FoldEstimator | OneClass]]
+    added_mapper: BinMapper | None
+    vector_dtype: str
+    n_classes: int
+
+    @property
+    def n_outputs(self) -> int:
+        """Length of a forest's vector."""
+        return max(1, self.n_classes)
+
+    def transform(self, representation: Representation, rows: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+        """Vectors of rows that the layer did not learn from.
+
+        Parameters
+        ----------
+        representation : Representation
+            With the columns of the layer before.
+        rows : ndarray of shape (n,), int
+            Rows of it.
+        n_jobs : int, optional
+            Threads.
+
+        Returns
+        -------
+        ndarray of shape (n, n_forests, n_outputs)
+            float32; float64 in regression.
+        """
+        dtype = np.float32 if self.n_classes else np.float64
+        vectors = np.empty((len(rows), len(self.forests), self.n_outputs), dtype)
+        for k, models in enumerate(self.forests):
+            total = models[0].predict(representation, rows, n_jobs)
+            for model in models[1:]:
+                total += model.predict(representation, rows, n_jobs)
+            vectors[:, k] = _rounded(total / len(models), self.vector_dtype)
+        return vectors
+
+    @property
+    def n_trees(self) -> int:
+        """Trees of our forests, all folds together."""
+        return sum(m.trees.n_trees for models in self.forests for m in models if isinstance(m, FoldForest))
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of our trees: 8 bytes a node, 4 for each number in a leaf that is not pure."""
+        return sum(
+            m.trees.nodes.nbytes + m.trees.values.nbytes
+            for models in self.forests
+            for m in models
+            if isinstance(m, FoldForest)
+        )
+
+
+def fit_layer(
+    members: Sequence[Any],
+    representation: Representation,
+    rows: np.ndarray,
+    y: np.ndarray,
+    weights: np.ndarray | None,
+    rules: LayerRules,
+    level: int,
+    added_mapper: BinMapper | None,
+) -> tuple[Layer, np.ndarray]:
+    """Fit a layer.
+
+    Parameters
+    ----------
+    members : sequence of estimators
+        One a forest, unfitted: of ours, or any classifier with ``predict_proba`` (regressor).
+    representation : Representation
+        What the layer sees.
+    rows : ndarray of shape (n,), int
+        Rows of it to learn from, ascending.
+    y : ndarray of shape (n,)
+        Class numbers, or targets, of these rows.
+    weights : ndarray of shape (n,) or None
+        Their weights, positive.
+    rules : LayerRules
+        What all layers have in common.
+    level : int
+        Number of the layer: part of its seeds' address.
+    added_mapper : BinMapper or None
+        Bins of the columns behind the features; stored for rows to predict.
+
+    Returns
+    -------
+    Layer
+    vectors : ndarray of shape (n, n_forests, n_outputs)
+        float32; float64 in regression. Of the training rows, from models that did not learn from them.
+    """
+    vectors = np.empty((len(rows), len(members), rules.n_outputs), rules.stored_dtype)
+    forests = []
+    for k, member in enumerate(members):
+        fit = _Fit(member, representation, rows, y, weights, rules, (level, k))
+        models, own = fit.out_of_bag() if rules.class_vectors == "oob" else fit.folds()
+        vectors[:, k] = _rounded(own, rules.vector_dtype)
+        forests.append(models)
+    return Layer(forests, added_mapper, rules.vector_dtype, rules.n_classes), vectors
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """Fitting one forest of a layer."""
+
+    member: Any
+    representation: Representation
+    rows: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray | None
+    rules: LayerRules
+    address: tuple[int, int]
+
+    def folds(self) -> tuple[list, np.ndarray]:
+        """Models of all folds (or one of all rows), and vectors of held-out rows."""
+        rules = self.rules
+        strata = self.y if rules.n_classes else np.zeros(len(self.rows), np.int64)
+        fold = stratified_folds(strata, rules.n_folds, seed_at(rules.entropy, *self.address, _FOLDS))
+        vectors = np.empty((len(self.rows), rules.n_outputs))
+        models = []
+        for i in range(int(fold.max()) + 1):
+            held_out = fold == i
+            model = self.model(np.flatnonzero(~held_out), i)
+            vectors[held_out] = model.predict(self.representation, self.rows[held_out], rules.n_jobs)
+            models.append(model)
+        if rules.class_vectors == "k_fold_refit":
+            models = [self.model(np.arange(len(self.rows)), _ALL_ROWS)]
+        return models, vectors
+
+    def out_of_bag(self) -> tuple[list, np.ndarray]:
+        """One model of all rows, and the mean of the trees that did not draw a row."""
+        rules = self.rules
+        grown = self.grow(np.arange(len(self.rows)), _ALL_ROWS, bootstrap=True)
+        n_votes = np.zeros(len(self.rows))
+        kept = np.searchsorted(self.rows, grown.rows)  # all, but for weights that single precision does not hold
+
+        def did_not_draw(tree: int) -> np.ndarray:
+            out = np.ones(len(self.rows))
+            out[kept] = grown.in_bag_counts(tree) == 0
+            np.add(n_votes, out, out=n_votes)
+            return out
+
+        total = grown.trees.predict_sum(
+            self.representation.binned, self.rows, weights=did_not_draw, n_jobs=rules.n_jobs
+        )
+        vectors = grown.offset + grown.scale * (total / np.maximum(n_votes, 1.0)[:, None])
+        if not n_votes.all():  # drawn by every tree, as happens in small forests: what is known without the features
+            vectors[n_votes == 0] = self._without_features()
+        rules.progress.advance()
+        return [FoldForest.of(grown)], vectors
+
+    def _without_features(self) -> np.ndarray:
+        """Weighted shares of the classes, or the mean target."""
+        if self.rules.n_classes:
+            shares = np.bincount(self.y, self.weights, self.rules.n_classes)
+            return shares / shares.sum()
+        return np.atleast_1d(np.average(self.y, weights=self.weights))
+
+    def model(self, chosen: np.ndarray, fold: int) -> FoldForest | FoldEstimator | OneClass:
+        """A model of the rows at the places `chosen`."""
+        try:
+            if grows_on_bins(self.member):
+                return FoldForest.of(self.grow(chosen, fold))
+            return self._foreign(chosen, fold)
+        finally:
+            self.rules.progress.advance()
+
+    def grow(self, chosen: np.ndarray, fold: int, bootstrap: bool | None = None) -> GrownForest:
+        """One of our forests, on the binned matrix that all share."""
+        member, binned = self.member, self.representation.binned
+        bootstrap = member.bootstrap if bootstrap is None else bootstrap
+        return grow_forest(
+            binned,
+            self.y[chosen],
+            n_classes=self.rules.n_classes,
+            rules=member.growth_rules(len(chosen), self.representation.n_features),
+            seeds=tree_seeds(seed_at(self.rules.entropy, *self.address, _MODEL, fold), member.n_estimators),
+            rows=self.rows[chosen],
+            weights=None if self.weights is None else self.weights[chosen],
+            bootstrap=bootstrap,
+            max_samples=_draws(member, len(chosen)) if bootstrap else None,
+            n_jobs=self.rules.n_jobs,
+        )
+
+    def _foreign(self, chosen: np.ndarray, fold: int) -> FoldEstimator | OneClass:
+        y = self.y[chosen]
+        if self.rules.n_classes and (y == y[0]).all():
+            return OneClass(int(y[0]), self.rules.n_classes)
+        estimator = clone(self.member)
+        seed = seed_at(self.rules.entropy, *self.address, _MODEL, fold).generate_state(1)[0]
+        names = [name for name in estimator.get_params() if name.split("__")[-1] == "random_state"]
+        estimator.set_params(**dict.fromkeys(names, int(seed)))
+        weights = {}
+        if self.weights is not None:
+            if not has_fit_parameter(estimator, "sample_weight"):
+                raise ValueError(
+                    f"estimators has {self.member}, whose fit takes no sample_weight; leave it out, or fit without "
+                    "sample_weight and class_weight."
+                )
+            weights = {"sample_weight": self.weights[chosen]}
+        labels = y if self.rules.classes is None else self.rules.classes[y]
+        estimator.fit(self.representation.values(self.rows[chosen]), labels, **weights)
+        return FoldEstimator(estimator, self.rules.classes)
+
+
+def grows_on_bins(member: Any) -> bool:
+    """Whether a member of a layer is a forest of ours that can grow on the layer's bins."""
+    plain = isinstance(member, Forest) and getattr(member, "class_weight", None) is None
+    return plain and getattr(member, "feature_weights", None) is None and not member.oob_score
+
+
+def _draws(member: Any, n_rows: int) -> int | None:
+    """Rows that each bootstrap of a forest draws; a fixed number that a fold or a late level has not is all it has."""
+    if isinstance(member.max_samples, Integral):
+        return min(int(member.max_samples), n_rows)
+    return None if member.max_samples is None else member.draws_of_bootstrap(n_rows)
+
+
+def mean_vector(vectors: np.ndarray) -> np.ndarray:
+    """Mean class vector over forests, with sum 1 in double precision: single precision is not enough for scorers.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n, n_forests, n_classes), float32
+        Of a layer.
+
+    Returns
+    -------
+    ndarray of shape (n, n_classes), float64
+    """
+    mean = vectors.mean(axis=1, dtype=np.float64)
+    return mean / mean.sum(axis=1, keepdims=True)
+
+
+def check_member(member: Any, *, classification: bool, class_vectors: str) -> None:
+    """Refuse what cannot be a forest of a layer.
+
+    Raises
+    ------
+    ValueError
+        If it is no classifier with ``predict_proba`` (no regressor), cannot give out-of-bag vectors, or is a forest of
+        ours with a parameter that it would refuse itself.
+    """
+    if isinstance(member, type) or not hasattr(member, "fit") or not hasattr(member, "get_params"):
+        raise ValueError(f"estimators has {member!r}; give names of forests or unfitted scikit-learn estimators.")
+    if classification and not (is_classifier(member) and hasattr(member, "predict_proba")):
+        raise ValueError(f"estimators has {member!r}; a layer needs classifiers with predict_proba.")
+    if not classification and (is_classifier(member) or not hasattr(member, "predict")):
+        raise ValueError(f"estimators has {member!r}; a layer of a regression cascade needs regressors.")
+    if getattr(member, "feature_weights", None) is not None:
+        raise ValueError(
+            f"estimators has {member!r}, whose feature_weights are for a fixed number of features, but layers add "
+            "columns; leave feature_weights out."
+        )
+    if isinstance(member, Forest):
+        check_count("n_estimators", member.n_estimators)
+        check_flag("bootstrap", member.bootstrap)
+        member.growth_rules(_SOME, _SOME)
+        if member.max_samples is not None and not isinstance(member.max_samples, Integral):
+            member.draws_of_bootstrap(_SOME)
+    if class_vectors == "oob" and not grows_on_bins(member):
+        raise ValueError(
+            f"class_vectors is 'oob' and estimators has {member!r}, whose out-of-bag rows are not known; choose "
+            "class_vectors='k_fold'."
+        )
+
+
+def _rounded(vectors: np.ndarray, dtype: str) -> np.ndarray:
+    """Vectors to the precision of `dtype`."""
+    if np.isnan(vectors).any():
+        raise ValueError("estimators has one that predicts NaN; a layer needs finite numbers: replace or mend it.")
+    with np.errstate(over="ignore"):
+        rounded = vectors.astype(dtype)
+    if not np.isfinite(rounded).all():
+        most = np.abs(vectors).max()
+        raise ValueError(f"vector_dtype is {dtype!r}, but predictions reach {most:g}; choose 'float64', or rescale y.")
+    return rounded

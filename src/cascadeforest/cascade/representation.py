@@ -1,0 +1,226 @@
+"""What a layer sees: the features of all rows, binned once, and behind them the columns that layers add.
+
+Rows are numbers into one matrix. Folds, bootstraps and rows that confidence screening lets through are index lists;
+nothing of X is copied for a layer. The columns that a layer adds lie in memory that all layers share.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from cascadeforest.forest.binning import MAX_BINS, BinMapper, BinnedMatrix
+
+
+class Representation:
+    """Binned features, with room for added columns.
+
+    Make it with `of_training_rows` or `of_new_rows`.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n_features + room, n_rows), uint8
+        Bins; the first `n_given` rows of it are filled.
+    centers : ndarray of shape (n_features + room, MAX_BINS) or None
+        Centers of the bins, which only growing needs.
+    n_given : int
+        Features of X.
+    X : array, sparse matrix or None
+        The features themselves, kept if estimators that are not ours are in the layer.
+    """
+
+    def __init__(self, columns: np.ndarray, centers: np.ndarray | None, n_given: int, X: Any = None):
+        self._columns, self._centers = columns, centers
+        self.n_given, self.n_added = n_given, 0
+        self._X = X
+        self._added: np.ndarray | None = None
+
+    @classmethod
+    def of_training_rows(
+        cls,
+        X: Any,
+        room: int,
+        *,
+        sample_weight: np.ndarray | None = None,
+        keep_values: bool = False,
+        n_jobs: int | None = None,
+    ) -> tuple[Representation, BinMapper]:
+        """Bin the training rows.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_rows, n_features)
+            float32 or float64.
+        room : int
+            Columns that a layer may add.
+        sample_weight : ndarray of shape (n_rows,), optional
+            Weights, by which bins are nearly equal.
+        keep_values : bool
+            Keep X for estimators that take values, not bins.
+        n_jobs : int, optional
+            Threads.
+
+        Returns
+        -------
+        Representation
+        BinMapper
+            Bins rows of other data alike.
+        """
+        n_rows, n_given = X.shape
+        columns = np.empty((n_given + room, n_rows), np.uint8)
+        centers = np.empty((n_given + room, MAX_BINS))
+        mapper = BinMapper()
+        centers[:n_given] = mapper.fit_transform(X, sample_weight, n_jobs=n_jobs, out=columns[:n_given]).centers
+        return cls(columns, centers, n_given, X if keep_values else None), mapper
+
+    @classmethod
+    def of_new_rows(
+        cls, X: Any, room: int, mapper: BinMapper, *, keep_values: bool = False, n_jobs: int | None = None
+    ) -> Representation:
+        """Bin rows to predict.
+
+        Parameters
+        ----------
+        X, room, keep_values, n_jobs
+            As in `of_training_rows`.
+        mapper : BinMapper
+            From there.
+
+        Returns
+        -------
+        Representation
+        """
+        columns = np.empty((X.shape[1] + room, X.shape[0]), np.uint8)
+        mapper.transform(X, n_jobs=n_jobs, out=columns[: X.shape[1]])
+        return cls(columns, None, X.shape[1], X if keep_values else None)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the matrix."""
+        return self._columns.shape[1]
+
+    @property
+    def n_features(self) -> int:
+        """Given and added columns."""
+        return self.n_given + self.n_added
+
+    @property
+    def binned(self) -> BinnedMatrix:
+        """The matrix that forests see; a view."""
+        centers = None if self._centers is None else self._centers[: self.n_features]
+        return BinnedMatrix(self._columns[: self.n_features], centers)
+
+    def fit_added(self, values: np.ndarray, rows: np.ndarray, n_jobs: int | None = None) -> BinMapper:
+        """Put columns behind the features, in place of those that stood there.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n, n_added)
+            What is added to `rows`; in all other rows the columns are undefined from now on.
+        rows : ndarray of shape (n,), int
+            Rows of the matrix.
+        n_jobs : int, optional
+            Threads.
+
+        Returns
+        -------
+        BinMapper
+            For the same columns of rows to predict.
+        """
+        mapper = BinMapper()
+        self._write(values, rows, mapper, n_jobs, fit=True)
+        return mapper
+
+    def add(self, values: np.ndarray, rows: np.ndarray, mapper: BinMapper, n_jobs: int | None = None) -> None:
+        """As `fit_added`, with the bins of `mapper`.
+
+        Parameters
+        ----------
+        values, rows, n_jobs
+            As in `fit_added`.
+        mapper : BinMapper
+            From there.
+        """
+        self._write(values, rows, mapper, n_jobs, fit=False)
+
+    def drop_added(self) -> None:
+        """Leave the given features alone."""
+        self.n_added, self._added = 0, None
+
+    def _write(self, values: np.ndarray, rows: np.ndarray, mapper: BinMapper, n_jobs: int | None, *, fit: bool) -> None:
+        self.n_added = values.shape[1]
+        place = slice(self.n_given, self.n_features)
+        target = self._columns[place]  # fails below if there is no room
+        everyone = len(rows) == self.n_rows
+        out = target if everyone else None
+        if fit:
+            binned = mapper.fit_transform(values, n_jobs=n_jobs, out=out)
+            self._centers[place] = binned.centers
+        else:
+            binned = mapper.transform(values, n_jobs=n_jobs, out=out)
+        if not everyone:
+            target[:, rows] = binned.columns
+        if self._X is not None:
+            self._added = np.zeros((self.n_rows, self.n_added), values.dtype)
+            self._added[rows] = values
+
+    def values(self, rows: np.ndarray) -> Any:
+        """Features and added columns as numbers, for estimators that are not ours.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Rows of the matrix.
+
+        Returns
+        -------
+        ndarray or csr_matrix of shape (n, n_features)
+        """
+        given = self._X[rows]
+        if self._added is None:
+            return given
+        if scipy.sparse.issparse(given):
+            return scipy.sparse.hstack([given, scipy.sparse.csr_matrix(self._added[rows])], format="csr")
+        return np.hstack([given, self._added[rows]])
+
+
+class PlainFeatures:
+    """What levels see without scanning: the features themselves.
+
+    Parameters
+    ----------
+    room : int
+        Columns that a layer may add.
+    keep_values : bool
+        Whether a layer holds estimators that take numbers.
+    n_jobs : int or None
+        Threads.
+    """
+
+    def __init__(self, room: int, keep_values: bool, n_jobs: int | None):
+        self._room, self._keep_values, self._n_jobs = room, keep_values, n_jobs
+
+    def fit(self, X: Any, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> None:
+        """Bin the training rows; rows without weight decide no bin."""
+        of_all = None
+        if weights is not None or len(rows) < X.shape[0]:
+            of_all = np.zeros(X.shape[0])
+            of_all[rows] = 1.0 if weights is None else weights
+        self._seen, self.mapper = Representation.of_training_rows(
+            X, self._room, sample_weight=of_all, keep_values=self._keep_values, n_jobs=self._n_jobs
+        )
+
+    def at(self, level: int, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> Representation:
+        """What a level sees of the training rows."""
+        return self._seen
+
+    def finish(self, n_levels: int) -> None:
+        """Keep what rows to predict need."""
+        del self._seen
+
+    def reader(self, X: Any, n_jobs: int | None) -> Any:
+        """What levels see of rows to predict: ``reader(level, rows)``."""
+        seen = Representation.of_new_rows(X, self._room, self.mapper, keep_values=self._keep_values, n_jobs=n_jobs)
+        return lambda level, rows: seen

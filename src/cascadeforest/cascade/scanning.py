@@ -1,0 +1,788 @@
+"""Multi-grained scanning: windows that slide over sequences and images, and what forests say of them.
+
+Every window of a row is an instance with the row's class. Forests learn from the windows; the class vectors of all
+positions, one after the other, are the row's new features (Zhou and Feng 2017, section 2.2). gcForest_CS takes a few
+positions only, other ones at each level (Pang et al. 2018, section II).
+
+Nothing is cut out. A window at position p of row i begins at one place of the binned data, and its pixels lie at the
+same distances from there, whatever i and p are: to the kernel the data are a matrix whose columns overlap in memory
+(`BinnedMatrix`), its rows are places. So a window costs what a row number costs, not what its pixels cost.
+
+Memory, beside X as bytes and the class vectors as bytes: about 80 bytes for each window that a tree learns from, and
+while class vectors are made `BLOCK_BYTES`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from cascadeforest.cascade.folds import seed_at, stratified_folds
+from cascadeforest.cascade.representation import Representation
+from cascadeforest.forest._compiling import ensure_compiled
+from cascadeforest.forest._parameters import check_choice, check_count, check_jobs, count_of, entropy_of
+from cascadeforest.forest.binning import MAX_BINS, BinMapper, BinnedMatrix
+from cascadeforest.forest.estimators import (
+    CompletelyRandomForestClassifier,
+    ExtraTreesClassifier,
+    RandomForestClassifier,
+)
+from cascadeforest.forest.growth import grow_forest, tree_seeds
+from cascadeforest.forest.trees import Trees
+
+#: Class vectors that are made at once; a bound on memory, not on the data.
+BLOCK_BYTES = 1 << 26
+#: Values from which the bins of pixels are found; more would not move them.
+_BIN_VALUES = 1_000_000
+#: Levels whose subsampled features a level sees: 'the features from the recent three levels are concatenated'.
+RECENT_LEVELS = 3
+_KINDS = {
+    "random_forest": RandomForestClassifier,
+    "completely_random_forest": CompletelyRandomForestClassifier,
+    "extra_trees": ExtraTreesClassifier,
+}
+#: What a level sees of rows to predict: ``reader(level, rows)``.
+Reader = Callable[[int, np.ndarray], Representation]
+#: What a random number of a scanner is for: parts of its address (`seed_at`).
+_BINS, _POSITIONS, _FOLDS, _MODEL = range(4)
+#: Address of scanning beside the forests of a cascade's levels.
+SCANNING = 2**18
+
+
+@dataclass(frozen=True)
+class Grain:
+    """One size of window over one shape of data.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of a row: length of a sequence; height, width and, if there are any, channels of an image.
+    window : tuple of int
+        Length, or height and width.
+    stride : int
+        Steps between windows.
+    """
+
+    shape: tuple[int, ...]
+    window: tuple[int, ...]
+    stride: int
+
+    @property
+    def n_values(self) -> int:
+        """Numbers in a row."""
+        return math.prod(self.shape)
+
+    @property
+    def grid(self) -> tuple[int, ...]:
+        """Positions along each axis."""
+        return tuple((n - w) // self.stride + 1 for n, w in zip(self.shape, self.window, strict=False))
+
+    @property
+    def _steps(self) -> tuple[int, ...]:
+        """Distance in memory of neighbours along each axis that windows move on."""
+        channels = self.shape[2] if len(self.shape) == 3 else 1
+        return (1,) if len(self.window) == 1 else (self.shape[1] * channels, channels)
+
+    @property
+    def positions(self) -> np.ndarray:
+        """Where each window begins, counted from the row's first value."""
+        axes = [range(0, n * self.stride, self.stride) for n in self.grid]
+        return np.array([sum(map(int.__mul__, p, self._steps)) for p in product(*axes)], np.int64)
+
+    @property
+    def offsets(self) -> np.ndarray:
+        """Where each value of a window lies, counted from its beginning."""
+        axes = [range(n) for n in self.window]
+        starts = np.array([sum(map(int.__mul__, p, self._steps)) for p in product(*axes)], np.int64)
+        channels = self.shape[2] if len(self.shape) == 3 else 1
+        return (starts[:, None] + np.arange(channels)).reshape(-1)
+
+
+class Pixels:
+    """All rows as bytes, one after the other in memory.
+
+    Parameters
+    ----------
+    flat : ndarray of shape (n_rows * n_values,), uint8
+        Bins.
+    n_values : int
+        Numbers in a row.
+    centers : ndarray of shape (MAX_BINS,) or None
+        Centers of the bins, which growing needs; one set for all pixels.
+    """
+
+    def __init__(self, flat: np.ndarray, n_values: int, centers: np.ndarray | None):
+        self.flat, self.n_values, self.centers = flat, n_values, centers
+
+    @classmethod
+    def of_training_rows(
+        cls, X: np.ndarray, seed: np.random.SeedSequence, n_jobs: int | None
+    ) -> tuple[Pixels, BinMapper]:
+        """Bin all values alike: a window may stand anywhere, so that a pixel's place says nothing about its scale."""
+        values = X.reshape(-1, 1)
+        sample = values
+        if len(values) > _BIN_VALUES:
+            sample = values[np.random.default_rng(seed).choice(len(values), _BIN_VALUES, replace=False)]
+        mapper = BinMapper()
+        centers = mapper.fit_transform(sample, n_jobs=n_jobs).centers[0]
+        flat = mapper.transform(values, n_jobs=n_jobs).columns[0]
+        return cls(flat, X.shape[1], centers), mapper
+
+    @classmethod
+    def of_new_rows(cls, X: np.ndarray, mapper: BinMapper, n_jobs: int | None) -> Pixels:
+        """Bin rows to predict alike."""
+        return cls(mapper.transform(X.reshape(-1, 1), n_jobs=n_jobs).columns[0], X.shape[1], None)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the data."""
+        return len(self.flat) // self.n_values
+
+    def windows(self, grain: Grain) -> BinnedMatrix:
+        """The matrix whose row r is the window that begins at ``flat[r]``; nothing is copied."""
+        span = int(grain.offsets[-1]) + 1
+        centers = None if self.centers is None else np.tile(self.centers, (span, 1))
+        return BinnedMatrix(sliding_window_view(self.flat, len(self.flat) - span + 1), centers)
+
+    def places(self, rows: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        """Rows of `windows`, row by row and position by position."""
+        return (rows.astype(np.int64)[:, None] * self.n_values + positions).reshape(-1).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class ScanRules:
+    """What all scans of a scanner have in common."""
+
+    members: list[Any]
+    n_classes: int
+    n_folds: int
+    pooling: int
+    entropy: int
+    n_jobs: int | None
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Forests of one window size, fitted, and the positions that they look at.
+
+    Parameters
+    ----------
+    grain : Grain
+        Size and stride.
+    positions : ndarray of int
+        Chosen positions, as numbers into ``grain.positions``, ascending.
+    forests : list of list of Trees
+        Fold models of each forest.
+    pooling : int
+        Side of the squares of positions whose vectors are averaged; 1: none are.
+    """
+
+    grain: Grain
+    positions: np.ndarray
+    forests: list[list[Trees]]
+    pooling: int
+
+    @property
+    def n_features(self) -> int:
+        """Columns that the scan makes."""
+        n_positions = len(self.positions)
+        if self.pooling > 1:
+            n_positions = math.prod(-(-n // self.pooling) for n in self.grain.grid)
+        return n_positions * len(self.forests) * self.forests[0][0].n_classes
+
+    def blocks(
+        self, pixels: Pixels, rows: np.ndarray, n_jobs: int | None, folds: Sequence[np.ndarray] | None = None
+    ) -> Iterator[np.ndarray]:
+        """Class vectors of `rows`, some positions at a time.
+
+        Parameters
+        ----------
+        pixels : Pixels
+            The data.
+        rows : ndarray of shape (n,), int
+            Rows of it.
+        n_jobs : int or None
+            Threads.
+        folds : sequence of ndarray of shape (n,), optional
+            For training rows: each forest's fold of each row, whose model did not learn from it. The mean of all fold
+            models by default.
+
+        Yields
+        ------
+        ndarray of shape (n, n_columns), float32
+            Columns in order: position, forest, class.
+        """
+        windows, begins = pixels.windows(self.grain), self.grain.positions[self.positions]
+        n_classes = self.forests[0][0].n_classes
+        for first, last in self._parts(len(rows) * len(self.forests) * n_classes):
+            vectors = np.empty((len(rows), last - first, len(self.forests), n_classes), np.float32)
+            for k, models in enumerate(self.forests):
+                for i, trees in enumerate(models):
+                    asked = slice(None) if folds is None else np.flatnonzero(folds[k] == i)
+                    places = pixels.places(rows[asked], begins[first:last])
+                    made = trees.predict(windows, places, n_jobs=n_jobs).reshape(-1, last - first, n_classes)
+                    if folds is not None:
+                        vectors[asked, :, k] = made
+                    elif i == 0:
+                        total = made
+                    else:
+                        total += made
+                if folds is None:
+                    vectors[:, :, k] = total / len(models)
+            yield self._averaged(vectors).reshape(len(rows), -1)
+
+    def _parts(self, n_numbers: int) -> Iterator[tuple[int, int]]:
+        """Ranges of positions whose vectors fit into a block; whole lines of squares if they are averaged."""
+        unit = 1 if self.pooling == 1 else self.pooling * self.grain.grid[1]
+        # 4 bytes a number in the block, and 8 in the sum that it is made of.
+        step = max(1, BLOCK_BYTES // (12 * max(1, n_numbers) * unit)) * unit
+        for first in range(0, len(self.positions), step):
+            yield first, min(first + step, len(self.positions))
+
+    def _averaged(self, vectors: np.ndarray) -> np.ndarray:
+        """Means over squares of positions, as the released code pools; lines and columns that are left over count."""
+        if self.pooling == 1:
+            return vectors
+        width = self.grain.grid[1]
+        n, n_positions, *rest = vectors.shape
+        grid = vectors.reshape(n, n_positions // width, width, *rest)
+        for axis in (1, 2):
+            starts = np.arange(0, grid.shape[axis], self.pooling)
+            sizes = np.diff(np.append(starts, grid.shape[axis])).reshape([-1 if a == axis else 1 for a in range(5)])
+            grid = np.add.reduceat(grid, starts, axis=axis) / sizes.astype(np.float32)
+        return grid.reshape(n, -1, *rest)
+
+
+def fit_scan(
+    pixels: Pixels,
+    grain: Grain,
+    positions: np.ndarray,
+    rows: np.ndarray,
+    y: np.ndarray,
+    weights: np.ndarray | None,
+    rules: ScanRules,
+    address: tuple[int, ...],
+) -> tuple[Scan, list[np.ndarray]]:
+    """Fit the forests of one window size.
+
+    Parameters
+    ----------
+    pixels : Pixels
+        The data.
+    grain : Grain
+        Window size and stride.
+    positions : ndarray of int
+        Positions to look at, as numbers into ``grain.positions``.
+    rows : ndarray of shape (n,), int
+        Rows of the data to learn from.
+    y : ndarray of shape (n,), int
+        Their classes.
+    weights : ndarray of shape (n,) or None
+        Their weights.
+    rules : ScanRules
+        Forests and folds.
+    address : tuple of int
+        Place of the scan's random numbers.
+
+    Returns
+    -------
+    Scan
+    folds : list of ndarray of shape (n,)
+        For each forest the fold of each row. All windows of a row are in one fold: those of a held-out row overlap,
+        and would give its class away.
+    """
+    windows, begins = pixels.windows(grain), grain.positions[positions]
+    offsets = grain.offsets
+    forests, folds = [], []
+    for k, member in enumerate(rules.members):
+        fold = stratified_folds(y, rules.n_folds, seed_at(rules.entropy, *address, k, _FOLDS))
+        models = []
+        for i in range(int(fold.max()) + 1):
+            learned = fold != i
+            n_instances = int(np.count_nonzero(learned)) * len(begins)
+            grown = grow_forest(
+                windows,
+                np.repeat(y[learned], len(begins)),
+                n_classes=rules.n_classes,
+                rules=member.growth_rules(n_instances, len(offsets)),
+                seeds=tree_seeds(seed_at(rules.entropy, *address, k, _MODEL, i), member.n_estimators),
+                rows=pixels.places(rows[learned], begins),
+                weights=None if weights is None else np.repeat(weights[learned], len(begins)),
+                bootstrap=member.bootstrap,
+                max_samples=None if member.max_samples is None else min(member.max_samples, n_instances),
+                features=offsets,
+                n_jobs=rules.n_jobs,
+            )
+            models.append(grown.trees)
+        forests.append(models)
+        folds.append(fold)
+    return Scan(grain, positions, forests, rules.pooling), folds
+
+
+@dataclass(frozen=True)
+class Scanning:
+    """Checked settings of a scanner: what it does to data of one shape.
+
+    Parameters
+    ----------
+    grains : list of Grain
+        Window sizes.
+    rules : ScanRules
+        Forests and folds.
+    subsample : int, float or None
+        Positions of each window size that a level looks at; None for all.
+    """
+
+    grains: list[Grain]
+    rules: ScanRules
+    subsample: Any
+
+    def pixels(self, X: np.ndarray) -> tuple[Pixels, BinMapper]:
+        """Training rows as bytes."""
+        return Pixels.of_training_rows(X, seed_at(self.rules.entropy, SCANNING, _BINS), self.rules.n_jobs)
+
+    def positions(self, grain: Grain, address: tuple[int, ...]) -> np.ndarray:
+        """Positions to look at: all, or as many as `subsample` says, drawn without replacement; ascending."""
+        n_positions = math.prod(grain.grid)
+        if self.subsample is None:
+            return np.arange(n_positions)
+        n_drawn = count_of("subsample", self.subsample, n_positions)
+        rng = np.random.default_rng(seed_at(self.rules.entropy, *address, _POSITIONS))
+        return np.sort(rng.choice(n_positions, n_drawn, replace=False))
+
+    def fit(
+        self,
+        k: int,
+        pixels: Pixels,
+        rows: np.ndarray,
+        y: np.ndarray,
+        weights: np.ndarray | None,
+        level: int | None = None,
+    ) -> tuple[Scan, list[np.ndarray]]:
+        """Fit the forests of window size `k` (see `fit_scan`), anew for each level if there is one."""
+        address = (SCANNING, k) if level is None else (SCANNING, k, level)
+        grain = self.grains[k]
+        return fit_scan(pixels, grain, self.positions(grain, address), rows, y, weights, self.rules, address)
+
+
+class FixedGrains:
+    """What levels see after full scanning: the class vectors of one window size after the other, in turn.
+
+    Parameters
+    ----------
+    scanning : Scanning
+        Settings.
+    room : int
+        Columns that a layer may add.
+    """
+
+    def __init__(self, scanning: Scanning, room: int):
+        self._scanning, self._room = scanning, room
+
+    def fit(self, X: np.ndarray, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> None:
+        """Fit the forests of all window sizes on `rows`, and make what the levels see of them."""
+        pixels, self._bins = self._scanning.pixels(X)
+        self._scans, self._mappers, self._seen = [], [], []
+        for k in range(len(self._scanning.grains)):
+            scan, folds = self._scanning.fit(k, pixels, rows, y, weights)
+            columns, centers, mapper = _binned(scan, pixels, rows, folds, self._room, self._scanning.rules.n_jobs)
+            self._scans.append(scan)
+            self._mappers.append(mapper)
+            self._seen.append(Representation(columns, centers, scan.n_features))
+
+    def at(self, level: int, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> Representation:
+        """What a level sees of the training rows."""
+        return self._seen[level % len(self._seen)]
+
+    def finish(self, n_levels: int) -> None:
+        """Keep what rows to predict need."""
+        self._seen = []
+
+    def reader(self, X: np.ndarray, n_jobs: int | None) -> Reader:
+        """What levels see of rows to predict."""
+        pixels = Pixels.of_new_rows(X, self._bins, n_jobs)
+        made: dict[int, Representation] = {}
+
+        def at(level: int, rows: np.ndarray) -> Representation:
+            k = level % len(self._scans)
+            if k not in made:  # rows of later levels are among those of earlier ones
+                columns = _read(self._scans[k], pixels, rows, self._mappers[k], self._room, n_jobs)
+                made[k] = Representation(columns, None, self._scans[k].n_features)
+            return made[k]
+
+        return at
+
+
+class FreshGrains:
+    """Subsampled scanning: at each level other positions and new forests; a level sees those of the recent levels.
+
+    The positions of a level are the same for all rows, so that a column means the same in each of them.
+
+    Parameters
+    ----------
+    scanning : Scanning
+        Settings.
+    room : int
+        Columns that a layer may add.
+    """
+
+    def __init__(self, scanning: Scanning, room: int):
+        self._scanning, self._room = scanning, room
+
+    def fit(self, X: np.ndarray, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> None:
+        """Bin the data; forests are fitted when a level asks."""
+        self._pixels, self._bins = self._scanning.pixels(X)
+        self._levels: list[list[tuple[Scan, BinMapper]]] = []
+        self._recent: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=RECENT_LEVELS)
+
+    def at(self, level: int, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> Representation:
+        """Fit the scanning forests of a level on the rows that reached it; what the level sees of these rows."""
+        scans, columns, centers = [], [], []
+        for k in range(len(self._scanning.grains)):
+            scan, folds = self._scanning.fit(k, self._pixels, rows, y, weights, level)
+            of_scan = _binned(scan, self._pixels, rows, folds, 0, self._scanning.rules.n_jobs)
+            scans.append((scan, of_scan[2]))
+            columns.append(of_scan[0])
+            centers.append(of_scan[1])
+        self._levels.append(scans)
+        self._recent.append((np.vstack(columns), np.vstack(centers)))
+        return _side_by_side([c for c, _ in self._recent], [c for _, c in self._recent], self._room)
+
+    def finish(self, n_levels: int) -> None:
+        """Keep what rows to predict need: the scans of the levels that are kept."""
+        self._levels = self._levels[:n_levels]
+        del self._pixels, self._recent
+
+    def reader(self, X: np.ndarray, n_jobs: int | None) -> Reader:
+        """What levels see of rows to predict; ask for one level after the other."""
+        pixels = Pixels.of_new_rows(X, self._bins, n_jobs)
+        recent: deque[np.ndarray] = deque(maxlen=RECENT_LEVELS)
+
+        def at(level: int, rows: np.ndarray) -> Representation:
+            scans = self._levels[level]
+            recent.append(np.vstack([_read(scan, pixels, rows, mapper, 0, n_jobs) for scan, mapper in scans]))
+            return _side_by_side(list(recent), None, self._room)
+
+        return at
+
+
+def _side_by_side(columns: list[np.ndarray], centers: list[np.ndarray] | None, room: int) -> Representation:
+    """Features of several levels, with room behind them."""
+    n_given = sum(map(len, columns))
+    joined = np.empty((n_given + room, columns[0].shape[1]), np.uint8)
+    np.concatenate(columns, out=joined[:n_given])
+    joined_centers = None
+    if centers is not None:
+        joined_centers = np.empty((n_given + room, MAX_BINS))
+        np.concatenate(centers, out=joined_centers[:n_given])
+    return Representation(joined, joined_centers, n_given)
+
+
+def _binned(
+    scan: Scan, pixels: Pixels, rows: np.ndarray, folds: list[np.ndarray], room: int, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray, BinMapper]:
+    """Out-of-fold vectors of training rows as bins, block by block: as numbers they are never all in memory."""
+    columns = np.empty((scan.n_features + room, pixels.n_rows), np.uint8)
+    centers = np.empty((scan.n_features + room, MAX_BINS))
+    mappers, first = [], 0
+    for block in scan.blocks(pixels, rows, n_jobs, folds):
+        place = slice(first, first + block.shape[1])
+        mapper = BinMapper()
+        binned = mapper.fit_transform(block, n_jobs=n_jobs)
+        columns[place, rows], centers[place] = binned.columns, binned.centers
+        mappers.append(mapper)
+        first = place.stop
+    return columns, centers, reduce(BinMapper.extend, mappers)
+
+
+def _read(scan: Scan, pixels: Pixels, rows: np.ndarray, mapper: BinMapper, room: int, n_jobs: int | None) -> np.ndarray:
+    """Vectors of rows to predict as bins, block by block."""
+    columns = np.empty((scan.n_features + room, pixels.n_rows), np.uint8)
+    first = 0
+    for block in scan.blocks(pixels, rows, n_jobs):
+        place = slice(first, first + block.shape[1])
+        columns[place, rows] = _part(mapper, place).transform(block, n_jobs=n_jobs).columns
+        first = place.stop
+    return columns
+
+
+def _part(mapper: BinMapper, features: slice) -> BinMapper:
+    """The mapper of some features that stand side by side."""
+    part = BinMapper()
+    offsets = mapper.offsets_[features.start : features.stop + 1]
+    part.offsets_ = offsets - offsets[0]
+    part.edges_ = mapper.edges_[offsets[0] : offsets[-1]]
+    return part
+
+
+class MultiGrainedScanner(TransformerMixin, BaseEstimator):
+    """Multi-grained scanning: rows of sequences or images become the class vectors of their windows.
+
+    Parameters
+    ----------
+    windows : sequence of int, tuple of int, or "d/<number>", default=("d/16", "d/8", "d/4")
+        Window sizes. A whole number is a length or the side of a square, a pair is height and width; "d/16" is a
+        sixteenth of the row's positions: floor(d / 16) steps of a sequence, or the square of pixels that comes closest
+        to that many (MNIST, d = 784: 7 x 7).
+    shape : tuple of int or None, default=None
+        Shape of a row: length; height and width; height, width and channels (last). None: a sequence.
+    stride : int, default=1
+        Steps between windows, along each axis.
+    subsample : int, float or None, default=None
+        How many positions of each size to look at, or which share of them, drawn once for all rows; None for all. In a
+        cascade it makes each level scan anew (see `GCForestCSClassifier`).
+    pooling : int, default=1
+        Side of squares of positions whose vectors are averaged (images, all positions).
+    n_estimators : int or None, default=None
+        Trees a forest. None: 500, in a cascade the cascade's.
+    estimators : sequence of {"random_forest", "completely_random_forest", "extra_trees"}, \
+default=("random_forest", "extra_trees")
+        One forest of each. gcForest's released code scans with Extra-Trees: a completely random tree ends where its one
+        random cut leaves a side fewer than `min_samples_leaf` windows, at once if values have long tails (sEMG: a
+        few nodes a tree).
+    n_folds : int, default=3
+        Folds. All windows of a row are in the same fold.
+    max_depth : int or None, default=100
+        Greatest depth of a tree.
+    min_samples_leaf : int, default=10
+        Windows that each side of a split must have.
+    max_samples : int or None, default=None
+        Windows that each tree of a random forest draws; None for as many as there are. Bounds time, not memory.
+    n_jobs : int or None, default=None
+        Threads; None for one, -1 for all. The result does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Seed.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    scans_ : list of Scan
+        Fitted forests of each window size.
+    n_features_in_ : int
+        Features seen in `fit`.
+
+    Notes
+    -----
+    ``fit(X, y).transform(X)`` is not ``fit_transform(X, y)``: that gives training rows the vectors of models that did
+    not learn from them, as scikit-learn's ``TargetEncoder`` does.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from cascadeforest import MultiGrainedScanner
+    >>> X, y = load_digits(return_X_y=True)
+    >>> scanner = MultiGrainedScanner([4], shape=(8, 8), n_estimators=10, random_state=0)
+    >>> scanner.fit_transform(X, y).shape  # 25 positions, 2 forests, 10 classes
+    (1797, 500)
+    """
+
+    def __init__(
+        self,
+        windows: Any = ("d/16", "d/8", "d/4"),
+        *,
+        shape: Any = None,
+        stride: Any = 1,
+        subsample: Any = None,
+        pooling: Any = 1,
+        n_estimators: Any = None,
+        estimators: Any = ("random_forest", "extra_trees"),
+        n_folds: Any = 3,
+        max_depth: Any = 100,
+        min_samples_leaf: Any = 10,
+        max_samples: Any = None,
+        n_jobs: Any = None,
+        random_state: Any = None,
+    ):
+        self.windows = windows
+        self.shape = shape
+        self.stride = stride
+        self.subsample = subsample
+        self.pooling = pooling
+        self.n_estimators = n_estimators
+        self.estimators = estimators
+        self.n_folds = n_folds
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.max_samples = max_samples
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def checked(self, n_features: int, n_classes: int, entropy: int, n_estimators: int = 500) -> Scanning:
+        """Settings for rows of `n_features` numbers.
+
+        Parameters
+        ----------
+        n_features, n_classes : int
+            Of the data.
+        entropy : int
+            Seed.
+        n_estimators : int
+            Trees a forest where `n_estimators` is None.
+
+        Returns
+        -------
+        Scanning
+
+        Raises
+        ------
+        ValueError
+            If a parameter cannot be used; the message says which and why.
+        """
+        for name, least in (("stride", 1), ("pooling", 1), ("n_folds", 2), ("min_samples_leaf", 1)):
+            check_count(name, getattr(self, name), least)
+        check_count("n_estimators", self.n_estimators, optional=True)
+        check_count("max_depth", self.max_depth, optional=True)
+        check_count("max_samples", self.max_samples, optional=True)
+        check_jobs(self.n_jobs)
+        shape = _checked_shape(self.shape, n_features)
+        if isinstance(self.windows, str) or not isinstance(self.windows, Sequence) or not len(self.windows):
+            raise ValueError(f"windows is {self.windows!r}; give a list of window sizes, such as ['d/16', 'd/8'].")
+        if isinstance(self.estimators, str) or not isinstance(self.estimators, Sequence) or not len(self.estimators):
+            raise ValueError(f"estimators is {self.estimators!r}; give a list of names of forests.")
+        grains = [Grain(shape, _checked_window(window, shape), self.stride) for window in self.windows]
+        if self.pooling > 1 and (len(shape) == 1 or self.subsample is not None):
+            raise ValueError(f"pooling is {self.pooling}; it needs images, and all positions (subsample=None).")
+        if self.subsample is not None:
+            for grain in grains:
+                count_of("subsample", self.subsample, math.prod(grain.grid))
+        members = []
+        for kind in self.estimators:
+            check_choice("estimators", kind, _KINDS)
+            forest = _KINDS[kind](
+                n_estimators=n_estimators if self.n_estimators is None else self.n_estimators,
+                max_depth=self.max_depth,
+                min_samples_leaf=self.min_samples_leaf,
+            )
+            members.append(forest.set_params(max_samples=self.max_samples) if forest.bootstrap else forest)
+        rules = ScanRules(members, n_classes, self.n_folds, self.pooling, entropy, self.n_jobs)
+        return Scanning(grains, rules, self.subsample)
+
+    def fit(self, X: Any, y: Any) -> MultiGrainedScanner:
+        """Fit forests on the windows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training samples, each a flattened sequence or image; NaN means missing.
+        y : array-like of shape (n_samples,)
+            Classes.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter, X or y cannot be used; the message says which and why.
+        """
+        self._fit(X, y)
+        return self
+
+    def fit_transform(self, X: Any, y: Any) -> np.ndarray:
+        """Fit, and make the training rows' vectors from models that did not learn from them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training samples.
+        y : array-like of shape (n_samples,)
+            Classes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features_out), float32
+            Columns in order: window size, position, forest, class.
+        """
+        pixels, rows, folds = self._fit(X, y)
+        parts = zip(self.scans_, folds, strict=True)
+        return np.hstack([b for scan, fold in parts for b in scan.blocks(pixels, rows, self.n_jobs, fold)])
+
+    def _fit(self, X: Any, y: Any) -> tuple[Pixels, np.ndarray, list]:
+        X, y = validate_data(
+            self, X, y, dtype=[np.float64, np.float32], order="C", ensure_all_finite="allow-nan", ensure_min_samples=2
+        )
+        check_classification_targets(y)
+        self.classes_, label = np.unique(y, return_inverse=True)
+        scanning = self.checked(X.shape[1], len(self.classes_), entropy_of(self.random_state))
+        ensure_compiled()
+        pixels, self._bins = scanning.pixels(X)
+        rows = np.arange(len(X))
+        fitted = [scanning.fit(k, pixels, rows, label, None) for k in range(len(scanning.grains))]
+        self.scans_ = [scan for scan, _ in fitted]
+        return pixels, rows, [folds for _, folds in fitted]
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Class vectors of all windows, from the mean of the fold models.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features_out), float32
+            Columns in order: window size, position, forest, class.
+        """
+        check_is_fitted(self)
+        X = validate_data(
+            self, X, reset=False, dtype=[np.float64, np.float32], order="C", ensure_all_finite="allow-nan"
+        )
+        pixels, rows = Pixels.of_new_rows(X, self._bins, self.n_jobs), np.arange(len(X))
+        return np.hstack([block for scan in self.scans_ for block in scan.blocks(pixels, rows, self.n_jobs)])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.target_tags.required = True
+        return tags
+
+
+def _checked_shape(shape: Any, n_features: int) -> tuple[int, ...]:
+    if shape is None:
+        return (n_features,)
+    try:
+        shape = tuple(int(n) for n in np.atleast_1d(shape))
+    except (TypeError, ValueError):
+        shape = ()
+    if not 1 <= len(shape) <= 3 or min(shape, default=0) < 1 or math.prod(shape) != n_features:
+        raise ValueError(
+            f"shape is {shape!r}, but X has {n_features} features; give (length,), (height, width) or (height, width, "
+            "channels) whose product that is."
+        )
+    return shape
+
+
+def _checked_window(window: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A window size as numbers."""
+    axes = min(len(shape), 2)
+    size: tuple[int, ...] = ()
+    if isinstance(window, str):
+        head, _, divisor = window.partition("/")
+        if head.strip() == "d" and divisor.strip().isdigit() and int(divisor) > 0:
+            n = math.prod(shape[:2]) // int(divisor)
+            size = (n,) if axes == 1 else (round(math.sqrt(n)),) * 2
+    elif isinstance(window, Sequence):
+        size = tuple(window)
+    else:
+        size = (window,) * axes
+    whole = all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in size)
+    if len(size) != axes or not whole or any(not 1 <= n <= most for n, most in zip(size, shape, strict=False)):
+        raise ValueError(
+            f"windows has {window!r}, which is no window over rows of shape {shape}; give a whole number, 'd/<number>'"
+            f"{', or a pair of height and width' if axes == 2 else ''}, within the row."
+        )
+    return tuple(map(int, size))

@@ -1,0 +1,146 @@
+"""When a cascade stops growing, and which layer it keeps."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import check_scoring
+
+
+class _Predicted(BaseEstimator):
+    """Predictions that are there already, as scorers want them: behind the methods of an estimator."""
+
+    def __init__(self, values: np.ndarray, classes: np.ndarray | None = None):
+        self.values = values
+        self.classes_ = classes
+
+    def fit(self, X: Any = None, y: Any = None) -> _Predicted:
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+
+class _PredictedClasses(ClassifierMixin, _Predicted):
+    def predict_proba(self, X: Any) -> np.ndarray:
+        return self.values
+
+    def predict(self, X: Any) -> np.ndarray:
+        return self.classes_[self.values.argmax(axis=1)]
+
+
+class _PredictedTargets(RegressorMixin, _Predicted):
+    def predict(self, X: Any) -> np.ndarray:
+        return self.values
+
+
+class Scoring:
+    """How good out-of-fold predictions are; greater is better.
+
+    Parameters
+    ----------
+    scoring : str, callable or None
+        Any scorer of scikit-learn. None: accuracy, or minus the root mean squared error.
+    classes : ndarray or None
+        Labels of the classes; None for regression.
+
+    Raises
+    ------
+    ValueError
+        If scikit-learn knows no such scorer.
+    """
+
+    def __init__(self, scoring: Any, classes: np.ndarray | None):
+        self._classes = classes
+        self._is_accuracy = scoring in (None, "accuracy") if not callable(scoring) else False
+        self._is_accuracy &= classes is not None
+        kind = _PredictedTargets if classes is None else _PredictedClasses
+        default = "neg_root_mean_squared_error" if classes is None else "accuracy"
+        try:
+            self._scorer = check_scoring(kind(np.empty(0), classes), default if scoring is None else scoring)
+            if not (scoring is None or isinstance(scoring, str) or callable(scoring)):
+                raise ValueError("one score decides, not several")
+        except (ValueError, TypeError) as error:
+            raise ValueError(
+                f"scoring is {scoring!r}; give None, the name of a scikit-learn scorer, or a function of "
+                f"(estimator, X, y). ({error})"
+            ) from error
+
+        # Scorers of scikit-learn take weights, and so may functions.
+        own = callable(scoring) and not hasattr(scoring, "_score_func")
+        self._takes_weights = not own or "sample_weight" in inspect.signature(scoring).parameters
+
+    def __call__(self, y: np.ndarray, values: np.ndarray, weights: np.ndarray | None) -> float:
+        """Score predictions.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n,)
+            Class numbers, or targets.
+        values : ndarray of shape (n, n_classes) or (n,)
+            Out-of-fold probabilities, or predicted targets.
+        weights : ndarray of shape (n,) or None
+            Weights of the rows; functions of (estimator, X, y) alone do not get them.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            If the scorer returns no finite number, which would stop nothing and choose nothing.
+        """
+        weighted = {} if weights is None or not self._takes_weights else {"sample_weight": weights}
+        if self._classes is None:
+            score = self._scorer(_PredictedTargets(values), None, y, **weighted)
+        elif self._is_accuracy:
+            score = np.average(values.argmax(axis=1) == y, weights=weights)
+        else:
+            score = self._scorer(_PredictedClasses(values, self._classes), None, self._classes[y], **weighted)
+        try:
+            score = float(score)
+        except (TypeError, ValueError):
+            raise ValueError(f"scoring gave {score!r}; a scorer returns one number, greater for better.") from None
+        if not math.isfinite(score):
+            raise ValueError(
+                f"scoring gave {score} on out-of-fold predictions; choose a scorer that is defined on this data."
+            )
+        return score
+
+    def cannot_rise(self, score: float) -> bool:
+        """Whether no later layer can be better, which is known of accuracy only."""
+        return self._is_accuracy and score >= 1.0
+
+
+class BestLayer:
+    """Keeps the first of the best layers, and says when to stop.
+
+    Parameters
+    ----------
+    patience : int
+        Layers after the best one that are grown in vain before growing stops.
+    tol : float
+        By how much a score must exceed the best one to count as better.
+    """
+
+    def __init__(self, patience: int, tol: float):
+        self.patience, self.tol = patience, tol
+        self.index, self.scores = -1, []
+
+    def is_better(self, score: float) -> bool:
+        """Enter the next layer's score; whether it is the best one so far."""
+        self.scores.append(score)
+        if self.index >= 0 and not score > self.scores[self.index] + self.tol:
+            return False
+        self.index = len(self.scores) - 1
+        return True
+
+    @property
+    def is_over(self) -> bool:
+        """Whether `patience` layers have not been better than the best one."""
+        return len(self.scores) - 1 - self.index >= self.patience

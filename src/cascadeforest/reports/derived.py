@@ -1,0 +1,37 @@
+"""Numbers that a report works out from measured ones: their names in the tidy tables, and how they are shown."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from cascadeforest.experiments.metrics import COST_METRICS, METRICS, Metric
+
+#: Below these a measured cost is mostly noise.
+COST_FLOORS = MappingProxyType({"CPU s": 0.1, "MiB": 8.0})
+#: Test rows that are counted.
+ROWS = "rows"
+#: A model's cost compared with another's. They move as the costs do, so no exact check covers them either.
+COST_RATIOS = MappingProxyType(
+    {f"{name}_ratio": Metric(f"{METRICS[name].label}, ratio", "", None) for name in sorted(COST_METRICS)}
+)
+DERIVED = MappingProxyType(
+    {
+        **COST_RATIOS,
+        "accuracy_difference": Metric("accuracy, difference", "", None, percent=True),
+        "screened_share": Metric("screened at level 1", "", None, percent=True),
+        "remaining_share": Metric("go through all levels", "", None, percent=True),
+        "different_predictions": Metric("screened rows predicted otherwise", ROWS, None),
+        "additional_correct": Metric("more rows right at the end", ROWS, None),
+    }
+)
+
+
+def known_metric(name: str) -> Metric | None:
+    """Return how a metric is shown, measured or derived; None for what is neither (facts about data, ranks).
+
+    Parameters
+    ----------
+    name : str
+        Its name in a tidy table.
+    """
+    return METRICS.get(name) or DERIVED.get(name)

@@ -1,0 +1,250 @@
+"""Figures on their way: command line, page, storing, drawing again, the regression check."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from cascadeforest.data.errors import ConfigError, UserError
+from cascadeforest.reports.__main__ import main
+from cascadeforest.reports.accept import accept
+from cascadeforest.reports.figure import make_figure, write_figure
+from cascadeforest.reports.index_page import index_page
+from cascadeforest.reports.regression_check import check
+from cascadeforest.reports.results import read_results, read_stored
+from cascadeforest.reports.stored import render_stored
+from cascadeforest.reports.table import make_table, write_table
+
+EXTRA = "layer_decisions"
+Y = np.array([0, 1, 0, 1])
+STAGED = np.array([[0, 1, 1, 0], [0, 1, 0, 0]])
+
+
+def arrays(staged=STAGED):
+    return {"staged_predicted": staged, "decision_level": np.array([0, 0, 1, 1]), "y_test": Y}
+
+
+def run(suite, staged=STAGED):
+    for model in ("w100", "pair"):
+        suite.run("digits", model, [0.75], n_test=4)
+        suite.extra("digits", model, EXTRA, **arrays(staged))
+
+
+@pytest.fixture
+def ran(suite):
+    """A figure and a table, run, nothing drawn."""
+    suite.complete()
+    suite.experiment(
+        "cs-fig4",
+        kind="figure",
+        render="screening_curves",
+        title="Rows screened",
+        datasets=["digits"],
+        columns={"gcforest_cs": "w100", "gcforest": "pair"},
+        labels={"gcforest_cs": "gcForest_CS", "gcforest": "gcForest"},
+        libraries={"gcforest_cs": [], "gcforest": []},
+        extras=[EXTRA],
+        repeats={"digits": 1},
+        options={"screening": "gcforest_cs", "against": "gcforest"},
+    )
+    suite.summary("digits")
+    run(suite)
+    return suite
+
+
+def draw(suite):
+    """Draw everything as the workflow would."""
+    results = read_results(suite.root, suite.name)
+    for name in results.drawable():
+        write_table(name, make_table(name, results).files(), suite.folder / "tables")
+    for name in results.figures():
+        write_figure(name, make_figure(name, results).files(), suite.folder / "figures")
+    return suite
+
+
+def drifts(suite):
+    return [(finding.cell, finding.column) for finding in check(suite.root, suite.name).findings if finding.is_drift]
+
+
+def command(suite, *arguments):
+    return main([*arguments, "--suite", suite.name, "--root", str(suite.root)])
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_the_command_line_writes_picture_and_numbers(ran):
+    assert command(ran, "figure", "--experiment", "cs-fig4") == 0
+    assert names(ran.folder / "figures") == ["cs-fig4.csv", "cs-fig4.png", "cs-fig4.svg"]
+
+
+def test_a_table_has_no_picture_and_says_what_to_change(ran, capsys):
+    assert command(ran, "figure", "--experiment", "hidf-table2") == 2
+    assert (
+        "hidf.yaml: hidf-table2/kind is 'table', render is 'scores': this gives no picture" in capsys.readouterr().err
+    )
+
+
+def test_a_renderer_without_a_picture_cannot_serve_a_figure(ran):
+    ran.experiment(kind="figure")
+    with pytest.raises(ConfigError, match="render is 'scores': this gives no picture"):
+        make_figure("hidf-table2", read_results(ran.root, ran.name))
+
+
+def test_a_cell_without_the_arrays_names_the_extra_to_ask_for(ran):
+    ran.run("digits", "w100", [0.75], n_test=4)
+    with pytest.raises(UserError, match=r"w100 on digits, repeat 0: extras are none, .* 'extras: \[layer_decisions\]'"):
+        make_figure("cs-fig4", read_results(ran.root, ran.name))
+
+
+def test_arrays_that_are_gone_name_what_to_delete(ran):
+    ran.extra("digits", "w100", EXTRA, **arrays()).unlink()
+    with pytest.raises(
+        UserError, match=r"no such file.*Delete results/smoke/runs/digits/w100\.json and results/cells/"
+    ):
+        make_figure("cs-fig4", read_results(ran.root, ran.name))
+
+
+def test_damaged_arrays_are_named(ran):
+    ran.extra("digits", "w100", EXTRA, **arrays()).write_bytes(b"PK\x03\x04 no archive")
+    with pytest.raises(UserError, match=r"digits-w100\.layer_decisions\.npz: damaged"):
+        make_figure("cs-fig4", read_results(ran.root, ran.name))
+
+
+def test_stored_arrays_that_are_gone_are_taken_from_git_again(ran):
+    stored = accept(draw(ran).root, ran.name, "first numbers")
+    (stored / "extras/ab/digits-w100.layer_decisions.npz").unlink()
+    with pytest.raises(UserError, match=r"git checkout -- .*reports/smoke/extras/ab/digits-w100\.layer_decisions\.npz"):
+        render_stored(ran.root, ran.name)
+
+
+def test_the_page_shows_the_picture_with_words_and_caption(ran):
+    draw(ran)
+    results = read_results(ran.root, ran.name)
+    page = index_page(results, ran.folder)
+    figure = make_figure("cs-fig4", results)
+    assert f'alt="{figure.alt}"' in page
+    assert "(a) Bars: test rows that left the cascade" in page
+    assert 'href="figures/cs-fig4.png"' in page
+    assert 'src="data:image/svg+xml;base64,' in page
+
+
+def test_what_there_is_after_a_stopped_run_is_drawn(ran):
+    """Drawn files are made older than anything, so that the next run draws them again."""
+    (ran.folder / "runs/digits/pair.json").unlink()
+    assert command(ran, "partial") == 0
+    assert names(ran.folder / "figures") == ["cs-fig4.csv", "cs-fig4.png", "cs-fig4.svg"]
+    assert {path.stat().st_mtime for path in (ran.folder / "figures").iterdir()} == {1}
+
+
+def test_picture_numbers_and_arrays_are_stored_and_a_clean_checkout_draws_them_again(ran, capsys):
+    draw(ran)
+    stored = accept(ran.root, ran.name, "first numbers")
+    assert names(stored / "figures") == ["cs-fig4.csv", "cs-fig4.png", "cs-fig4.svg"]
+    assert names(stored / "extras" / "ab") == ["digits-pair.layer_decisions.npz", "digits-w100.layer_decisions.npz"]
+    shutil.rmtree(ran.root / "results")
+    assert command(ran, "render") == 0
+    assert "all as stored" in capsys.readouterr().out
+    again = ran.root / "results/smoke/stored/figures"
+    assert {path.name: path.read_bytes() for path in again.iterdir()} == {
+        path.name: path.read_bytes() for path in (stored / "figures").iterdir()
+    }
+
+
+def test_arrays_that_no_figure_shows_are_not_stored(ran):
+    stray = ran.root / "results/cells/ab/other.npz"
+    stray.write_bytes(b"")
+    stored = accept(draw(ran).root, ran.name, "first numbers")
+    assert "other.npz" not in names(stored / "extras" / "ab")
+
+
+def test_a_picture_that_was_not_drawn_or_is_older_than_its_results_is_not_stored(ran):
+    draw(ran)
+    (ran.folder / "figures/cs-fig4.png").unlink()
+    (ran.folder / "figures/cs-fig4.svg").write_text("<svg/>")
+    with pytest.raises(UserError) as caught:
+        accept(ran.root, ran.name, "why")
+    assert "cs-fig4.png was not drawn" in str(caught.value)
+    assert "cs-fig4.svg is not what the results say now" in str(caught.value)
+
+
+def test_stored_numbers_that_the_cells_do_not_give_are_shown_as_a_difference(ran):
+    stored = accept(draw(ran).root, ran.name, "first numbers") / "figures/cs-fig4.csv"
+    stored.write_text(stored.read_text().replace("screened,2,", "screened,3,"))
+    (difference,) = render_stored(ran.root, ran.name).differences
+    assert "+digits,gcforest_cs,level 1,screened,2," in difference
+    assert (
+        "digits / gcforest_cs / level 1 / screened",
+        "mean (drawn in the figure, redrawn from the stored cells)",
+    ) in (drifts(ran))
+
+
+def test_a_picture_of_another_matplotlib_may_differ_and_one_of_the_same_may_not(ran):
+    svg = accept(draw(ran).root, ran.name, "first numbers") / "figures/cs-fig4.svg"
+    text = svg.read_text()
+    page = svg.parents[1] / "index.html"
+    svg.write_text(text.replace("#0072b2", "#0072b3"))
+    page.write_text(index_page(read_stored(ran.root, ran.name), page.parent))
+    (difference,) = render_stored(ran.root, ran.name).differences
+    assert "cs-fig4.svg (stored) is not the picture drawn now" in difference
+    svg.write_text(text.replace("Matplotlib v", "Matplotlib v0."))
+    page.write_text(index_page(read_stored(ran.root, ran.name), page.parent))
+    assert render_stored(ran.root, ran.name).differences == ()
+
+
+def test_the_same_figure_passes_the_check(ran):
+    accept(draw(ran).root, ran.name, "first numbers")
+    assert drifts(ran) == []
+
+
+def test_other_decisions_are_a_drift_of_table_and_picture(ran):
+    """The last test row becomes right at the end."""
+    accept(draw(ran).root, ran.name, "first numbers")
+    run(ran, np.array([[0, 1, 1, 0], [0, 1, 0, 1]]))
+    draw(ran)
+    found = drifts(ran)
+    assert ("digits / gcforest_cs / all rows / accuracy", "mean") in found
+    assert ("digits / gcforest_cs / level 1 / correct_next", "mean (drawn in the figure)") in found
+
+
+def test_larger_suites_let_counts_of_rows_move_by_a_share_of_the_test_rows(make_suite):
+    """1,000 test rows, floor 0.005: four rows more are no drift, six are."""
+    suite = make_suite("quick")
+    labels = {"gcforest_cs": "CS", "gcforest": "gcForest"}
+    suite.experiment(
+        "cs-fig4",
+        kind="figure",
+        render="screening_curves",
+        datasets=["digits"],
+        columns={"gcforest_cs": "w100", "gcforest": "pair"},
+        labels=labels,
+        libraries={name: [] for name in labels},
+        extras=[EXTRA],
+        repeats={"digits": 1},
+        options={"screening": "gcforest_cs", "against": "gcforest"},
+    )
+    suite.summary("digits")
+    y, level = np.zeros(1000, int), np.repeat([0, 1], 500)
+
+    def one(more):
+        for model, wrong in (("w100", 100 - more), ("pair", 110)):
+            last = np.zeros(1000, int)
+            last[500 : 500 + wrong] = 1
+            suite.run("digits", model, [1 - wrong / 1000], n_test=1000)
+            suite.extra("digits", model, EXTRA, staged_predicted=np.array([y, last]), decision_level=level, y_test=y)
+        draw(suite)
+
+    one(0)
+    accept(suite.root, suite.name, "first numbers")
+    one(4)
+    assert drifts(suite) == []
+    one(6)
+    assert ("digits / gcforest_cs / last level, against gcforest / additional_correct", "mean") in drifts(suite)
+
+
+def test_a_stored_figure_that_was_not_drawn_is_a_drift(ran):
+    accept(draw(ran).root, ran.name, "first numbers")
+    for path in (ran.folder / "figures").iterdir():
+        path.unlink()
+    assert ("figures/cs-fig4.csv", "file (redrawn from the new cells)") in drifts(ran)
