@@ -748,6 +748,7 @@ default=("random_forest", "extra_trees")
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = []  # class vectors are float32, whatever X is
         return tags
 
 
