@@ -461,7 +461,7 @@ def _draw_screened(axes: Axes, counts: Screening, published: float | None) -> No
     if len(levels) <= _N_LABELLED_BARS:
         for level, gone, right in zip(levels, counts.screened, counts.screened_correct, strict=True):
             if gone:
-                _annotate(axes, f"{100 * right / gone:.1f} %\nright", (level, right), -7, "top", BLUE)
+                _label_dot(axes, f"{100 * right / gone:.1f} %\nright", (level, right), gone, 0.17 * counts.n_test, BLUE)
     if published is not None:
         _diamond(axes, 1 - _BAR / 2, published, counts.n_test)
 
@@ -477,7 +477,8 @@ def _draw_remaining(axes: Axes, counts: Screening, published: float | None) -> N
         axes.plot(ends[1:], [following], color=ORANGE, marker="^", linestyle="none", label=_RIGHT_NEXT)
         if len(levels) <= _N_LABELLED_BARS:
             change = f"{following - now:+,}".replace("-", "−") if following != now else "±0"
-            _annotate(axes, change, (level, min(now, following)), -7, "top", BLACK)
+            goes_on = counts.remaining[level - 1]
+            _label_dot(axes, change, (level, min(now, following)), goes_on, 0.1 * max(counts.remaining), BLACK)
     _frame(axes, counts, max(*counts.remaining, (published or 0) * counts.n_test, 1))
     _label_bars(axes, counts.remaining, counts.n_test)
     if published is not None:
@@ -520,6 +521,14 @@ def _label_bars(axes: Axes, values: tuple[int, ...], n_test: int) -> None:
     if len(values) <= _N_LABELLED_BARS:
         for level, value in enumerate(values, start=1):
             _annotate(axes, f"{100 * value / n_test:.0f} %", (level, value), 4, "bottom", BLACK)
+
+
+def _label_dot(axes: Axes, text: str, dot: tuple[float, float], bar: float, least: float, colour: str) -> None:
+    """Write below a dot, or above its bar's label where there is no room between the dot and the axis."""
+    if dot[1] >= least:
+        _annotate(axes, text, dot, -7, "top", colour)
+    else:
+        _annotate(axes, text, (dot[0], bar), 13, "bottom", colour)
 
 
 def _annotate(axes: Axes, text: str, place: tuple[float, float], points: float, side: str, colour: str) -> None:
