@@ -20,6 +20,7 @@ CONFIG = {
         "special": {
             "description": "s",
             "model_caps": {"forest": {"n_estimators": 7}},
+            "dataset_repeats": {"iris": 1},
             "unavailable": {"wine": "eaten"},
         },
     },
@@ -91,6 +92,17 @@ def test_bounds_of_one_model_hold_for_those_based_on_it(root):
     plan = load_plan(root, {"suite": "special"})
     assert plan.runs["iris", "forest"].params["n_estimators"] == 7
     assert plan.runs["iris", "forest_5"].params["n_estimators"] == 5
+
+
+def test_repeats_of_one_data_set_are_bounded(root):
+    plan = load_plan(root, {"suite": "special"})
+    assert plan.experiments["one"].repeats["iris"] == plan.experiments["two"].repeats["iris"] == 1
+    path = root / "config/config.yaml"
+    config = yaml.safe_load(path.read_text())
+    config["suites"]["special"]["dataset_repeats"] = {"irsi+rows-5": 1}
+    path.write_text(yaml.safe_dump(config))
+    with pytest.raises(ConfigError, match=r"suites/special/dataset_repeats.*irsi.*iris"):
+        load_plan(root, {"suite": "special"})
 
 
 def test_a_run_that_two_experiments_show_serves_both(root):

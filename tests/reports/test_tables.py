@@ -399,10 +399,11 @@ def test_the_bounds_of_a_suite_stand_under_the_tables_that_they_concern():
     ]
     experiment = {"status": "ready", "columns": {"rf": "random_forest", "gbdt": "gbdt"}, "missing_models": {}}
     experiment |= {"datasets": ["adult"], "absent": {}}
+    config["dataset_repeats"] = {"adult": 1, "letter": 1}
     plan = {"suite": "quick", "suite_config": config, "experiments": {}, "runs": runs}
     assert budget_note(experiment, Results(plan, {}, {}, {}, Path())) == (
         "Bounds of the suite quick: n_estimators at most 50; gbdt and what is based on it: n_estimators at most 20; "
-        "at most 2 repeats."
+        "at most 2 repeats; adult at most 1 repeat."
     )
     unbounded = plan | {"suite_config": {"description": "d", "repeats": None, "caps": {}, "model_caps": {}}}
     assert budget_note(experiment, Results(unbounded, {}, {}, {}, Path())) == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -15,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cascadeforest.cascade.layer import CLASS_VECTORS, LayerRules, check_member, grows_on_bins
 from cascadeforest.cascade.progress import Progress
 from cascadeforest.cascade.representation import PlainFeatures
-from cascadeforest.cascade.scanning import FixedGrains, FreshGrains, MultiGrainedScanner
-from cascadeforest.forest._base import balanced_factors
+from cascadeforest.cascade.scanning import FixedGrains, FreshGrains, MultiGrainedScanner, checked_shape
+from cascadeforest.forest._base import ProbabilisticClassifier, balanced_factors
 from cascadeforest.forest._compiling import ensure_compiled
 from cascadeforest.forest._parameters import (
     check_choice,
@@ -145,10 +146,10 @@ class Cascade(BaseEstimator):
         return tags
 
 
-class CascadeClassifier(ClassifierMixin, Cascade):
+class CascadeClassifier(ProbabilisticClassifier, Cascade):
     """Classes, their weights, and predictions from probabilities."""
 
-    def _features(self, members: Sequence[Any], n_features: int, entropy: int) -> Any:
+    def _features(self, members: Sequence[Any], n_features: int, rules: LayerRules) -> Any:
         """What levels see: the features, or what scanning makes of them."""
         if self.scanning is None:
             return self._plain_features(members, self.n_classes_)
@@ -171,8 +172,8 @@ class CascadeClassifier(ClassifierMixin, Cascade):
             )
         scanner = clone(scanner).set_params(n_jobs=self.n_jobs)
         if scanner.shape is None:
-            scanner.set_params(shape=self.input_shape)
-        settings = scanner.checked(n_features, self.n_classes_, entropy, self.n_estimators)
+            scanner.set_params(shape=checked_shape("input_shape", self.input_shape, n_features))
+        settings = scanner.checked(n_features, self.n_classes_, rules.entropy, self.n_estimators, rules.progress)
         kind = FixedGrains if scanner.subsample is None else FreshGrains
         return kind(settings, len(members) * self.n_classes_)
 
@@ -220,6 +221,7 @@ class CascadeClassifier(ClassifierMixin, Cascade):
         """
         return deque(self.staged_predict_proba(X), maxlen=1).pop()
 
+    @abstractmethod
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
         """Class probabilities if the cascade ended at layer 1, 2, ...
 
@@ -233,37 +235,11 @@ class CascadeClassifier(ClassifierMixin, Cascade):
         ndarray of shape (n_samples, n_classes)
             `n_layers_` times; the last one is `predict_proba`.
         """
-        raise NotImplementedError
 
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithms of `predict_proba`, -inf where that is 0.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The most probable class; the first of equals.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        probabilities = self.predict_proba(X)
-        return self.classes_[probabilities.argmax(axis=1)]
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.scanning is None  # windows need a row in one piece
+        return tags
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Classes if the cascade ended at layer 1, 2, ...

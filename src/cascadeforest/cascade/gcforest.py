@@ -190,7 +190,7 @@ class GCForestClassifier(CascadeClassifier):
         progress = Progress(self.verbose)
         rules = self._layer_rules(self.classes_, self.vector_dtype or "float32", progress)
         ensure_compiled()
-        features = self._features(members, X.shape[1], rules.entropy)
+        features = self._features(members, X.shape[1], rules)
         y, weights = label[rows], None if weights is None else weights[rows]
         features.fit(X, rows, y, weights)
 

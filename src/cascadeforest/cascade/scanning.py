@@ -29,6 +29,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cascadeforest.cascade.folds import seed_at, stratified_folds
+from cascadeforest.cascade.progress import Progress
 from cascadeforest.cascade.representation import Representation
 from cascadeforest.forest._compiling import ensure_compiled
 from cascadeforest.forest._parameters import check_choice, check_count, check_jobs, count_of, entropy_of
@@ -127,17 +128,38 @@ class Pixels:
 
     @classmethod
     def of_training_rows(
-        cls, X: np.ndarray, seed: np.random.SeedSequence, n_jobs: int | None
+        cls, X: np.ndarray, seed: np.random.SeedSequence, n_jobs: int | None, rows: np.ndarray | None = None
     ) -> tuple[Pixels, BinMapper]:
-        """Bin all values alike: a window may stand anywhere, so that a pixel's place says nothing about its scale."""
-        values = X.reshape(-1, 1)
-        sample = values
-        if len(values) > _BIN_VALUES:
-            sample = values[np.random.default_rng(seed).choice(len(values), _BIN_VALUES, replace=False)]
+        """Bin all values alike: a window may stand anywhere, so that a pixel's place says nothing about its scale.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_values), C order
+            float32 or float64.
+        seed : SeedSequence
+            Decides which values the bins are found from, if there are more than a million.
+        n_jobs : int or None
+            Threads.
+        rows : ndarray of int, optional
+            Rows that the bins are found from; all by default.
+
+        Returns
+        -------
+        Pixels
+        BinMapper
+            Bins rows of other data alike.
+        """
+        rows = np.arange(len(X)) if rows is None else rows
+        n_values = X.shape[1]
+        if len(rows) * n_values > _BIN_VALUES:
+            drawn = np.random.default_rng(seed).integers(len(rows) * n_values, size=_BIN_VALUES)
+            sample = X[rows[drawn // n_values], drawn % n_values]
+        else:
+            sample = X[rows]
         mapper = BinMapper()
-        centers = mapper.fit_transform(sample, n_jobs=n_jobs).centers[0]
-        flat = mapper.transform(values, n_jobs=n_jobs).columns[0]
-        return cls(flat, X.shape[1], centers), mapper
+        centers = mapper.fit_transform(sample.reshape(-1, 1), n_jobs=n_jobs).centers[0]
+        flat = mapper.transform(X.reshape(-1, 1), n_jobs=n_jobs).columns[0]
+        return cls(flat, n_values, centers), mapper
 
     @classmethod
     def of_new_rows(cls, X: np.ndarray, mapper: BinMapper, n_jobs: int | None) -> Pixels:
@@ -156,7 +178,12 @@ class Pixels:
         return BinnedMatrix(sliding_window_view(self.flat, len(self.flat) - span + 1), centers)
 
     def places(self, rows: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        """Rows of `windows`, row by row and position by position."""
+        """Rows of `windows`, row by row and position by position; a ValueError if there are too many to number."""
+        if len(rows) and (int(rows.max()) + 1) * self.n_values > np.iinfo(np.int32).max:
+            raise ValueError(
+                f"X has {int(rows.max()) + 1} rows of {self.n_values} numbers; scanning numbers up to 2**31 of them "
+                "together: scan fewer rows."
+            )
         return (rows.astype(np.int64)[:, None] * self.n_values + positions).reshape(-1).astype(np.int32)
 
 
@@ -170,6 +197,7 @@ class ScanRules:
     pooling: int
     entropy: int
     n_jobs: int | None
+    progress: Progress
 
 
 @dataclass(frozen=True)
@@ -225,7 +253,9 @@ class Scan:
         """
         windows, begins = pixels.windows(self.grain), self.grain.positions[self.positions]
         n_classes = self.forests[0][0].n_classes
-        for first, last in self._parts(len(rows) * len(self.forests) * n_classes):
+        # A window takes up to 24 bytes (its number, as it is made and as it is kept, and its weight), a vector 4 for
+        # each forest and up to 24 while it is summed up.
+        for first, last in self._parts(len(rows) * (24 + n_classes * (24 + 4 * len(self.forests)))):
             vectors = np.empty((len(rows), last - first, len(self.forests), n_classes), np.float32)
             for k, models in enumerate(self.forests):
                 for i, trees in enumerate(models):
@@ -239,14 +269,14 @@ class Scan:
                     else:
                         total += made
                 if folds is None:
-                    vectors[:, :, k] = total / len(models)
+                    total /= len(models)
+                    vectors[:, :, k] = total
             yield self._averaged(vectors).reshape(len(rows), -1)
 
-    def _parts(self, n_numbers: int) -> Iterator[tuple[int, int]]:
-        """Ranges of positions whose vectors fit into a block; whole lines of squares if they are averaged."""
+    def _parts(self, n_bytes: int) -> Iterator[tuple[int, int]]:
+        """Ranges of positions, of `n_bytes` each, that fit into a block; whole lines of squares if averaged."""
         unit = 1 if self.pooling == 1 else self.pooling * self.grain.grid[1]
-        # 4 bytes a number in the block, and 8 in the sum that it is made of.
-        step = max(1, BLOCK_BYTES // (12 * max(1, n_numbers) * unit)) * unit
+        step = max(1, BLOCK_BYTES // (max(1, n_bytes) * unit)) * unit
         for first in range(0, len(self.positions), step):
             yield first, min(first + step, len(self.positions))
 
@@ -348,9 +378,9 @@ class Scanning:
     rules: ScanRules
     subsample: Any
 
-    def pixels(self, X: np.ndarray) -> tuple[Pixels, BinMapper]:
-        """Training rows as bytes."""
-        return Pixels.of_training_rows(X, seed_at(self.rules.entropy, SCANNING, _BINS), self.rules.n_jobs)
+    def pixels(self, X: np.ndarray, rows: np.ndarray) -> tuple[Pixels, BinMapper]:
+        """Training rows as bytes; the bins are found from `rows`."""
+        return Pixels.of_training_rows(X, seed_at(self.rules.entropy, SCANNING, _BINS), self.rules.n_jobs, rows)
 
     def positions(self, grain: Grain, address: tuple[int, ...]) -> np.ndarray:
         """Positions to look at: all, or as many as `subsample` says, drawn without replacement; ascending."""
@@ -373,7 +403,12 @@ class Scanning:
         """Fit the forests of window size `k` (see `fit_scan`), anew for each level if there is one."""
         address = (SCANNING, k) if level is None else (SCANNING, k, level)
         grain = self.grains[k]
-        return fit_scan(pixels, grain, self.positions(grain, address), rows, y, weights, self.rules, address)
+        positions = self.positions(grain, address)
+        self.rules.progress.say(
+            "scanning with windows of %s: %d rows, %d positions, %d trees a forest",
+            *(" x ".join(map(str, grain.window)), len(rows), len(positions), self.rules.members[0].n_estimators),
+        )
+        return fit_scan(pixels, grain, positions, rows, y, weights, self.rules, address)
 
 
 class FixedGrains:
@@ -392,7 +427,7 @@ class FixedGrains:
 
     def fit(self, X: np.ndarray, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> None:
         """Fit the forests of all window sizes on `rows`, and make what the levels see of them."""
-        pixels, self._bins = self._scanning.pixels(X)
+        pixels, self._bins = self._scanning.pixels(X, rows)
         self._scans, self._mappers, self._seen = [], [], []
         for k in range(len(self._scanning.grains)):
             scan, folds = self._scanning.fit(k, pixels, rows, y, weights)
@@ -406,8 +441,9 @@ class FixedGrains:
         return self._seen[level % len(self._seen)]
 
     def finish(self, n_levels: int) -> None:
-        """Keep what rows to predict need."""
+        """Keep what rows to predict need: the scans that the kept levels see."""
         self._seen = []
+        self._scans, self._mappers = self._scans[:n_levels], self._mappers[:n_levels]
 
     def reader(self, X: np.ndarray, n_jobs: int | None) -> Reader:
         """What levels see of rows to predict."""
@@ -442,7 +478,7 @@ class FreshGrains:
 
     def fit(self, X: np.ndarray, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> None:
         """Bin the data; forests are fitted when a level asks."""
-        self._pixels, self._bins = self._scanning.pixels(X)
+        self._pixels, self._bins = self._scanning.pixels(X, rows)
         self._levels: list[list[tuple[Scan, BinMapper]]] = []
         self._recent: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=RECENT_LEVELS)
 
@@ -560,9 +596,9 @@ default=("random_forest", "extra_trees")
     max_samples : int or None, default=None
         Windows that each tree of a random forest draws; None for as many as there are. Bounds time, not memory.
     n_jobs : int or None, default=None
-        Threads; None for one, -1 for all. The result does not depend on it.
+        Threads; None for one, -1 for all. The result does not depend on it. In a cascade the cascade's counts.
     random_state : int, RandomState or None, default=None
-        Seed.
+        Seed. In a cascade the cascade's counts.
 
     Attributes
     ----------
@@ -619,7 +655,9 @@ default=("random_forest", "extra_trees")
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def checked(self, n_features: int, n_classes: int, entropy: int, n_estimators: int = 500) -> Scanning:
+    def checked(
+        self, n_features: int, n_classes: int, entropy: int, n_estimators: int = 500, progress: Progress | None = None
+    ) -> Scanning:
         """Settings for rows of `n_features` numbers.
 
         Parameters
@@ -630,6 +668,8 @@ default=("random_forest", "extra_trees")
             Seed.
         n_estimators : int
             Trees a forest where `n_estimators` is None.
+        progress : Progress, optional
+            Is told of every window size; nobody by default.
 
         Returns
         -------
@@ -646,7 +686,7 @@ default=("random_forest", "extra_trees")
         check_count("max_depth", self.max_depth, optional=True)
         check_count("max_samples", self.max_samples, optional=True)
         check_jobs(self.n_jobs)
-        shape = _checked_shape(self.shape, n_features)
+        shape = checked_shape("shape", self.shape, n_features)
         if isinstance(self.windows, str) or not isinstance(self.windows, Sequence) or not len(self.windows):
             raise ValueError(f"windows is {self.windows!r}; give a list of window sizes, such as ['d/16', 'd/8'].")
         if isinstance(self.estimators, str) or not isinstance(self.estimators, Sequence) or not len(self.estimators):
@@ -666,7 +706,8 @@ default=("random_forest", "extra_trees")
                 min_samples_leaf=self.min_samples_leaf,
             )
             members.append(forest.set_params(max_samples=self.max_samples) if forest.bootstrap else forest)
-        rules = ScanRules(members, n_classes, self.n_folds, self.pooling, entropy, self.n_jobs)
+        progress = Progress() if progress is None else progress
+        rules = ScanRules(members, n_classes, self.n_folds, self.pooling, entropy, self.n_jobs, progress)
         return Scanning(grains, rules, self.subsample)
 
     def fit(self, X: Any, y: Any) -> MultiGrainedScanner:
@@ -718,8 +759,8 @@ default=("random_forest", "extra_trees")
         self.classes_, label = np.unique(y, return_inverse=True)
         scanning = self.checked(X.shape[1], len(self.classes_), entropy_of(self.random_state))
         ensure_compiled()
-        pixels, self._bins = scanning.pixels(X)
         rows = np.arange(len(X))
+        pixels, self._bins = scanning.pixels(X, rows)
         fitted = [scanning.fit(k, pixels, rows, label, None) for k in range(len(scanning.grains))]
         self.scans_ = [scan for scan, _ in fitted]
         return pixels, rows, [folds for _, folds in fitted]
@@ -738,6 +779,8 @@ default=("random_forest", "extra_trees")
             Columns in order: window size, position, forest, class.
         """
         check_is_fitted(self)
+        check_jobs(self.n_jobs)
+        ensure_compiled()
         X = validate_data(
             self, X, reset=False, dtype=[np.float64, np.float32], order="C", ensure_all_finite="allow-nan"
         )
@@ -752,19 +795,37 @@ default=("random_forest", "extra_trees")
         return tags
 
 
-def _checked_shape(shape: Any, n_features: int) -> tuple[int, ...]:
+def checked_shape(name: str, shape: Any, n_features: int) -> tuple[int, ...]:
+    """Shape of a row.
+
+    Parameters
+    ----------
+    name : str
+        Parameter, for the error.
+    shape : int, sequence of int or None
+        As the user gave it; None for a sequence.
+    n_features : int
+        Numbers in a row.
+
+    Returns
+    -------
+    tuple of int
+
+    Raises
+    ------
+    ValueError
+        If it is no shape of so many numbers.
+    """
     if shape is None:
         return (n_features,)
-    try:
-        shape = tuple(int(n) for n in np.atleast_1d(shape))
-    except (TypeError, ValueError):
-        shape = ()
-    if not 1 <= len(shape) <= 3 or min(shape, default=0) < 1 or math.prod(shape) != n_features:
+    size = tuple(shape) if isinstance(shape, Sequence | np.ndarray) and not isinstance(shape, str) else (shape,)
+    whole = all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in size)
+    if not whole or not 1 <= len(size) <= 3 or min(size) < 1 or math.prod(map(int, size)) != n_features:
         raise ValueError(
-            f"shape is {shape!r}, but X has {n_features} features; give (length,), (height, width) or (height, width, "
+            f"{name} is {shape!r}, but X has {n_features} features; give (length,), (height, width) or (height, width, "
             "channels) whose product that is."
         )
-    return shape
+    return tuple(map(int, size))
 
 
 def _checked_window(window: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -773,7 +834,7 @@ def _checked_window(window: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     size: tuple[int, ...] = ()
     if isinstance(window, str):
         head, _, divisor = window.partition("/")
-        if head.strip() == "d" and divisor.strip().isdigit() and int(divisor) > 0:
+        if head.strip() == "d" and divisor.strip().isdecimal() and int(divisor) > 0:
             n = math.prod(shape[:2]) // int(divisor)
             size = (n,) if axes == 1 else (round(math.sqrt(n)),) * 2
     elif isinstance(window, Sequence):

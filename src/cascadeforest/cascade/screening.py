@@ -65,7 +65,7 @@ def trees_of_level(
     n_rows, n_rows_first : int
         Rows at this level and at the first.
     n_features, n_added : int
-        Features of X, and columns that the level sees beside them (0 at the first level).
+        Features that the level sees, of X or of scanning, and class vectors beside them (none at the first level).
     growth : {"reciprocal", "linear", "none"}
         "reciprocal" (the released code): w / rho with rho = min(1, m_t / m_1 * (d + n_added) / d), so that a level
         costs about as much as the first. "linear": w * (1 + (m_1 - m_t) / m_1), the text's 'increases linearly as the
@@ -268,7 +268,7 @@ vector_dtype, scanning, input_shape, class_weight, n_jobs, random_state, verbose
         progress = Progress(self.verbose)
         rules = self._layer_rules(self.classes_, self.vector_dtype or "float32", progress)
         ensure_compiled()
-        features = self._features(members, X.shape[1], rules.entropy)
+        features = self._features(members, X.shape[1], rules)
         features.fit(X, rows, label[rows], _at(weights, rows))
 
         everyone = rows  # of all rows that have weight; `rows` are those that reached the level

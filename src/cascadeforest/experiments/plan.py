@@ -231,7 +231,8 @@ def load_plan(root: Path, overrides: Mapping[str, Any] | None = None) -> Plan:
             experiments[name] = resolver.experiment(name, path.stem, row, place)
     return Plan(
         suite=suite,
-        suite_config={"repeats": None, "caps": {}, "model_caps": {}, "unavailable": {}} | config["suites"][suite],
+        suite_config={"repeats": None, "dataset_repeats": {}, "caps": {}, "model_caps": {}, "unavailable": {}}
+        | config["suites"][suite],
         seeds_per_job=config.get("seeds_per_job"),
         experiments=experiments,
         runs=resolver.runs(experiments.values()),
@@ -255,6 +256,8 @@ class _Resolver:
         place = f"config/config.yaml: suites/{self.suite}"
         for name in self.budget.get("unavailable", {}):
             _choose(f"{place}/unavailable", name, self.datasets)
+        for name in self.budget.get("dataset_repeats", {}):
+            self._base(name, f"{place}/dataset_repeats")
         for name, caps in self.budget.get("model_caps", {}).items():
             _choose(f"{place}/model_caps", name, self.models)
             for parameter in caps:
@@ -305,7 +308,7 @@ class _Resolver:
             libraries={column: tuple(self._libraries(preset)) for column, preset in columns.items()},
             datasets=tuple(variants),
             published_as={v: self.datasets[base].get("published_as", base) for v, base in bases.items()},
-            repeats={variant: self._repeats(row, self.datasets[base]) for variant, base in bases.items()},
+            repeats={variant: self._repeats(row, variant, base) for variant, base in bases.items()},
             absent=absent,
             missing_models=missing,
             status=status,
@@ -379,11 +382,12 @@ class _Resolver:
             return NOT_IMPLEMENTED, f"{place} names no data set for the suite {self.suite}"
         return ("partial" if missing else "ready"), "; ".join(reasons)
 
-    def _repeats(self, row: Mapping[str, Any], dataset: Mapping[str, Any]) -> int:
-        protocol = dataset["protocol"]
+    def _repeats(self, row: Mapping[str, Any], variant: str, base: str) -> int:
+        protocol = self.datasets[base]["protocol"]
         # Under cross-validation a repeat is a fold: there are no more of them.
         folds = protocol["folds"] if protocol["kind"] == "cv" else None
         bounds = [row.get("repeats", protocol.get("repeats", folds)), folds, self.budget.get("repeats")]
+        bounds.append(self.budget.get("dataset_repeats", {}).get(variant))
         return min(bound for bound in bounds if bound is not None)
 
     def _capped(self, preset: str) -> dict[str, Any]:

@@ -293,7 +293,45 @@ class Forest(BaseEstimator):
         return tags
 
 
-class ForestClassifier(ClassifierMixin, Forest):
+class ProbabilisticClassifier(ClassifierMixin):
+    """Classes and logarithms from `predict_proba`, for forests and cascades alike."""
+
+    @abstractmethod
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities of shape (n_samples, n_classes), columns in the order of `classes_`."""
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of `predict_proba`, -inf where that is 0.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class; the first of equals.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        probabilities = self.predict_proba(X)
+        return self.classes_[probabilities.argmax(axis=1)]
+
+
+class ForestClassifier(ProbabilisticClassifier, Forest):
     """Classes, class weights, probabilities."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ForestClassifier:
@@ -380,36 +418,6 @@ class ForestClassifier(ClassifierMixin, Forest):
         """
         binned = self._binned(X)
         return self.trees_.predict(binned, n_jobs=self.n_jobs)
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithms of `predict_proba`, -inf where that is 0.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The most probable class; the first of equals.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        probabilities = self.predict_proba(X)
-        return self.classes_[probabilities.argmax(axis=1)]
 
     def _set_oob_score(self, y: np.ndarray, prediction: np.ndarray, learned: np.ndarray) -> None:
         rows = self._oob_rows(prediction) & learned
