@@ -20,7 +20,8 @@ CONFIG = {
         "special": {
             "description": "s",
             "model_caps": {"forest": {"n_estimators": 7}},
-            "dataset_repeats": {"iris": 1},
+            "repeats": 2,
+            "dataset_repeats": {"iris": 3},
             "unavailable": {"wine": "eaten"},
         },
     },
@@ -94,9 +95,9 @@ def test_bounds_of_one_model_hold_for_those_based_on_it(root):
     assert plan.runs["iris", "forest_5"].params["n_estimators"] == 5
 
 
-def test_repeats_of_one_data_set_are_bounded(root):
+def test_a_data_set_can_have_its_own_bound_of_repeats(root):
     plan = load_plan(root, {"suite": "special"})
-    assert plan.experiments["one"].repeats["iris"] == plan.experiments["two"].repeats["iris"] == 1
+    assert plan.experiments["one"].repeats["iris"] == plan.experiments["two"].repeats["iris"] == 3
     path = root / "config/config.yaml"
     config = yaml.safe_load(path.read_text())
     config["suites"]["special"]["dataset_repeats"] = {"irsi+rows-5": 1}

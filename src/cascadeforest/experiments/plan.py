@@ -386,8 +386,8 @@ class _Resolver:
         protocol = self.datasets[base]["protocol"]
         # Under cross-validation a repeat is a fold: there are no more of them.
         folds = protocol["folds"] if protocol["kind"] == "cv" else None
-        bounds = [row.get("repeats", protocol.get("repeats", folds)), folds, self.budget.get("repeats")]
-        bounds.append(self.budget.get("dataset_repeats", {}).get(variant))
+        bound = self.budget.get("dataset_repeats", {}).get(variant, self.budget.get("repeats"))
+        bounds = [row.get("repeats", protocol.get("repeats", folds)), folds, bound]
         return min(bound for bound in bounds if bound is not None)
 
     def _capped(self, preset: str) -> dict[str, Any]:

@@ -59,8 +59,8 @@ def budget_note(experiment: Mapping[str, Any], results: Results) -> str:
         parts += [f"{model} and what is based on it: {bounds}"] if any(run["model"] == model for run in runs) else []
     if budget.get("repeats") is not None:
         parts.append(f"at most {budget['repeats']} repeats")
-    fewer = {n: bound for n, bound in budget.get("dataset_repeats", {}).items() if n in experiment["datasets"]}
-    parts += [f"{name} at most {bound} repeat{'s' if bound > 1 else ''}" for name, bound in fewer.items()]
+    own = {name: bound for name, bound in budget.get("dataset_repeats", {}).items() if name in experiment["datasets"]}
+    parts += [f"{name} at most {bound} repeat{'s' if bound > 1 else ''}" for name, bound in own.items()]
     return f"Bounds of the suite {results.suite}: {'; '.join(parts)}." if parts else ""
 
 
