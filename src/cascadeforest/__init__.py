@@ -9,6 +9,7 @@ from cascadeforest._version import __version__
 
 if TYPE_CHECKING:
     from cascadeforest.cascade.gcforest import GCForestClassifier
+    from cascadeforest.cascade.margin import MDDFClassifier
     from cascadeforest.cascade.regression import CascadeForestRegressor
     from cascadeforest.cascade.scanning import MultiGrainedScanner
     from cascadeforest.cascade.screening import GCForestCSClassifier
@@ -33,6 +34,7 @@ _HOME = {
     "ExtraTreesRegressor": "cascadeforest.forest.estimators",
     "GCForestCSClassifier": "cascadeforest.cascade.screening",
     "GCForestClassifier": "cascadeforest.cascade.gcforest",
+    "MDDFClassifier": "cascadeforest.cascade.margin",
     "MultiGrainedScanner": "cascadeforest.cascade.scanning",
     "RandomForestClassifier": "cascadeforest.forest.estimators",
     "RandomForestRegressor": "cascadeforest.forest.estimators",
@@ -47,6 +49,7 @@ __all__ = [
     "ExtraTreesRegressor",
     "GCForestCSClassifier",
     "GCForestClassifier",
+    "MDDFClassifier",
     "MultiGrainedScanner",
     "RandomForestClassifier",
     "RandomForestRegressor",

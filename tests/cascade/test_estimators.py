@@ -18,7 +18,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsRegressor
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -27,13 +27,16 @@ from cascadeforest import (
     CascadeForestRegressor,
     GCForestClassifier,
     GCForestCSClassifier,
+    MDDFClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
 )
 
-CLASSIFIERS = [GCForestClassifier, GCForestCSClassifier]
+CLASSIFIERS = [GCForestClassifier, GCForestCSClassifier, MDDFClassifier]
 CASCADES = [*CLASSIFIERS, CascadeForestRegressor]
 SMALL = {"n_forests": 2, "n_estimators": 4, "max_layers": 3, "random_state": 0}
+#: What mdDF would search for; its trees have depth 16 in the first layer.
+FIXED = {MDDFClassifier: {"gamma": 0.85, "mu": 0.05, "theta": 16}}
 
 every_cascade = pytest.mark.parametrize("Cascade", CASCADES)
 every_classifier = pytest.mark.parametrize("Cascade", CLASSIFIERS)
@@ -41,7 +44,12 @@ every_classifier = pytest.mark.parametrize("Cascade", CLASSIFIERS)
 
 def small(Cascade, **others):
     """A cascade that grows its three layers, whatever they score."""
-    return Cascade(**{**SMALL, "patience": 3, **others})
+    return Cascade(**{**SMALL, **FIXED.get(Cascade, {}), "patience": 3, **others})
+
+
+def with_depth(Cascade, depth):
+    """The parameter that bounds depth in the first layer; in mdDF, layer t may have t times that."""
+    return {"theta" if Cascade is MDDFClassifier else "max_depth": depth}
 
 
 def data_for(Cascade, n_rows=None):
@@ -74,15 +82,21 @@ def same_predictions(one, other, X):
 # The contract of scikit-learn.
 
 FOREIGN = {"n_forests": 3, "n_estimators": 3, "max_layers": 2}
-INSTANCES = [Cascade(n_forests=2, n_estimators=5, max_layers=3) for Cascade in CASCADES]
-INSTANCES += [Cascade(estimators=["extra_trees", DecisionTreeClassifier()], **FOREIGN) for Cascade in CLASSIFIERS]
+#: mdDF searches its grids with next to nothing in one instance, and not in the other.
+QUICK = {MDDFClassifier: {"search_estimators": 1, "search_layers": 1}}
+SHALLOW = {MDDFClassifier: {**FIXED[MDDFClassifier], "theta": 2}}
+INSTANCES = [Cascade(n_forests=2, n_estimators=5, max_layers=3, **QUICK.get(Cascade, {})) for Cascade in CASCADES]
+INSTANCES += [
+    Cascade(estimators=["extra_trees", DecisionTreeClassifier()], **FOREIGN, **SHALLOW.get(Cascade, {}))
+    for Cascade in CLASSIFIERS
+]
 INSTANCES += [CascadeForestRegressor(estimators=["extra_trees", DecisionTreeRegressor()], **FOREIGN)]
 
 
 def expected_failures(cascade):
     reason = "rows that are repeated are other rows to deal out to folds; scikit-learn lists the same for its CV models"
     failures = {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
-    if is_classifier(cascade):
+    if is_classifier(cascade) and not isinstance(cascade, MDDFClassifier):  # whose trees are shallow
         failures["check_class_weight_classifiers"] = (
             "trees grow until leaves are pure, where no weight changes a share; the check bounds leaves of forests by "
             "min_weight_fraction_leaf, which cascades do not have"
@@ -102,7 +116,7 @@ def test_scikit_learn_accepts(estimator, check):
 def test_a_clone_learns_the_same(Cascade):
     X, y = data_for(Cascade, 80)
     member = RandomForestClassifier(3) if Cascade in CLASSIFIERS else RandomForestRegressor(3)
-    model = small(Cascade, estimators=["random_forest", member], max_depth=3).fit(X, y)
+    model = small(Cascade, estimators=["random_forest", member], **with_depth(Cascade, 3)).fit(X, y)
     twin = clone(model)
     assert not hasattr(twin, "layers_")
     assert same_predictions(twin.fit(X, y), model, X)
@@ -159,16 +173,17 @@ def test_equal_fits_are_equal_pickles(Cascade):
 @every_cascade
 @pytest.mark.parametrize("foreign", [False, True])
 def test_a_fitted_cascade_holds_no_training_data(Cascade, foreign):
-    """Shallow trees and 20,000 rows; only `decision_level_` of screening has a number (of two bytes) for each row."""
+    """Shallow trees and 20,000 rows; what a model says of each row is `decision_level_` or `margins_`."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20_000, 2))
     y = rng.integers(0, 2, 20_000)
-    others = {"max_depth": 2, "min_samples_leaf": 0.1, "max_layers": 2, "n_estimators": 2}
+    others = {**with_depth(Cascade, 2), "min_samples_leaf": 0.1, "max_layers": 2, "n_estimators": 2}
     if foreign:
         member = GaussianNB() if Cascade in CLASSIFIERS else LinearRegression()
         others["estimators"] = ["random_forest", member]
     model = small(Cascade, **others).fit(X, y)
-    size = len(pickle.dumps(model)) - getattr(model, "decision_level_", np.empty(0)).nbytes
+    of_rows = [getattr(model, name).nbytes for name in ("decision_level_", "margins_") if hasattr(model, name)]
+    size = len(pickle.dumps(model)) - sum(of_rows)
     assert size < 20_000
 
 
@@ -189,7 +204,7 @@ def test_methods_of_an_unfitted_cascade_say_so(Cascade):
 def test_grid_search_takes_numpy_values(Cascade):
     X, y = data_for(Cascade, 60)
     grid = {
-        "max_depth": np.array([1, 3]),
+        **with_depth(Cascade, np.array([1, 3])),
         "n_forests": np.array([1, 2]),
         "max_layers": np.array([2]),
         "tol": np.array([0.01]),
@@ -217,7 +232,7 @@ def test_parameters_are_stored_as_given_and_not_changed(Cascade):
 @every_cascade
 def test_repr_shows_what_differs_from_the_defaults(Cascade):
     assert repr(Cascade()) == f"{Cascade.__name__}()"
-    assert repr(Cascade(7, max_depth=3)) == f"{Cascade.__name__}(max_depth=3, n_forests=7)"
+    assert repr(Cascade(7, tol=0.5)) == f"{Cascade.__name__}(n_forests=7, tol=0.5)"
 
 
 # Layers.
@@ -329,7 +344,7 @@ def tree_depth(trees, tree):
 @every_cascade
 def test_parameters_of_forests_reach_the_forests(Cascade):
     X, y = data_for(Cascade, 100)
-    shallow = small(Cascade, n_forests=4, max_depth=2).fit(X, y)
+    shallow = small(Cascade, n_forests=4, **with_depth(Cascade, 2)).fit(X, y)
     assert max(tree_depth(m.trees, 0) for f in shallow.layers_[0].forests for m in f) == 2
     wide = small(Cascade, min_samples_leaf=20, max_layers=1).fit(X, y)
     assert max(tree_depth(m.trees, 0) for f in wide.layers_[0].forests for m in f) <= 3
@@ -537,7 +552,9 @@ def test_weights_reach_forests_and_scores(Cascade):
     first = (X[:, 0] > 0).astype(int)
     heavy = np.tile([True, False], 60)
     y = np.where(heavy, first, 1 - first)
-    model = small(Cascade, n_estimators=20, max_depth=3).fit(X, y, sample_weight=np.where(heavy, 50.0, 1.0))
+    model = small(Cascade, n_estimators=20, **with_depth(Cascade, 3)).fit(
+        X, y, sample_weight=np.where(heavy, 50.0, 1.0)
+    )
     assert (np.round(model.predict(X)) == first).mean() > 0.9
     assert model.validation_scores_.max() > (0.85 if Cascade in CLASSIFIERS else -0.4)  # unweighted: 0.5 and -0.7
 
@@ -718,13 +735,18 @@ FOREIGN_REGRESSORS = [
 
 @pytest.mark.parametrize(
     ("Cascade", "member"),
-    [(Cascade, member) for Cascade in CLASSIFIERS for member in FOREIGN_CLASSIFIERS]
+    [
+        (Cascade, member)
+        for Cascade in CLASSIFIERS
+        for member in FOREIGN_CLASSIFIERS
+        if Cascade is not MDDFClassifier or not isinstance(member, Pipeline)  # which takes no weights
+    ]
     + [(CascadeForestRegressor, member) for member in FOREIGN_REGRESSORS],
 )
 @pytest.mark.parametrize("alone", [False, True])
 def test_any_estimator_can_be_in_a_layer(Cascade, member, alone):
     X, y = data_for(Cascade, 120)
-    if isinstance(member, type(FOREIGN_CLASSIFIERS[0])):
+    if isinstance(member, Pipeline):
         X[::9, 1] = np.nan
     model = small(Cascade, estimators=[member] if alone else ["random_forest", member]).fit(X, y)
     again = small(Cascade, estimators=[member] if alone else ["random_forest", member]).fit(X, y)
@@ -818,6 +840,19 @@ WRONG = {
     "growth": ["reciprocally", None, 2],
     "max_growth": [0, 0.5, NAN, float("inf"), None, "10", True],
     "error_scope": ["rows", None, 1],
+    "gamma": [0, 1, 0.0, 1.0, -0.5, 3, NAN, "0.9", True, [0.7, 0.8]],
+    "mu": [-0.1, NAN, float("inf"), "0.1", True, [0.1]],
+    "theta": [0, -1, 2.5, NAN, "4", True, [2, 4]],
+    "alpha": ["exactly", "none", 1, True],
+    "cumulative": ["normalised", 1, True],
+    "scaled_loss": [0, 1, "yes"],
+    "max_share": [0, 1, 0.0, 1.0, -0.1, 1.1, NAN, "0.9", None, True],
+    "weight_floor": [0, 0.0, -0.1, 1.1, NAN, "0.1", None, True],
+    "ablation": ["SF", "none", 1, True],
+    "shared_folds": [0, 1, "yes"],
+    "keep": ["first", 1, True],
+    "search_estimators": [0, -1, 2.5, "many", None, True],
+    "search_layers": [0, -1, 2.5, "many", None, True],
 }
 #: Parameters of scanning have tests of their own.
 ELSEWHERE = {"scanning", "input_shape"}

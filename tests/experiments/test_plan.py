@@ -113,6 +113,15 @@ def test_a_run_that_two_experiments_show_serves_both(root):
     assert run.extras == ("predictions",)
 
 
+def test_an_extra_of_layers_is_named_by_the_layers_of_the_options(root):
+    """Two figures of different layers then ask for two extras of one run."""
+    two = EXPERIMENTS["two"] | {"extras": ["representations"], "options": {"layers": [1, 5]}}
+    write(root, experiments=EXPERIMENTS | {"two": two, "four": two | {"options": {"layers": [0]}}})
+    plan = load_plan(root)
+    assert plan.experiments["two"].extras == ("representations-1-5",)
+    assert plan.runs["iris", "forest"].extras == ("representations-0", "representations-1-5")
+
+
 def test_cross_validation_has_no_more_repeats_than_folds(root):
     path = root / "config/datasets/iris.yaml"
     row = yaml.safe_load(path.read_text())
@@ -162,6 +171,7 @@ def with_experiment(**changes):
         (with_experiment(datasets={"tiny": ["diabetes"]}), ["no estimator for regression", "'diabetes'"]),
         (with_experiment(win_tie_lose="fortress"), ["win_tie_lose is 'fortress'"]),
         ({"config": ["suite"]}, ["config/config.yaml", "no mapping"]),
+        (with_experiment(extras=["representations"]), ["one: options/layers is None", "layers: [1, 5]"]),
         (with_experiment(render="scoress"), ["render is 'scoress'", "'scores'"]),
         ({"models": MODELS | {"forest": {"label": "x"}}}, ["config/models.yaml", "forest.estimator is missing"]),
         (

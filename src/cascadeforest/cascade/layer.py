@@ -33,6 +33,8 @@ CLASS_VECTORS = ("k_fold", "k_fold_refit", "oob")
 _FOLDS, _MODEL = 0, 1
 #: Address of the model that learned from all rows, beside those of the folds.
 _ALL_ROWS = 2**16
+#: Address of folds that all forests share, beside those of the layers.
+_SHARED = (2**19, 0)
 #: Rows and features for which parameters are checked before any are known.
 _SOME = 2**20
 
@@ -57,6 +59,8 @@ class LayerRules:
         Threads.
     progress : Progress
         Is told of every model.
+    shared_folds : bool
+        Whether all layers and forests hold out the same rows.
     """
 
     classes: np.ndarray | None
@@ -66,6 +70,7 @@ class LayerRules:
     entropy: int
     n_jobs: int | None
     progress: Progress
+    shared_folds: bool = False
 
     @property
     def n_classes(self) -> int:
@@ -272,7 +277,8 @@ class _Fit:
         """Models of all folds (or one of all rows), and vectors of held-out rows."""
         rules = self.rules
         strata = self.y if rules.n_classes else np.zeros(len(self.rows), np.int64)
-        fold = stratified_folds(strata, rules.n_folds, seed_at(rules.entropy, *self.address, _FOLDS))
+        address = _SHARED if rules.shared_folds else self.address
+        fold = stratified_folds(strata, rules.n_folds, seed_at(rules.entropy, *address, _FOLDS))
         vectors = np.empty((len(self.rows), rules.n_outputs))
         models = []
         for i in range(int(fold.max()) + 1):

@@ -96,6 +96,24 @@ class Representation:
         mapper.transform(X, n_jobs=n_jobs, out=columns[: X.shape[1]])
         return cls(columns, None, X.shape[1], X if keep_values else None)
 
+    @classmethod
+    def of_added(cls, like: Representation) -> Representation:
+        """The same rows without features: what is added is all that a layer sees.
+
+        Parameters
+        ----------
+        like : Representation
+            Says how many rows there are, how much is added, and whether values are kept.
+
+        Returns
+        -------
+        Representation
+        """
+        room = len(like._columns) - like.n_given
+        centers = None if like._centers is None else np.empty((room, MAX_BINS))
+        values = None if like._X is None else np.empty((like.n_rows, 0), like._X.dtype)
+        return cls(np.empty((room, like.n_rows), np.uint8), centers, 0, values)
+
     @property
     def n_rows(self) -> int:
         """Rows of the matrix."""

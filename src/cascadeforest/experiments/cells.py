@@ -10,12 +10,13 @@ import importlib
 import math
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.files import atomic_path, atomic_write, canonical_json, digest_of
+from cascadeforest.experiments.extras import Fitted, arrays_of
 
 FORMAT = 1
 #: Bounds for the warm-up fit, which only has to load and compile what the real fit will use.
@@ -184,7 +185,11 @@ def run_cell(
         },
         "warnings": sorted({f"{warning.category.__name__}: {warning.message}" for warning in caught}),
         "threads": threads,
-        "extras": _save_extras(spec["extras"], cell_path(cache, key), split, outputs, estimator, X_test),
+        "extras": _save_extras(
+            spec["extras"],
+            cell_path(cache, key),
+            Fitted(estimator, split, X_train, X_test, outputs, dataset.task, spec["dataset"], repeat),
+        ),
         **stamp,
     }
     if broken := [name for name, value in result["metrics"].items() if not math.isfinite(value)]:
@@ -287,46 +292,15 @@ def _curves(estimator: Any) -> dict[str, list[float]]:
     }
 
 
-def _predictions(split: Any, outputs: Mapping[str, Any], estimator: Any, X: Any) -> dict[str, Any]:
-    """Predicted classes (and probabilities) of the test rows, with the rows' numbers and labels."""
-    kept = {name: outputs[name] for name in ("predicted", "probabilities", "scores") if name in outputs}
-    return kept | {"test_rows": split.test_rows, "y_test": split.y_test}
-
-
-def _layer_decisions(split: Any, outputs: Mapping[str, Any], estimator: Any, X: Any) -> dict[str, Any]:
-    """What a cascade would predict if it ended at each layer, and the layer that decides each test row.
-
-    Rows do not leave a cascade without screening: its last layer decides them all.
-    """
-    import numpy as np
-
-    staged = np.array(list(estimator.staged_predict(X)), dtype=np.int64)
-    if hasattr(estimator, "decision_level"):
-        level = estimator.decision_level(X).astype(np.int64)
-    else:
-        level = np.full(len(split.y_test), len(staged) - 1)
-    return {"staged_predicted": staged, "decision_level": level, "y_test": split.y_test}
-
-
-#: Named things that a figure needs beyond metrics; each gives arrays by name.
-EXTRAS: dict[str, Callable[[Any, Mapping[str, Any], Any, Any], dict[str, Any]]] = {
-    "predictions": _predictions,
-    "layer_decisions": _layer_decisions,
-}
-
-
-def _save_extras(
-    names: list[str], path: Path, split: Any, outputs: Mapping[str, Any], estimator: Any, X_test: Any
-) -> dict[str, str]:
+def _save_extras(names: list[str], path: Path, fitted: Fitted) -> dict[str, str]:
     import numpy as np
 
     saved = {}
     for name in names:
-        if name not in EXTRAS:
-            raise ConfigError(f"config/experiments: the extra '{name}' is unknown; choose from {sorted(EXTRAS)}.")
         target = path.with_suffix(f".{name}.npz")
+        arrays = arrays_of(name, fitted)
         with atomic_path(target) as temporary, temporary.open("wb") as stream:
-            np.savez_compressed(stream, **EXTRAS[name](split, outputs, estimator, X_test))
+            np.savez_compressed(stream, **arrays)
         saved[name] = f"{path.parent.name}/{target.name}"
     return saved
 

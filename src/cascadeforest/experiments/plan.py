@@ -18,6 +18,7 @@ from cascadeforest.data.files import read_yaml
 from cascadeforest.data.registry import availability, load_dataset_files, parse_variant
 from cascadeforest.data.schemas import read_schema, validate
 from cascadeforest.experiments.code_digest import PACKAGE_FOLDER, defines, module_file
+from cascadeforest.experiments.extras import extra_name
 from cascadeforest.experiments.metrics import METRICS
 
 NOT_IMPLEMENTED = "not implemented"
@@ -95,7 +96,9 @@ class Experiment:
         ``ready``, ``partial`` (some columns are missing) or ``not implemented``.
     reason : str
         What is missing; empty when ready.
-    extras, marks, win_tie_lose, average_rank, rank_columns, options, deviations
+    extras : tuple of str
+        What each cell saves beyond metrics, by full names (`cascadeforest.experiments.extras.extra_name`).
+    marks, win_tie_lose, average_rank, rank_columns, options, deviations
         As in the configuration.
     """
 
@@ -313,7 +316,9 @@ class _Resolver:
             missing_models=missing,
             status=status,
             reason=reason,
-            extras=tuple(row.get("extras", [])),
+            extras=tuple(
+                extra_name(extra, row.get("options", {}), f"{place}: {name}") for extra in row.get("extras", [])
+            ),
             marks=row.get("marks", "none"),
             win_tie_lose=row.get("win_tie_lose"),
             average_rank=None if "average_rank" not in row else tuple(row["average_rank"]),

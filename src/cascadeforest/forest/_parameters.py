@@ -38,8 +38,8 @@ def check_count(name: str, value: Any, least: int = 1, *, optional: bool = False
         raise ValueError(f"{name} is {value!r}; give a whole number of at least {least}{none}.")
 
 
-def check_number(name: str, value: Any, least: float = 0.0, most: float = math.inf) -> None:
-    """A finite number of at least `least`, and at most `most`.
+def check_number(name: str, value: Any, least: float = 0.0, most: float = math.inf, *, otherwise: str = "") -> None:
+    """A finite number of at least `least`, and at most `most`; `otherwise` names in the error what else is taken.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def check_number(name: str, value: Any, least: float = 0.0, most: float = math.i
     """
     if not _is_real(value) or not least <= value <= min(most, sys.float_info.max):
         bound = "" if most == math.inf else f" and at most {most:g}"
-        raise ValueError(f"{name} is {value!r}; give a finite number of at least {least:g}{bound}.")
+        raise ValueError(f"{name} is {value!r}; give a finite number of at least {least:g}{bound}{otherwise}.")
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:

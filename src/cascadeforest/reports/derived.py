@@ -8,6 +8,11 @@ from cascadeforest.experiments.metrics import COST_METRICS, METRICS, Metric
 
 #: Below these a measured cost is mostly noise.
 COST_FLOORS = MappingProxyType({"CPU s": 0.1, "MiB": 8.0})
+#: Computed in the t-SNE plane. Its last bits differ between processors and grow to other layouts: a change in the ninth
+#: digit of the features moved S_A / S_E by up to a quarter (210 rows). So they may move by this part of their value.
+PROJECTED, PROJECTED_RELATIVE = frozenset({"intra_to_inter_variance"}), 0.5
+#: Places in that plane: no two processors need agree on them.
+COORDINATES = ("tsne_1", "tsne_2")
 #: Test rows that are counted.
 ROWS = "rows"
 #: A model's cost compared with another's. They move as the costs do, so no exact check covers them either.
@@ -22,6 +27,12 @@ DERIVED = MappingProxyType(
         "remaining_share": Metric("go through all levels", "", None, percent=True),
         "different_predictions": Metric("screened rows predicted otherwise", ROWS, None),
         "additional_correct": Metric("more rows right at the end", ROWS, None),
+        "margin_ratio": Metric("margin ratio (std / mean)", "", None),
+        "grown_layers": Metric("layers grown", "", None),
+        "best_layer": Metric("best layer out of fold", "", None),
+        "rank_correlation": Metric("rank correlation", "", None),
+        "intra_to_inter_variance": Metric("S_A / S_E in the plane", "", None),
+        "intra_to_inter_variance_of_features": Metric("S_A / S_E of the features", "", None),
     }
 )
 

@@ -121,6 +121,24 @@ def _saved(picture: MatplotlibFigure, form: str, metadata: dict[str, Any]) -> by
     return stream.getvalue()
 
 
+def write_words(part: Any, words: str) -> None:
+    """Write words in the place of panels.
+
+    Parameters
+    ----------
+    part : matplotlib figure or subfigure
+        The place.
+    words : str
+        A sentence; long ones are broken into lines.
+    """
+    import textwrap
+
+    axes = part.subplots()
+    axes.set_axis_off()
+    text = textwrap.fill(words, 90)
+    axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=GREY, style="italic")
+
+
 def make_figure(name: str, results: Results) -> Figure:
     """Draw one experiment.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cascadeforest.reports.printed_numbers import Published
@@ -62,6 +62,37 @@ def budget_note(experiment: Mapping[str, Any], results: Results) -> str:
     own = {name: bound for name, bound in budget.get("dataset_repeats", {}).items() if name in experiment["datasets"]}
     parts += [f"{name} at most {bound} repeat{'s' if bound > 1 else ''}" for name, bound in own.items()]
     return f"Bounds of the suite {results.suite}: {'; '.join(parts)}." if parts else ""
+
+
+def stand_in_words(experiment: Mapping[str, Any]) -> str:
+    """Say that a figure does not show, or does not only show, the data sets of the paper's figure.
+
+    Parameters
+    ----------
+    experiment : mapping
+        One experiment of the plan; ``options: {paper_datasets: [...]}`` names the paper's.
+
+    Returns
+    -------
+    str
+        A sentence; empty if the data sets are the paper's, or those are not named.
+    """
+    wanted = experiment["options"].get("paper_datasets", [])
+    shown = present(experiment)
+    base = {name: experiment["published_as"].get(name, name) for name in shown}
+    others = [name for name in shown if base[name] not in wanted]
+    if not wanted or not others:
+        return ""
+    lacking = [name for name in wanted if name not in base.values()]
+    if not lacking:
+        return f"The paper shows {listed(wanted)} only."
+    verb = "stand" if len(others) > 1 else "stands"
+    return f"The paper shows {listed(wanted)}, for which {listed(others)} {verb} here."
+
+
+def listed(names: Sequence[str]) -> str:
+    """Write names as a list in words."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def data_notes(experiment: Mapping[str, Any], results: Results, published: Published) -> Iterable[str]:

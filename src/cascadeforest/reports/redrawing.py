@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from cascadeforest.reports.figure import PICTURE_SUFFIXES, make_figure
@@ -71,7 +71,7 @@ def redraw_figure(name: str, folder: Path, results: Results, source: str) -> Ite
             yield Finding(name, f"figures/{path.name}", f"file ({source})", "", "there", "none")
 
 
-def compare_numbers(name: str, path: Path, drawn: str, source: str) -> Iterable[Finding]:
+def compare_numbers(name: str, path: Path, drawn: str, source: str, without: Collection[str] = ()) -> Iterable[Finding]:
     """Compare two tidy tables without any tolerance.
 
     Parameters
@@ -84,13 +84,15 @@ def compare_numbers(name: str, path: Path, drawn: str, source: str) -> Iterable[
         Content of the other one.
     source : str
         Words for the comparison; they stand with each finding.
+    without : collection of str
+        Metrics that are left out.
 
     Yields
     ------
     Finding
     """
-    before = {key_of(row): row for row in read_csv(path)}
-    after = {key_of(row): row for row in csv.DictReader(io.StringIO(drawn))}
+    before = {key_of(row): row for row in read_csv(path) if row["metric"] not in without}
+    after = {key_of(row): row for row in csv.DictReader(io.StringIO(drawn)) if row["metric"] not in without}
     for key in dict.fromkeys([*before, *after]):
         if key not in before or key not in after:
             there = ["there" if key in rows else "" for rows in (before, after)]

@@ -19,7 +19,15 @@ from typing import Any
 
 from cascadeforest.data.errors import UserError
 from cascadeforest.experiments.metrics import COST_METRICS, METRICS
-from cascadeforest.reports.derived import COST_FLOORS, COST_RATIOS, ROWS, known_metric
+from cascadeforest.reports.derived import (
+    COORDINATES,
+    COST_FLOORS,
+    COST_RATIOS,
+    PROJECTED,
+    PROJECTED_RELATIVE,
+    ROWS,
+    known_metric,
+)
 from cascadeforest.reports.findings import Finding, key_of, words
 from cascadeforest.reports.redrawing import compare_numbers, redraw, redraw_figure
 from cascadeforest.reports.results import (
@@ -87,12 +95,12 @@ class CheckReport:
             rule = (
                 "exact for our own code, and for scikit-learn's forests of the stored versions; other foreign code: "
                 f"means of shares within max({FOREIGN_SHARE}, {FOREIGN_ROWS} / test rows), of others within "
-                f"{FOREIGN_RELATIVE:.0%}"
+                f"{FOREIGN_RELATIVE:.0%}, in a t-SNE plane within {PROJECTED_RELATIVE:.0%}"
             )
         else:
             rule = (
                 f"means within max(floor, {SPREADS} * std / sqrt(n)), floor {FLOOR_SHARE} for shares, "
-                f"{FLOOR_RELATIVE:.0%} for others"
+                f"{FLOOR_RELATIVE:.0%} for others; in a t-SNE plane within {PROJECTED_RELATIVE:.0%}"
             )
         result = f"{drifts} drifts" if drifts else "no drift"
         return [
@@ -169,7 +177,8 @@ def _compare_figures(name: str, stored: Path, new: Path, experiment: Mapping[str
     """Drawn numbers that only our own code computes; a file that is missing is told when the figure is redrawn."""
     before, after = (path.parents[1] / "figures" / path.name for path in (stored, new))
     if before.is_file() and after.is_file() and not any(experiment["libraries"].values()):
-        yield from compare_numbers(name, before, after.read_text(encoding="utf-8"), "drawn in the figure")
+        drawn = after.read_text(encoding="utf-8")
+        yield from compare_numbers(name, before, drawn, "drawn in the figure", COORDINATES)
 
 
 def _redrawn(name: str, path: Path, results: Results, source: str) -> Iterable[Finding]:
@@ -305,9 +314,12 @@ def allowed(stored: Mapping[str, str], foreign: bool, suite: str) -> float:
     Returns
     -------
     float
-        0 where the digits must be the same: facts about data everywhere, our own models in `EXACT_SUITES`.
+        0 where the digits must be the same: facts about data everywhere, our own models in `EXACT_SUITES` (unless the
+        number is one of `PROJECTED`).
     """
     metric = known_metric(stored["metric"])
+    if stored["metric"] in PROJECTED and stored["mean"]:
+        return PROJECTED_RELATIVE * abs(float(stored["mean"]))
     if metric is None or not stored["mean"] or (suite in EXACT_SUITES and not foreign):
         return 0.0
     size = abs(float(stored["mean"]))

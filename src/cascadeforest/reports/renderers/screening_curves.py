@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from cascadeforest.data.errors import ConfigError, UserError
-from cascadeforest.reports.figure import BLACK, BLUE, GREY, ORANGE, WIDTH, Figure
+from cascadeforest.reports.figure import BLACK, BLUE, GREY, ORANGE, WIDTH, Figure, write_words
 from cascadeforest.reports.notes import budget_note, data_notes, published_note
 from cascadeforest.reports.printed_numbers import Published
 from cascadeforest.reports.results import Results
@@ -406,7 +406,7 @@ class _Renderer:
             size = "" if panel.counts is None else f", {panel.counts.n_test:,} test rows"
             part.suptitle(f"{panel.dataset}{size}", x=0.012, ha="left", fontsize=9, fontweight="bold")
             if not _has_bars(panel):
-                _say(part, panel.reason if panel.counts is None else self._levels_words(panel.counts.n_levels))
+                write_words(part, panel.reason if panel.counts is None else self._levels_words(panel.counts.n_levels))
                 continue
             left, right = part.subplots(1, 2)
             marks = self._marks(panel)
@@ -558,13 +558,3 @@ def _diamond(axes: Axes, place: float, share: float, n_test: int) -> None:
         label=f"{_PUBLISHED}: {100 * share:g} %",
         zorder=5,
     )
-
-
-def _say(part: Any, words: str) -> None:
-    """Words in the place of panels."""
-    import textwrap
-
-    axes = part.subplots()
-    axes.set_axis_off()
-    text = textwrap.fill(words, 90)
-    axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=GREY, style="italic")

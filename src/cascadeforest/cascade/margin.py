@@ -1,0 +1,865 @@
+"""mdDF: a cascade as an additive model whose rows are weighted by their margins (Lyu, Yang and Zhou 2019).
+
+The equations of the paper are functions here: `margins` (section 4), `margin_loss` (Eq. 28), `best_share` and
+`best_weight` (line 7 of Algorithm 2), `reweighted` (Eq. 27), `margin_ratio` (Theorem 1). `MDDFClassifier.fit` is
+Algorithm 2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, has_fit_parameter
+
+from cascadeforest.cascade._base import CascadeClassifier
+from cascadeforest.cascade.folds import seed_at, stratified_folds
+from cascadeforest.cascade.layer import _FOLDS, _SHARED, Layer, LayerRules, fit_layer, mean_vector
+from cascadeforest.cascade.progress import Progress
+from cascadeforest.cascade.representation import Representation
+from cascadeforest.cascade.stopping import BestLayer, Scoring
+from cascadeforest.forest._base import Forest
+from cascadeforest.forest._compiling import ensure_compiled
+from cascadeforest.forest._parameters import check_choice, check_count, check_flag, check_number
+from cascadeforest.forest.binning import BinMapper
+
+#: Section 4: 'we generally choose these two hyper-parameters from the finite sets'.
+GAMMAS = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
+MUS = (0.01, 0.05, 0.1)
+#: Section 5: depth 2t + 2, 4t + 4, 8t + 8 or 16t + 16, for t from 0 as in the released code.
+THETAS = (2, 4, 8, 16)
+#: Gammas nearer to 0 or 1 make the loss's divisors vanish.
+_BOUNDS = {"gamma": (0.001, 0.999), "mu": (0.0,)}
+#: Deepest trees, as in the released code.
+MAX_DEPTH = 100
+ABLATIONS = (None, "same_forests", "stacking", "no_preconc")
+#: Gamma and mu, where they are open, while theta is searched.
+_MIDDLE = {"gamma": 0.85, "mu": 0.05}
+#: What stands for parameters that are None.
+PRESETS = {
+    "paper": {
+        "gamma": None,
+        "mu": None,
+        "theta": None,
+        "alpha": "exact",
+        "cumulative": "normalized",
+        "scaled_loss": True,
+        "shared_folds": False,
+        "keep": "best",
+    },
+    "official": {
+        "gamma": 0.98,
+        "mu": 0.05,
+        "theta": 4,
+        "alpha": "log",
+        "cumulative": "sum",
+        "scaled_loss": False,
+        "shared_folds": True,
+        "keep": "last",
+    },
+}
+#: A mean margin of 1 has no finite logarithm.
+_LARGEST_MEAN = 1.0 - 1e-6
+
+
+def margins(vectors: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Crammer and Singer's margin: probability of the row's class minus the largest of the others (section 4).
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n, n_classes)
+        Class probabilities.
+    y : ndarray of shape (n,), int
+        Class numbers.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        In [-1, 1]; 1 throughout if there is one class only.
+    """
+    rows = np.arange(len(y))
+    own = vectors[rows, y]
+    if vectors.shape[1] == 1:
+        return np.ones(len(y))
+    others = vectors.copy()
+    others[rows, y] = -np.inf
+    return own - others.max(axis=1)
+
+
+def margin_loss(z: np.ndarray, gamma: float, mu: float, *, scaled: bool = True) -> np.ndarray:
+    """Margin distribution loss (Eq. 28).
+
+    Parameters
+    ----------
+    z : ndarray
+        Margins.
+    gamma : float
+        The margin that costs nothing, in (0, 1).
+    mu : float
+        What a margin above costs relative to one below.
+    scaled : bool
+        Divide by ``gamma**2`` and ``(1 - gamma)**2``, as the paper does and the released code does not.
+
+    Returns
+    -------
+    ndarray
+    """
+    below, above = _coefficients(gamma, mu, scaled)
+    return np.where(z <= gamma, below, above) * (z - gamma) ** 2
+
+
+def _coefficients(gamma: float, mu: float, scaled: bool) -> tuple[float, float]:
+    """Factors of the squared distance to gamma, below and above it."""
+    return (1.0 / gamma**2, mu / (1.0 - gamma) ** 2) if scaled else (1.0, mu)
+
+
+def minimise_margin_loss(
+    start: np.ndarray,
+    slope: np.ndarray,
+    weights: np.ndarray,
+    gamma: float,
+    mu: float,
+    least: float,
+    most: float,
+    *,
+    scaled: bool = True,
+) -> float:
+    """The x in [least, most] at which the mean loss of the margins ``start + x * slope`` is smallest; exactly.
+
+    The loss is convex and made of parabolas that meet where a margin passes gamma. Its derivative is continuous, made
+    of lines, and does not fall: the place where it is 0 is found from its values at those meeting points.
+
+    Parameters
+    ----------
+    start, slope : ndarray of shape (n,)
+        Margins are ``start + x * slope``.
+    weights : ndarray of shape (n,)
+        Weights of the rows in the mean.
+    gamma, mu, scaled
+        As in `margin_loss`.
+    least, most : float
+        Bounds of x; `most` may be infinite.
+
+    Returns
+    -------
+    float
+        The smallest such x if there are several.
+    """
+    below, above = _coefficients(gamma, mu, scaled)
+    moves = slope != 0
+    a, b, w = start[moves] - gamma, slope[moves], weights[moves]
+    # Half the derivative is sum_i w_i c_i b_i (a_i + x b_i), where c_i changes as x passes -a_i / b_i.
+    with np.errstate(over="ignore"):
+        turning = -a / b
+    order = np.argsort(turning, kind="stable")
+    turning, a, b, w = turning[order], a[order], b[order], w[order]
+    before, after = np.where(b > 0, below, above), np.where(b > 0, above, below)
+    inside = slice(np.searchsorted(turning, least, side="right"), np.searchsorted(turning, most, side="left") + 1)
+    constants = _sums_of_stretches(before * w * b * a, after * w * b * a)[inside]
+    linears = _sums_of_stretches(before * w * b * b, after * w * b * b)[inside]
+    x = turning[inside.start : inside.stop - 1]
+    ends = np.append(x, most)
+    finite = np.where(np.isfinite(ends), ends, 0.0)
+    at_end = np.where(np.isfinite(ends), constants + linears * finite, np.where(linears > 0, np.inf, constants))
+    reached = np.flatnonzero(at_end >= 0)
+    if not len(reached):
+        return most
+    k = reached[0]
+    begin = least if k == 0 else x[k - 1]
+    return float(np.clip(-constants[k] / linears[k], begin, ends[k])) if linears[k] > 0 else float(begin)
+
+
+def _sums_of_stretches(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """Sums where the first k terms are those of `after` and the others those of `before`, for k = 0, 1, ..., n.
+
+    Nothing is subtracted: where all terms are 0, as above gamma with mu = 0, so is the sum, not a rounding error.
+    """
+    return np.append(0.0, np.cumsum(after)) + np.append(np.cumsum(before[::-1])[::-1], 0.0)
+
+
+def log_weight(mean_margin: float) -> float:
+    """AdaBoost's formula, which the released code uses in place of line 7 of Algorithm 2; not below 0.
+
+    Parameters
+    ----------
+    mean_margin : float
+        Mean margin of the layer.
+
+    Returns
+    -------
+    float
+    """
+    mean_margin = min(max(mean_margin, 0.0), _LARGEST_MEAN)
+    return 0.5 * math.log((1.0 + mean_margin) / (1.0 - mean_margin))
+
+
+def reweighted(loss: np.ndarray, floor: float) -> np.ndarray:
+    """Weights of the next layer's rows (Eq. 27), with mean 1.
+
+    Parameters
+    ----------
+    loss : ndarray of shape (n,)
+        Margin loss of each row.
+    floor : float
+        Losses below this share of their mean count as that: a row exactly at gamma would have no weight, and a class
+        of such rows would be lost. The paper has no floor.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Ones if no row has a loss.
+    """
+    mean = loss.mean()
+    if not mean > 0:
+        return np.ones(len(loss))
+    weights = np.maximum(loss / mean, floor)
+    return weights / weights.mean()
+
+
+def margin_ratio(z: np.ndarray) -> float:
+    """Standard deviation of margins over their mean: lambda of Theorem 1.
+
+    Parameters
+    ----------
+    z : ndarray
+        Margins.
+
+    Returns
+    -------
+    float
+        Infinity where the mean is not positive: the theorem says nothing then.
+    """
+    mean = float(np.mean(z))
+    return float(np.std(z)) / mean if mean > 0 else math.inf
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the grids of the paper are searched for.
+
+    Parameters
+    ----------
+    gamma, mu : float
+        Of the margin loss.
+    theta : int
+        Trees of layer t, counted from 0, have depth theta * (t + 1) at most.
+    """
+
+    gamma: float
+    mu: float
+    theta: int
+
+    def depth(self, level: int) -> int:
+        """Greatest depth of trees at a level."""
+        return min(self.theta * (level + 1), MAX_DEPTH)
+
+
+class Additive:
+    """The additive model (Eq. 1) over the sum of its factors: a mean of the layers' class vectors.
+
+    It is kept as ``(1 - share) * mean so far + share * newest layer``, which no number of layers makes overflow.
+
+    Parameters
+    ----------
+    n_rows, n_forests, n_classes : int
+        Sizes.
+    """
+
+    def __init__(self, n_rows: int, n_forests: int, n_classes: int):
+        self._mean = np.zeros((n_rows, n_forests, n_classes))
+
+    def add(self, vectors: np.ndarray, share: float) -> None:
+        """Let a layer's class vectors, of shape (n_rows, n_forests, n_classes), be `share` of the mean."""
+        self._mean *= 1.0 - share
+        self._mean += np.multiply(vectors, share, dtype=np.float64)  # a Python float would stay in single precision
+
+    @property
+    def features(self) -> np.ndarray:
+        """f_t (Eq. 6), each forest's block with sum 1: shape (n_rows, n_forests * n_classes), float32."""
+        return self._mean.reshape(len(self._mean), -1).astype(np.float32)
+
+    @property
+    def probabilities(self) -> np.ndarray:
+        """F (Eq. 1) with sum 1: shape (n_rows, n_classes)."""
+        return mean_vector(self._mean)
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """What layers learn from.
+
+    Parameters
+    ----------
+    seen : Representation
+        Features, with room for the sum.
+    alone : Representation or None
+        Room for the sum alone, which later layers of ablation ST see.
+    rows : ndarray of shape (n,), int
+        Rows of them that have weight.
+    y : ndarray of shape (n,), int
+        Their classes.
+    weights : ndarray of shape (n,) or None
+        Their weights.
+    """
+
+    seen: Representation
+    alone: Representation | None
+    rows: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray | None
+
+
+@dataclass
+class Growth:
+    """What growing under one setting leaves, layer by layer."""
+
+    best: BestLayer
+    first_vectors: np.ndarray | None = None
+    layers: list[Layer] = field(default_factory=list)
+    alphas: list[float] = field(default_factory=list)
+    shares: list[float] = field(default_factory=list)
+    margins: list[np.ndarray] = field(default_factory=list)
+
+
+class MDDFClassifier(CascadeClassifier):
+    """mdDF: a cascade as an additive model; each layer weights the rows by the margins of the layers so far.
+
+    Layer t learns from rows weighted by their margin loss under layers 1 to t - 1 (Eq. 27), and enters the sum with the
+    factor that minimises the loss (Algorithm 2, line 7). The next layer sees the features and that sum.
+
+    Parameters
+    ----------
+    n_forests : int, default=4
+        Forests a layer, all kinds together.
+    n_estimators : int, default=100
+        Trees a forest; with k folds each forest has k times as many.
+    gamma : float or None, default=None
+        The margin that costs nothing, from 0.001 to 0.999. None: chosen from the paper's grid (`GAMMAS`); 0.98 in
+        preset "official".
+    mu : float or None, default=None
+        What a margin above gamma costs relative to one below. None: chosen from the paper's grid (`MUS`); 0.05 in
+        preset "official".
+    theta : int or None, default=None
+        Trees of layer t, counted from 1, have depth theta * t at most. None: chosen from the paper's grid (`THETAS`);
+        4 in preset "official".
+    alpha : {"exact", "log"} or None, default=None
+        How the factor of a layer is found: by minimising the mean loss, exactly, or by AdaBoost's formula. None:
+        "exact"; "log" in preset "official".
+    cumulative : {"normalized", "sum"} or None, default=None
+        Margin that the loss is taken of: the sum of the layers' margins times their factors, divided by the sum of the
+        factors or as it is. A sum passes 1 after some layers, where Eq. 28 means nothing; and if its factors minimise
+        the loss, the first layer takes nearly everything and later ones get nothing. None: "normalized"; "sum" in
+        preset "official".
+    scaled_loss : bool or None, default=None
+        Whether the loss is divided by ``gamma**2`` and ``(1 - gamma)**2`` (Eq. 28). None: True; False in "official".
+    max_share : float, default=0.9
+        With "normalized" and "exact", the greatest share of the sum of factors that the newest layer gets: without a
+        bound it often takes all.
+    weight_floor : float, default=1e-3
+        Least weight of a row, relative to the mean (see `reweighted`).
+    ablation : {"same_forests", "stacking", "no_preconc"} or None, default=None
+        The paper's other structures: SF (random forests only), ST (the next layer sees the sum, not the features), NP
+        (the features, not the sum).
+    estimators : sequence of {"random_forest", "completely_random_forest", "extra_trees"} or estimators, default=None
+        As in `GCForestClassifier`; estimators that are given as objects keep their own depth, and their ``fit`` takes
+        weights. None: random and completely random forests, in preset "official" random forests and Extra-Trees.
+    n_folds : int, default=5
+        Folds of each forest.
+    shared_folds : bool or None, default=None
+        Whether all layers and forests have the same folds. None: False; True in preset "official".
+    class_vectors, max_layers, tol, scoring, min_samples_leaf, max_features, class_weight, n_jobs, random_state, \
+verbose
+        As in `GCForestClassifier`.
+    patience : int or None, default=None
+        As in `GCForestClassifier`. None: 2; `max_layers` in preset "official", which grows them all.
+    keep : {"best", "last"} or None, default=None
+        Which layer the prediction ends with: the first of the best, or the last that was grown. None: "best"; "last"
+        in preset "official".
+    search_estimators : int, default=20
+        Trees a forest while the grids are searched.
+    search_layers : int, default=5
+        Layers that are grown while the grids are searched.
+    preset : {"paper", "official"}, default="paper"
+        Whose choice stands for parameters that are None.
+
+    Attributes
+    ----------
+    classes_, n_classes_, n_layers_, layers_, validation_scores_, features_, n_features_in_, feature_names_in_
+        As in `GCForestClassifier`. The score of a layer is that of the sum up to it.
+    gamma_, mu_, theta_ : float, float, int
+        What was used.
+    alphas_ : ndarray of shape (n_grown_layers,)
+        Factors of the layers; with "normalized" relative to the first one's.
+    shares_ : ndarray of shape (n_grown_layers,)
+        Each layer's factor over the sum of the factors up to it.
+    margins_ : ndarray of shape (n_grown_layers, n_samples), float32
+        Out-of-fold margins of the sum up to each layer, divided by the sum of the factors; NaN for rows without weight.
+    margin_ratio_ : ndarray of shape (n_grown_layers,)
+        Their standard deviation over their mean (lambda of Theorem 1).
+    search_results_ : list of dict
+        For each setting that was tried: gamma, mu, theta, and its best out-of-fold score. Empty if nothing was open.
+
+    Notes
+    -----
+    The grids are searched on out-of-fold predictions of the training rows, first theta (with gamma 0.85 and mu 0.05 if
+    they are open), then gamma and mu together. The first of equals is taken.
+
+    Where the paper leaves room: class vectors are out-of-fold (the text's 'each instance is training data k - 1 times'
+    would leak labels); each forest's block of the sum is renormalised; depth bounds both kinds of forests.
+
+    References
+    ----------
+    .. [1] S.-H. Lyu, L. Yang and Z.-H. Zhou, "A refined margin distribution analysis for forest representation
+       learning", NeurIPS 2019.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cascadeforest import MDDFClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = MDDFClassifier(2, 20, gamma=0.9, mu=0.05, theta=4, max_layers=3, random_state=0).fit(X, y)
+    >>> model.margins_.shape
+    (3, 150)
+    """
+
+    # What the classifiers with other features and depths have as parameters.
+    scanning = input_shape = max_depth = vector_dtype = None
+
+    def __init__(
+        self,
+        n_forests: Any = 4,
+        n_estimators: Any = 100,
+        *,
+        gamma: Any = None,
+        mu: Any = None,
+        theta: Any = None,
+        alpha: Any = None,
+        cumulative: Any = None,
+        scaled_loss: Any = None,
+        max_share: Any = 0.9,
+        weight_floor: Any = 1e-3,
+        ablation: Any = None,
+        estimators: Any = None,
+        n_folds: Any = 5,
+        shared_folds: Any = None,
+        class_vectors: Any = "k_fold",
+        max_layers: Any = 20,
+        patience: Any = None,
+        keep: Any = None,
+        tol: Any = 0.0,
+        scoring: Any = None,
+        search_estimators: Any = 20,
+        search_layers: Any = 5,
+        preset: Any = "paper",
+        min_samples_leaf: Any = 1,
+        max_features: Any = "sqrt",
+        class_weight: Any = None,
+        n_jobs: Any = None,
+        random_state: Any = None,
+        verbose: Any = 0,
+    ):
+        self.n_forests = n_forests
+        self.n_estimators = n_estimators
+        self.gamma = gamma
+        self.mu = mu
+        self.theta = theta
+        self.alpha = alpha
+        self.cumulative = cumulative
+        self.scaled_loss = scaled_loss
+        self.max_share = max_share
+        self.weight_floor = weight_floor
+        self.ablation = ablation
+        self.estimators = estimators
+        self.n_folds = n_folds
+        self.shared_folds = shared_folds
+        self.class_vectors = class_vectors
+        self.max_layers = max_layers
+        self.patience = patience
+        self.keep = keep
+        self.tol = tol
+        self.scoring = scoring
+        self.search_estimators = search_estimators
+        self.search_layers = search_layers
+        self.preset = preset
+        self.min_samples_leaf = min_samples_leaf
+        self.max_features = max_features
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MDDFClassifier:
+        """Choose gamma, mu and theta, if they are open, and grow the cascade (Algorithm 2).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training samples; NaN means missing.
+        y : array-like of shape (n_samples,)
+            Classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights, not negative: they multiply those of Eq. 27, and weight rows in the loss and the score.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter, X, y or a weight cannot be used; the message says which and why.
+        """
+        self._check_shared()
+        self._check_margins()
+        X, label, rows, weights = self._training_data(X, y, sample_weight)
+        members = self._members(self._kinds(), classification=True)
+        _check_weighted(members)
+        scoring = Scoring(self.scoring, self.classes_)
+        progress = Progress(self.verbose)
+        rules = replace(
+            self._layer_rules(self.classes_, "float32", progress), shared_folds=self._chosen("shared_folds")
+        )
+        ensure_compiled()
+        features = self._features(members, X.shape[1], rules)
+        y, weights = label[rows], None if weights is None else weights[rows]
+        if weights is not None and (weights == weights[0]).all():
+            weights = None  # in products with those of Eq. 27 equal ones would still show in the last digit
+        features.fit(X, rows, y, weights)
+        seen = features.at(0, rows, y, weights)
+        self._structure = self.ablation
+        data = TrainingRows(seen, self._alone(seen), rows, y, weights)
+
+        self.search_results_ = []
+        patience = {"paper": 2, "official": self.max_layers}[self.preset] if self.patience is None else self.patience
+        setting = self._search(members, data, rules, scoring, patience)
+        self.gamma_, self.mu_, self.theta_ = setting.gamma, setting.mu, setting.theta
+        grown = self._grow(members, data, rules, scoring, setting, self.max_layers, patience)
+        n_kept = len(grown.layers) if self._chosen("keep") == "last" else grown.best.index + 1
+        features.finish(n_kept)
+        self.features_ = features
+        self._entropy = rules.entropy
+        self.layers_ = grown.layers[:n_kept]
+        self.n_layers_ = n_kept
+        self.alphas_, self.shares_ = np.array(grown.alphas), np.array(grown.shares)
+        self.validation_scores_ = np.array(grown.best.scores)
+        self.margins_ = np.full((len(grown.margins), len(label)), np.nan, np.float32)
+        self.margins_[:, rows] = grown.margins
+        self.margin_ratio_ = np.array([margin_ratio(z) for z in grown.margins])
+        progress.say("kept %d of %d layers", n_kept, len(grown.layers))
+        return self
+
+    def _chosen(self, name: str) -> Any:
+        """A parameter, or what the preset says where it is None."""
+        value = getattr(self, name)
+        return PRESETS[self.preset][name] if value is None else value
+
+    def _check_margins(self) -> None:
+        for name, grid in (("gamma", GAMMAS), ("mu", MUS)):
+            value = getattr(self, name)
+            if value is not None:
+                check_number(name, value, *_BOUNDS[name], otherwise=f", or None to choose from {grid}")
+        check_count("theta", self.theta, optional=True)
+        check_choice("alpha", self._chosen("alpha"), ("exact", "log"))
+        check_choice("cumulative", self._chosen("cumulative"), ("normalized", "sum"))
+        check_choice("keep", self._chosen("keep"), ("best", "last"))
+        check_flag("scaled_loss", self._chosen("scaled_loss"))
+        check_flag("shared_folds", self._chosen("shared_folds"))
+        check_number("max_share", self.max_share, 0.0, 1.0)
+        if self.max_share in (0, 1):
+            raise ValueError(f"max_share is {self.max_share!r}; give a number between 0 and 1, both excluded.")
+        check_number("weight_floor", self.weight_floor, 0.0, 1.0)
+        if self.weight_floor == 0:
+            raise ValueError("weight_floor is 0; give a positive number: forests leave rows without weight out.")
+        if self.ablation is not None:
+            check_choice("ablation", self.ablation, ABLATIONS[1:])
+        if self.ablation == "same_forests" and self.estimators is not None:
+            raise ValueError(
+                "ablation is 'same_forests', which says what the estimators are; leave one of the two out."
+            )
+        check_count("search_estimators", self.search_estimators)
+        check_count("search_layers", self.search_layers)
+
+    def _kinds(self) -> tuple[str, ...]:
+        if self.ablation == "same_forests":
+            return ("random_forest",)
+        return ("random_forest", {"paper": "completely_random_forest", "official": "extra_trees"}[self.preset])
+
+    def _alone(self, seen: Representation) -> Representation | None:
+        """Room for the sum alone, which is all that later layers see in ablation ST."""
+        if self._structure != "stacking":
+            return None
+        return Representation.of_added(seen)
+
+    def _search(
+        self, members: list[Any], data: TrainingRows, rules: LayerRules, scoring: Scoring, patience: int
+    ) -> Setting:
+        """The setting of the grids with the best out-of-fold score of smaller cascades; theta first."""
+        given = {name: self._chosen(name) for name in ("gamma", "mu", "theta")}
+        if None not in given.values():
+            return Setting(**given)
+        smaller = [
+            clone(m).set_params(n_estimators=min(m.n_estimators, self.search_estimators))
+            if isinstance(m, Forest)
+            else m
+            for m in members
+        ]
+        n_layers = min(self.max_layers, self.search_layers)
+        # Numbers and first layers, which depend on theta only, are all that stays: cascades would fill the memory.
+        scores: dict[Setting, float] = {}
+        first_layers: dict[int, tuple[Layer, np.ndarray]] = {}
+
+        def score(setting: Setting) -> float:
+            if setting not in scores:
+                first = first_layers.get(setting.theta)
+                grown = self._grow(smaller, data, rules, scoring, setting, n_layers, patience, first)
+                first_layers.setdefault(setting.theta, (grown.layers[0], grown.first_vectors))
+                scores[setting] = grown.best.scores[grown.best.index]
+                result = {"gamma": setting.gamma, "mu": setting.mu, "theta": setting.theta}
+                self.search_results_.append(result | {"score": scores[setting]})
+                rules.progress.say("%s: out-of-fold score %.5f", setting, scores[setting])
+            return scores[setting]
+
+        gamma, mu = (_MIDDLE[name] if given[name] is None else given[name] for name in ("gamma", "mu"))
+        thetas = THETAS if given["theta"] is None else (given["theta"],)
+        chosen = max((Setting(gamma, mu, theta) for theta in thetas), key=score) if len(thetas) > 1 else None
+        theta = thetas[0] if chosen is None else chosen.theta
+        gammas = GAMMAS if given["gamma"] is None else (given["gamma"],)
+        mus = MUS if given["mu"] is None else (given["mu"],)
+        if len(gammas) == len(mus) == 1:
+            return Setting(gamma, mu, theta)
+        return max((Setting(g, m, theta) for g, m in product(gammas, mus)), key=score)
+
+    def _grow(
+        self,
+        members: list[Any],
+        data: TrainingRows,
+        rules: LayerRules,
+        scoring: Scoring,
+        setting: Setting,
+        n_layers: int,
+        patience: int,
+        first: tuple[Layer, np.ndarray] | None = None,
+    ) -> Growth:
+        """Algorithm 2 under one setting; `first` is a first layer with its vectors that need not be grown again."""
+        rows, y, weights = data.rows, data.y, data.weights
+        grown = Growth(BestLayer(patience, self.tol))
+        model = Additive(len(rows), len(members), rules.n_classes)
+        cumulative, total, of_rows = np.zeros(len(rows)), 0.0, None
+        for level in range(n_layers):
+            if level == 0 and first is not None:
+                layer, vectors = first
+            else:
+                seen, added_mapper = self._seen(data, model, level)
+                with rules.progress.layer(level, rules.n_models(len(members), len(rows))):
+                    layer, vectors = fit_layer(
+                        self._at_depth(members, setting.depth(level)),
+                        *(seen, rows, y, _product(of_rows, weights), rules, level, added_mapper),
+                    )
+            grown.first_vectors = vectors if level == 0 else grown.first_vectors
+            own = margins(mean_vector(vectors), y)
+            alpha, share = self._factor(own, cumulative, total, weights, setting)
+            total += alpha
+            cumulative = (1.0 - share) * cumulative + share * own
+            model.add(vectors, share)
+            z = cumulative if self._chosen("cumulative") == "normalized" else total * cumulative
+            of_rows = reweighted(
+                margin_loss(z, setting.gamma, setting.mu, scaled=self._chosen("scaled_loss")), self.weight_floor
+            )
+            probabilities = model.probabilities
+            score = scoring(y, probabilities, weights)
+            grown.best.is_better(score)
+            grown.layers.append(layer)
+            grown.alphas.append(alpha)
+            grown.shares.append(share)
+            grown.margins.append(margins(probabilities, y))
+            rules.progress.say(
+                "layer %d: out-of-fold score %.5f, alpha %.3f, margin ratio %.3f, %d trees",
+                *(level + 1, score, alpha, margin_ratio(grown.margins[-1]), layer.n_trees),
+            )
+            if grown.best.is_over or (scoring.cannot_rise(score) and patience < self.max_layers):
+                break
+        return grown
+
+    def _at_depth(self, members: list[Any], depth: int) -> list[Any]:
+        """The forests of a layer with their depth; those that were given as objects as they are."""
+        kinds = self._kinds() if self.estimators is None else self.estimators
+        return [
+            clone(m).set_params(max_depth=depth) if isinstance(kinds[k % len(kinds)], str) else m
+            for k, m in enumerate(members)
+        ]
+
+    def _seen(self, data: TrainingRows, model: Additive, level: int) -> tuple[Representation, BinMapper | None]:
+        """What a layer sees of the training rows, and the bins of the sum."""
+        if level == 0 or self._structure == "no_preconc":
+            data.seen.drop_added()
+            return data.seen, None
+        seen = data.seen if data.alone is None else data.alone
+        return seen, seen.fit_added(model.features, data.rows, self.n_jobs)
+
+    def _factor(
+        self, own: np.ndarray, cumulative: np.ndarray, total: float, weights: np.ndarray | None, setting: Setting
+    ) -> tuple[float, float]:
+        """alpha_t (Algorithm 2, line 7), and its share of the sum of the factors so far."""
+        if self._chosen("alpha") == "exact" and self._chosen("cumulative") == "normalized":
+            if total == 0:
+                return 1.0, 1.0
+            share = self._minimised(cumulative, own - cumulative, weights, setting, self.max_share)
+            return total * (share / (1.0 - share)), share
+        if self._chosen("alpha") == "log":
+            alpha = log_weight(float(np.average(own, weights=weights)))
+        else:
+            alpha = self._minimised(total * cumulative, own, weights, setting, math.inf)
+        # Layers that are worse than chance get 0; until one is not, the newest speaks alone.
+        return alpha, alpha / (total + alpha) if total + alpha > 0 else 1.0
+
+    def _minimised(
+        self, start: np.ndarray, slope: np.ndarray, weights: np.ndarray | None, setting: Setting, most: float
+    ) -> float:
+        of_rows = np.ones(len(start)) if weights is None else weights
+        loss = {"gamma": setting.gamma, "mu": setting.mu, "scaled": self._chosen("scaled_loss")}
+        return minimise_margin_loss(start, slope, of_rows, least=0.0, most=most, **loss)
+
+    def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
+        """Class probabilities if the cascade ended at layer 1, 2, ...
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Yields
+        ------
+        ndarray of shape (n_samples, n_classes)
+            The sum of the layers' class vectors times their factors, over the sum of the factors; `n_layers_` times,
+            the last one is `predict_proba`.
+        """
+        X = self._checked_X(X)
+        rows = np.arange(X.shape[0], dtype=np.int32)
+
+        def vectors_of(level: int, seen: Representation) -> np.ndarray:
+            return self.layers_[level].transform(seen, rows, self.n_jobs)
+
+        for model in self._staged(X, rows, vectors_of):
+            yield model.probabilities
+
+    def _staged(
+        self, X: Any, rows: np.ndarray, vectors_of: Callable[[int, Representation], np.ndarray]
+    ) -> Iterator[Additive]:
+        """The sum up to layer 1, 2, ... of the class vectors that `vectors_of` gives for what a layer sees of rows."""
+        reader = self.features_.reader(X, self.n_jobs)
+        alone = None
+        for level, (layer, share) in enumerate(zip(self.layers_, self.shares_, strict=False)):
+            seen = reader(level, rows)
+            if level == 0:
+                model = Additive(len(rows), len(layer.forests), self.n_classes_)
+                alone = self._alone(seen)
+            elif self._structure != "no_preconc":
+                seen = seen if alone is None else alone
+                seen.add(model.features, rows, layer.added_mapper, self.n_jobs)
+            model.add(vectors_of(level, seen), share)
+            yield model
+
+    def staged_training_features(self, X: Any, y: Any) -> Iterator[np.ndarray]:
+        """What layers 1, 2, ... hand on for the training rows, out of fold: f_t (Eq. 6).
+
+        `fit` keeps nothing of it. The folds are drawn again, and each row goes through the models that did not learn
+        from it.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The training samples, as `fit` had them.
+        y : array-like of shape (n_samples,)
+            Their classes.
+
+        Yields
+        ------
+        ndarray of shape (n_samples, n_forests * n_classes), float32
+            `n_layers_` times; NaN for rows that had no weight.
+
+        Raises
+        ------
+        ValueError
+            If these are not the training samples, or `class_vectors` is not "k_fold": the models that did not learn
+            from a row are then gone.
+        """
+        X = self._checked_X(X)
+        if self.class_vectors != "k_fold":
+            raise ValueError(
+                f"class_vectors is {self.class_vectors!r}; out-of-fold features of training rows need 'k_fold'."
+            )
+        label = self._class_numbers(y)
+        check_consistent_length(X, label)
+        check_consistent_length(X, self.margins_.T)
+        rows = np.flatnonzero(~np.isnan(self.margins_[0])).astype(np.int32)
+        label = label[rows]
+
+        def vectors_of(level: int, seen: Representation) -> np.ndarray:
+            forests = self.layers_[level].forests
+            vectors = np.empty((len(rows), len(forests), self.n_classes_), np.float32)
+            for k, models in enumerate(forests):
+                address = _SHARED if self._chosen("shared_folds") else (level, k)
+                fold = stratified_folds(label, self.n_folds, seed_at(self._entropy, *address, _FOLDS))
+                for i, model in enumerate(models):
+                    held_out = fold == i
+                    vectors[held_out, k] = model.predict(seen, rows[held_out], self.n_jobs)
+            return vectors
+
+        for level, model in enumerate(self._staged(X, rows, vectors_of)):
+            if not np.array_equal(margins(model.probabilities, label).astype(np.float32), self.margins_[level, rows]):
+                raise ValueError("X and y are not those that fit had: the margins differ; give the same rows in order.")
+            features = model.features
+            of_all = np.full((X.shape[0], features.shape[1]), np.nan, np.float32)
+            of_all[rows] = features
+            yield of_all
+
+    def staged_margins(self, X: Any, y: Any) -> Iterator[np.ndarray]:
+        """Margins of the sum up to layer 1, 2, ...
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Their classes, all of them known from `fit`.
+
+        Yields
+        ------
+        ndarray of shape (n_samples,)
+            `n_layers_` times, in [-1, 1].
+
+        Raises
+        ------
+        ValueError
+            If y has a class that `fit` did not see.
+        """
+        check_is_fitted(self)
+        label = self._class_numbers(y)
+        for probabilities in self.staged_predict_proba(X):
+            check_consistent_length(probabilities, label)
+            yield margins(probabilities, label)
+
+    def _class_numbers(self, y: Any) -> np.ndarray:
+        y = column_or_1d(y)
+        if unknown := sorted(set(np.unique(y).tolist()) - set(self.classes_.tolist())):
+            raise ValueError(f"y has the classes {unknown}, which fit did not see; leave these rows out.")
+        return np.searchsorted(self.classes_, y)
+
+
+def _check_weighted(members: list[Any]) -> None:
+    """Refuse estimators that cannot learn from weighted rows, which all layers but the first are."""
+    for member in members:
+        if not has_fit_parameter(member, "sample_weight"):
+            raise ValueError(
+                f"estimators has {member!r}, whose fit takes no sample_weight, but layers after the first weight their "
+                "rows; choose estimators that take it."
+            )
+
+
+def _product(of_rows: np.ndarray | None, weights: np.ndarray | None) -> np.ndarray | None:
+    return of_rows if weights is None else weights if of_rows is None else of_rows * weights

@@ -1,0 +1,174 @@
+"""Arrays that cells save for figures: what is in them, and what is said when a model cannot give them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.dummy import DummyClassifier
+
+from cascadeforest import CascadeForestRegressor, GCForestClassifier, MDDFClassifier
+from cascadeforest.data.dataset import Split
+from cascadeforest.data.errors import ConfigError
+from cascadeforest.experiments import projection
+from cascadeforest.experiments.extras import Fitted, arrays_of, extra_name
+from cascadeforest.experiments.projection import draw_rows, scatter_ratio, tsne_plane
+
+X, Y = load_iris(return_X_y=True)
+#: Rows 0, 2, 4, ... train, the others test; numbers of the data set's rows are ten times theirs.
+TRAIN, TEST = np.arange(0, 150, 2), np.arange(1, 150, 2)
+
+
+def fitted(model, data=X, target=Y, task="classification"):
+    split = Split(data[TRAIN], target[TRAIN], None, None, data[TEST], target[TEST], 10 * TRAIN, 10 * TEST, None)
+    return Fitted(model.fit(data[TRAIN], target[TRAIN]), split, data[TRAIN], data[TEST], {}, task, "iris", 0)
+
+
+@pytest.fixture(scope="module")
+def mddf():
+    parameters = {"gamma": 0.85, "mu": 0.05, "theta": 2, "max_layers": 4, "patience": 4, "random_state": 0}
+    return fitted(MDDFClassifier(2, 5, **parameters))
+
+
+def test_layer_scores_of_training_rows_may_be_of_more_layers(mddf):
+    arrays = arrays_of("layer_scores", mddf)
+    assert arrays["train"].tolist() == mddf.estimator.validation_scores_.tolist()
+    assert arrays["test"].tolist() == [np.mean(p == Y[TEST]) for p in mddf.estimator.staged_predict(X[TEST])]
+    assert len(arrays["test"]) == mddf.estimator.n_layers_ < len(arrays["train"]) == 4
+
+
+def test_layer_scores_of_a_regression_are_errors():
+    data, target = load_diabetes(return_X_y=True)
+    model = CascadeForestRegressor(2, 5, max_layers=2, patience=2, random_state=0)
+    arrays = arrays_of("layer_scores", fitted(model, data, target, "regression"))
+    assert arrays["train"].tolist() == (-model.validation_scores_).tolist()
+    assert arrays["test"][-1] == pytest.approx(np.sqrt(np.mean((model.predict(data[TEST]) - target[TEST]) ** 2)))
+    assert (arrays["train"] > 0).all()
+
+
+def test_layer_scores_of_another_scorer_are_refused():
+    model = fitted(GCForestClassifier(2, 3, scoring="neg_log_loss", max_layers=1, random_state=0))
+    with pytest.raises(ConfigError, match=r"scoring is 'neg_log_loss', but the extra 'layer_scores' .* Leave scoring"):
+        arrays_of("layer_scores", model)
+
+
+def test_margin_ratios_are_those_of_staged_margins(mddf):
+    arrays = arrays_of("margin_ratios", mddf)
+    assert arrays["train"].tolist() == mddf.estimator.margin_ratio_.tolist()
+    margins = list(mddf.estimator.staged_margins(X[TEST], Y[TEST]))
+    assert arrays["test"] == pytest.approx([np.std(z) / np.mean(z) for z in margins])
+    assert arrays["n_test"] == 75
+
+
+def test_test_rows_of_an_unknown_class_have_no_margin(mddf):
+    y = Y[TEST].copy()
+    y[:5] = 7
+    arrays = arrays_of("margin_ratios", replace(mddf, split=replace(mddf.split, y_test=y)))
+    (first, *_) = mddf.estimator.staged_margins(X[TEST][5:], y[5:])
+    assert arrays["test"][0] == pytest.approx(np.std(first) / np.mean(first))
+    assert arrays["n_test"] == 70
+
+
+def test_a_mean_margin_below_zero_has_an_infinite_ratio(mddf):
+    wrong = (Y[TEST] + 1) % 3
+    arrays = arrays_of("margin_ratios", replace(mddf, split=replace(mddf.split, y_test=wrong)))
+    assert np.isinf(arrays["test"]).all()
+
+
+def test_representations_are_those_of_the_training_rows(mddf, monkeypatch):
+    monkeypatch.setattr(projection, "N_ROWS", 40)
+    model = fitted(mddf.estimator.__class__(**mddf.estimator.get_params()).set_params(keep="last"))
+    arrays = arrays_of("representations-0-1-3-9", model)
+    assert arrays["layers"].tolist() == [0, 1, 3]  # there is no layer 9
+    assert arrays["n_layers"] == 4
+    assert len(arrays["rows"]) == 40
+    assert arrays["classes"].tolist() == Y[arrays["rows"] // 10].tolist()
+    assert arrays["coordinates"].shape == (3, 40, 2)
+    place = np.searchsorted(TRAIN, arrays["rows"] // 10)
+    features = [X[TRAIN], *model.estimator.staged_training_features(X[TRAIN], Y[TRAIN])]
+    for layer, plane, ratio in zip((0, 1, 3), arrays["coordinates"], arrays["feature_ratios"], strict=True):
+        assert plane.tolist() == tsne_plane(features[layer][place]).tolist()
+        assert ratio == pytest.approx(scatter_ratio(features[layer][place], arrays["classes"]))
+
+
+def test_a_cascade_of_too_few_layers_has_an_empty_plane(mddf):
+    arrays = arrays_of("representations-9", mddf)
+    assert arrays["coordinates"].shape == (0, 75, 2)
+    assert arrays["layers"].tolist() == arrays["feature_ratios"].tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("extra", "attribute"),
+    [
+        ("layer_scores", "validation_scores_"),
+        ("margin_ratios", "margin_ratio_"),
+        ("representations-1", "staged_training_features"),
+    ],
+)
+def test_a_model_without_layers_is_named(extra, attribute):
+    with pytest.raises(
+        ConfigError, match=f"'{extra.split('-')[0]}' needs '{attribute}', which DummyClassifier does not"
+    ):
+        arrays_of(extra, fitted(DummyClassifier()))
+
+
+@pytest.mark.parametrize("extra", ["layer_score", "representations", "representations-x", "layer_scores-1", "", "-1"])
+def test_an_extra_that_there_is_not_is_named(extra, mddf):
+    with pytest.raises(ConfigError, match=f"the extra '{extra}' is unknown; choose from .*'representations'"):
+        arrays_of(extra, mddf)
+
+
+def test_extras_of_layers_have_the_layers_in_their_names():
+    assert extra_name("layer_scores", {"layers": [1]}, "x") == "layer_scores"
+    assert extra_name("representations", {"layers": [1, 5]}, "x") == "representations-1-5"
+
+
+@pytest.mark.parametrize("layers", [None, [], 5, ["1"], [-1], [True]])
+def test_layers_that_are_none_are_refused(layers):
+    with pytest.raises(ConfigError, match=r"x\.yaml: fig: options/layers is .*'representations' saves layers"):
+        extra_name("representations", {"layers": layers}, "x.yaml: fig")
+
+
+# Rows in the plane.
+
+
+def test_the_scatter_by_hand():
+    """Classes at -2 +- 1 and 1 +- 0 on a line, one row more in the second: mean 0; within 2, between 2 * 4 + 4 * 1."""
+    points = np.array([[-3.0, 5], [-1, 5], [1, 5], [1, 5], [1, 5], [1, 5]])
+    assert scatter_ratio(points, np.array([4, 4, 9, 9, 9, 9])) == pytest.approx(2 / 12)
+
+
+def test_both_parts_make_the_total_scatter():
+    rng = np.random.default_rng(0)
+    points, classes = rng.normal(size=(60, 3)), rng.integers(0, 4, 60)
+    total = np.sum((points - points.mean(axis=0)) ** 2)
+    within = sum(np.sum((points[classes == c] - points[classes == c].mean(axis=0)) ** 2) for c in range(4))
+    assert scatter_ratio(points, classes) == pytest.approx(within / (total - within))
+
+
+def test_one_class_has_no_scatter_between():
+    assert scatter_ratio(np.array([[0.0], [1.0]]), np.zeros(2)) == np.inf
+
+
+def test_rows_are_drawn_by_data_set_and_repeat_only():
+    drawn = draw_rows(5000, "digits", 0)
+    assert len(set(drawn.tolist())) == projection.N_ROWS
+    assert drawn.tolist() == sorted(drawn.tolist()) == draw_rows(5000, "digits", 0).tolist()
+    assert drawn.tolist() != draw_rows(5000, "digits", 1).tolist() != draw_rows(5000, "letter", 1).tolist()
+    assert draw_rows(7, "digits", 0).tolist() == list(range(7))
+
+
+def test_the_plane_is_the_same_each_time_and_keeps_groups_apart():
+    rng = np.random.default_rng(0)
+    group = np.repeat([0, 1], 20)
+    values = rng.normal(size=(40, 4)) + 50 * group[:, None]
+    plane = tsne_plane(values)
+    assert plane.dtype == np.float32
+    assert plane.tolist() == tsne_plane(values).tolist()
+    distance = np.linalg.norm(plane[:, None] - plane[None], axis=2) + 1e9 * np.eye(40)
+    assert (group[distance.argmin(axis=1)] == group).all()
+
+
+@pytest.mark.parametrize("values", [np.zeros((2, 3)), np.ones((50, 3))])
+def test_where_there_is_nothing_to_lay_out_all_rows_are_at_one_place(values):
+    assert not tsne_plane(values).any()

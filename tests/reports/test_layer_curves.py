@@ -1,0 +1,273 @@
+"""Numbers per layer: what picture, table and caption say of them."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis.strategies import integers, lists, tuples
+from scipy.stats import spearmanr
+
+from cascadeforest.data.errors import ConfigError, UserError
+from cascadeforest.reports.renderers.layer_curves import CONSTANT, TOO_FEW, rank_correlation
+from cascadeforest.reports.results import read_results
+from cascadeforest.reports.table import make_table
+
+SCORES, RATIOS = "layer_scores", "margin_ratios"
+#: Four layers grown, the best out of fold is the second; three kept.
+TRAIN_SCORES, TEST_SCORES = [0.8, 0.9, 0.9, 0.85], [0.7, 0.75, 0.8]
+TRAIN_RATIOS, TEST_RATIOS = [0.6, 0.4, 0.5, 0.55], [0.9, 0.8, 0.7]
+
+
+def declare(suite, datasets=("digits",), **changes):
+    suite.experiment(
+        "mddf-fig2a",
+        kind="figure",
+        render="layer_curves",
+        title="Accuracy and margin ratio per layer",
+        datasets=list(datasets),
+        **(
+            {
+                "columns": {"mddf": "mddf_20"},
+                "labels": {"mddf": "mdDF"},
+                "libraries": {"mddf": []},
+                "extras": [SCORES, RATIOS],
+                "repeats": dict.fromkeys(datasets, 1),
+                "options": {"curves": ["accuracy", "margin_ratio"], "paper_datasets": ["har"]},
+            }
+            | changes
+        ),
+    )
+
+
+def run(
+    suite, dataset="digits", model="mddf_20", scores=(TRAIN_SCORES, TEST_SCORES), ratios=(TRAIN_RATIOS, TEST_RATIOS)
+):
+    suite.summary(dataset)
+    suite.run(dataset, model, [{"accuracy": scores[1][-1], "n_layers": len(scores[1])}], n_train=70, n_test=30)
+    suite.extra(dataset, model, SCORES, **dict(zip(("train", "test"), map(np.array, scores), strict=True)))
+    saved = suite.extra(dataset, model, RATIOS, **dict(zip(("train", "test"), map(np.array, ratios), strict=True)))
+    both(suite, dataset, model)
+    return saved
+
+
+def both(suite, dataset, model):
+    """Let the cell name both extras; the fixture names the one that it wrote last."""
+    import json
+
+    path = suite.folder / "runs" / dataset / f"{model}.json"
+    content = json.loads(path.read_text())
+    content["cells"][0]["extras"] = {name: f"ab/{dataset}-{model}.{name}.npz" for name in (SCORES, RATIOS)}
+    path.write_text(json.dumps(content))
+
+
+@pytest.fixture
+def shown(suite):
+    declare(suite)
+    run(suite)
+    return suite
+
+
+def table_of(suite):
+    return make_table("mddf-fig2a", read_results(suite.root, suite.name))
+
+
+def panels(table):
+    return [axes for part in table.figure.draw().subfigs for axes in part.axes]
+
+
+def drawn(axes):
+    return {line.get_label(): np.asarray(line.get_ydata(), float).tolist() for line in axes.lines}
+
+
+TRAIN, TEST = "training rows, out of fold", "test rows"
+
+
+def test_each_curve_has_a_panel_with_both_parts(shown):
+    accuracy, ratio = panels(table_of(shown))
+    assert drawn(accuracy)[TRAIN] == pytest.approx([80, 90, 90, 85])
+    assert drawn(accuracy)[TEST] == pytest.approx([70, 75, 80])
+    assert drawn(ratio)[TRAIN] == TRAIN_RATIOS
+    assert drawn(ratio)[TEST] == TEST_RATIOS
+    assert (accuracy.get_ylabel(), ratio.get_ylabel()) == ("accuracy (%)", "margin ratio (std / mean)")
+    assert accuracy.get_xlabel() == ratio.get_xlabel() == "layer"
+
+
+def test_the_best_layer_has_a_ring_and_the_last_kept_one_a_line(shown):
+    accuracy, ratio = panels(table_of(shown))
+    (ring,) = [line for line in accuracy.lines if line.get_label() == "best layer out of fold"]
+    assert (ring.get_xdata()[0], ring.get_ydata()[0]) == (2, pytest.approx(90))  # the first of equals
+    assert "best layer out of fold" not in drawn(ratio)
+    for axes in (accuracy, ratio):
+        (line,) = [line for line in axes.lines if line.get_label() == "layer that the cascade ends with"]
+        assert list(line.get_xdata()) == [3, 3]
+
+
+def test_without_dropped_layers_there_is_no_such_line(suite):
+    declare(suite)
+    run(suite, scores=(TRAIN_SCORES, [*TEST_SCORES, 0.8]), ratios=(TRAIN_RATIOS, [*TEST_RATIOS, 0.6]))
+    table = table_of(suite)
+    assert "layer that the cascade ends with" not in drawn(panels(table)[0])
+    assert "Dashed vertical line" not in table.figure.caption
+    assert "digits: 4 layers; accuracy of training rows 80.00 % at layer 1 and 85.00 % at layer 4" in table.figure.alt
+
+
+def test_the_table_has_the_ends_of_the_curves(shown):
+    view = table_of(shown).view
+    assert view.label_heads == ("data set", "rows")
+    assert view.heads[:2] == ("accuracy (%), layer 1", "accuracy (%), last layer kept")
+    train, test = view.rows
+    # Ranks of 0.8, 0.9, 0.9, 0.85 and of 0.6, 0.4, 0.5, 0.55, less their means: -1.5, 1, 1, -0.5 and 1.5, -1.5, -0.5,
+    # 0.5. The sum of their products is -4.5, those of the squares are 4.5 and 5.
+    assert [cell.text for cell in train.cells] == ["80.00", "90.00", "0.6000", "0.5000", "−0.95", "4", "2"]
+    assert [cell.text for cell in test.cells] == ["70.00", "80.00", "0.9000", "0.7000", "−1.00", "3", "3"]
+    assert (train.labels, train.size, test.labels, test.size) == (("digits", TRAIN), "70", ("digits", TEST), "30")
+
+
+def test_the_tidy_rows_name_part_and_layer(shown):
+    rows = {row.key: row for row in table_of(shown).rows}
+    assert rows["digits", "mddf", "test, layer 1", "accuracy"].mean == 0.7
+    assert rows["digits", "mddf", "train, last layer kept", "margin_ratio"].mean == 0.5
+    assert rows["digits", "mddf", "train", "grown_layers"].mean == 4
+    assert rows["digits", "mddf", "test", "n_layers"].mean == 3
+    assert rows["digits", "mddf", "train", "rank_correlation"].mean == pytest.approx(-4.5 / np.sqrt(4.5 * 5))
+
+
+def test_the_figures_csv_holds_the_drawn_numbers(shown):
+    lines = table_of(shown).figure.csv().decode().splitlines()
+    assert len(lines) == 1 + 4 + 3 + 4 + 3
+    assert 'digits,mddf,"train, layer 4",accuracy,0.85,,1,30,,,,,ok,' in lines
+    assert 'digits,mddf,"test, layer 3",margin_ratio,0.7,,1,30,,,,,ok,' in lines
+
+
+def test_the_caption_says_what_stands_for_the_papers_data(suite):
+    declare(suite, ["har", "digits", "wine"], absent={"har": "not on the mirror"})
+    run(suite, "digits")
+    run(suite, "wine")
+    table = table_of(suite)
+    assert "The paper shows har, for which digits and wine stand here." in table.figure.caption
+    assert "har: unavailable: not on the mirror." in table.figure.caption
+    assert panels(table)[0].texts[0].get_text() == "unavailable: not on the mirror"
+    assert {cell.text for row in table.view.rows[:2] for cell in row.cells} == {"unavailable: not on the mirror"}
+    assert "har,mddf,,accuracy,,,,,,,,,unavailable,not on the mirror" in table.figure.csv().decode()
+
+
+def test_on_the_papers_data_nothing_stands_in(suite):
+    declare(suite, ["har"])
+    run(suite, "har")
+    assert "The paper shows" not in table_of(suite).figure.caption
+
+
+def test_a_subset_beside_the_papers_data_is_told_from_it(suite):
+    declare(suite, ["har+rows-50", "digits"])
+    run(suite, "har+rows-50")
+    run(suite, "digits")
+    assert "The paper shows har only." in table_of(suite).figure.caption
+
+
+def test_what_failed_or_is_not_written_says_so(suite):
+    declare(suite, ["digits", "wine"])
+    run(suite, "digits")
+    suite.fail("wine", "mddf_20", "MemoryError", "no room")
+    table = table_of(suite)
+    assert panels(table)[2].texts[0].get_text() == "failed: MemoryError: no room"
+    assert table.figure.alt.endswith("wine: failed: MemoryError: no room.")
+    declare(suite, missing_models={"mddf": "not implemented"}, status="partial")
+    assert panels(table_of(suite))[0].texts[0].get_text() == "not implemented"
+
+
+def test_a_ratio_without_a_positive_mean_is_a_gap_and_a_word(suite):
+    declare(suite)
+    run(suite, ratios=([np.inf, 0.4, 0.5, 0.55], TEST_RATIOS))
+    table = table_of(suite)
+    assert np.isnan(drawn(panels(table)[1])[TRAIN]).tolist() == [True, False, False, False]
+    assert table.view.rows[0].cells[2].text == "the mean margin is not positive"
+    assert "margin ratio of training rows unknown (the mean margin is not positive) at layer 1" in table.figure.alt
+    assert "unavailable,the mean margin is not positive" in table.figure.csv().decode()
+
+
+def test_one_layer_is_a_point(suite):
+    declare(suite)
+    run(suite, scores=([0.5], [0.6]), ratios=([0.8], [0.7]))
+    table = table_of(suite)
+    assert table.view.rows[1].cells[4].text == "fewer than three layers"
+    assert "digits: 1 layer; accuracy of training rows 50.00 %, of test rows 60.00 %; margin" in table.figure.alt
+    assert set(table.figure.files()) == {".svg", ".png", ".csv"}
+
+
+def test_several_models_share_a_panel_in_colours_of_their_own(suite):
+    columns = {"mddf": "mddf_20", "gcforest": "pair"}
+    labels = {"mddf": "mdDF", "gcforest": "gcForest"}
+    libraries = {name: [] for name in columns}
+    options = {"curves": ["accuracy"]}
+    declare(suite, columns=columns, labels=labels, libraries=libraries, options=options)
+    run(suite)
+    run(suite, model="pair", scores=([0.5, 0.6], [0.4, 0.5]))
+    table = table_of(suite)
+    (axes,) = panels(table)
+    assert drawn(axes)["gcForest, test rows"] == pytest.approx([40, 50])
+    colours = {line.get_color() for line in axes.lines if line.get_label() in ("mdDF, test rows", f"mdDF, {TRAIN}")}
+    assert len(colours) == 1
+    assert table.view.label_heads == ("data set", "model", "rows")
+    assert [cell.text for cell in table.view.rows[3].cells] == ["40.00", "50.00", "2", "2"]
+
+
+def test_errors_have_their_best_layer_where_they_are_least(suite):
+    declare(suite, options={"curves": ["rmse"]})
+    run(suite, scores=([3.0, 2.0, 2.5], [3.0, 2.5, 2.6]))
+    table = table_of(suite)
+    assert [cell.text for cell in table.view.rows[1].cells] == ["3.000", "2.600", "3", "2"]
+    assert panels(table)[0].get_ylabel() == "RMSE (unit of the target)"
+
+
+def test_published_numbers_stand_below_ours(suite):
+    declare(suite)
+    run(suite)
+    suite.published("mddf-fig2a", ['digits,mddf,"test, layer 1",accuracy,71.5,,,,percent'])
+    rows = table_of(suite).view.rows
+    assert [row.labels[-1] for row in rows] == ["reproduced", "reproduced", "published"]
+    assert [cell.text for cell in rows[2].cells][:2] == ["71.5", "not printed"]
+
+
+@pytest.mark.parametrize("curves", [None, [], "accuracy", ["accuracy", "margin"]])
+def test_curves_that_are_not_known_are_refused(suite, curves):
+    declare(suite, options={"curves": curves})
+    run(suite)
+    with pytest.raises(
+        ConfigError, match=r"mddf-fig2a/options/curves is .*; give a list of accuracy, rmse, margin_ratio"
+    ):
+        table_of(suite)
+
+
+def test_a_curve_without_its_extra_is_refused(suite):
+    declare(suite, extras=[SCORES])
+    run(suite)
+    with pytest.raises(
+        ConfigError, match=r"curves has 'margin_ratio', but extras are \['layer_scores'\]; add 'margin_r"
+    ):
+        table_of(suite)
+
+
+def test_arrays_that_are_gone_are_named(shown):
+    run(shown).unlink()
+    with pytest.raises(
+        UserError, match=r"no such file; the cell of mddf_20 on digits, repeat 0 had saved its 'margin_r"
+    ):
+        table_of(shown)
+
+
+def test_files_are_the_same_bytes_each_time(shown):
+    assert table_of(shown).figure.files() == table_of(shown).figure.files()
+
+
+@settings(deadline=None, derandomize=True)
+@given(lists(tuples(integers(0, 4), integers(0, 4)), min_size=3, max_size=8))
+def test_the_rank_correlation_is_spearmans(pairs):
+    first, second = np.array(pairs, float).T
+    found = rank_correlation(first, second)
+    if np.ptp(first) == 0 or np.ptp(second) == 0:
+        assert found == CONSTANT
+    else:
+        assert found == pytest.approx(spearmanr(first, second).statistic)
+
+
+def test_two_layers_have_no_rank_correlation():
+    assert rank_correlation(np.array([1.0, 2]), np.array([2.0, 1])) == TOO_FEW
