@@ -595,6 +595,18 @@ def test_only_the_scans_that_kept_layers_see_are_kept(Cascade):
     assert len(model.features_._scans) == 1
 
 
+@both
+@pytest.mark.parametrize("n_layers", [1, 2, 4])
+def test_forests_of_a_window_size_are_fitted_when_a_layer_asks_for_them(Cascade, n_layers, monkeypatch):
+    asked = []
+    fit = scanning.Scanning.fit
+    monkeypatch.setattr(scanning.Scanning, "fit", lambda self, k, *others: asked.append(k) or fit(self, k, *others))
+    scanner = {"windows": [3, 5, 7], "n_folds": 2, "min_samples_leaf": 3}
+    model = small(Cascade, scanning=scanner, max_layers=n_layers, patience=5).fit(*noisy(80))
+    assert asked == list(range(min(len(model.validation_scores_), 3)))
+    assert model.n_layers_ <= len(model.validation_scores_) <= n_layers
+
+
 @pytest.mark.parametrize("n_classes", [2, 10])
 def test_vectors_of_new_rows_need_the_memory_of_a_block(monkeypatch, n_classes):
     """A block is all that `BLOCK_BYTES` bounds; half of it is added for places and the like."""

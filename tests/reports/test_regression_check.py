@@ -9,9 +9,10 @@ from cascadeforest.data.errors import UserError
 from cascadeforest.reports import tables
 from cascadeforest.reports.__main__ import main
 from cascadeforest.reports.accept import accept
-from cascadeforest.reports.regression_check import check
+from cascadeforest.reports.regression_check import check, compare
 from cascadeforest.reports.results import read_results
 from cascadeforest.reports.table import make_table, write_table
+from cascadeforest.reports.tidy import COLUMNS
 
 OURS = {"random_forest": [], "gbdt": []}
 FOREIGN = {"random_forest": ["scikit-learn"], "gbdt": ["scikit-learn"]}
@@ -294,6 +295,16 @@ def test_rows_must_be_the_same(suite):
     suite.run("wine", "gbdt", [0.9, 0.9])
     suite.experiment(libraries=OURS, datasets=["adult", "wine"])
     assert ("wine / gbdt / accuracy", "row") in drifts(suite)
+
+
+@pytest.mark.parametrize(("metric", "n_drifts"), [("predict_peak_mib_ratio", 0), ("accuracy", 1)])
+def test_a_ratio_to_a_cost_that_was_measured_as_nothing_may_come_and_go(metric, n_drifts):
+    """Memory of a small prediction is 0 MiB in one run and 0.1 in the next."""
+    row = dict.fromkeys(COLUMNS, "") | {"dataset": "wine", "model": "cs", "metric": metric, "mean": "0.5"}
+    for stored_rows, new_rows in (([row], []), ([], [row])):
+        assert len(compare("cs-table2", stored_rows, new_rows, {"libraries": {}}, "smoke")) == n_drifts
+        printed = [one | {"published": "0.1"} for one in stored_rows], [one | {"published": "0.1"} for one in new_rows]
+        assert len(compare("cs-table2", *printed, {"libraries": {}}, "smoke")) == 1
 
 
 def test_a_number_that_becomes_a_word_is_a_drift(suite):

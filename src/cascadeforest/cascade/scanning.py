@@ -414,6 +414,8 @@ class Scanning:
 class FixedGrains:
     """What levels see after full scanning: the class vectors of one window size after the other, in turn.
 
+    The forests of a size are fitted when a level first asks for it: a cascade that ends early does without the others.
+
     Parameters
     ----------
     scanning : Scanning
@@ -426,23 +428,27 @@ class FixedGrains:
         self._scanning, self._room = scanning, room
 
     def fit(self, X: np.ndarray, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> None:
-        """Fit the forests of all window sizes on `rows`, and make what the levels see of them."""
+        """Bin the data, and remember on which rows the forests of all window sizes learn."""
         pixels, self._bins = self._scanning.pixels(X, rows)
+        self._training = (pixels, rows, y, weights)
         self._scans, self._mappers, self._seen = [], [], []
-        for k in range(len(self._scanning.grains)):
-            scan, folds = self._scanning.fit(k, pixels, rows, y, weights)
-            columns, centers, mapper = _binned(scan, pixels, rows, folds, self._room, self._scanning.rules.n_jobs)
+
+    def at(self, level: int, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> Representation:
+        """What a level sees of the training rows; `rows` are those that reached it, the scan learned from all."""
+        k = level % len(self._scanning.grains)
+        if k == len(self._seen):  # levels come in order
+            pixels, everyone, *_ = self._training
+            scan, folds = self._scanning.fit(k, *self._training)
+            columns, centers, mapper = _binned(scan, pixels, everyone, folds, self._room, self._scanning.rules.n_jobs)
             self._scans.append(scan)
             self._mappers.append(mapper)
             self._seen.append(Representation(columns, centers, scan.n_features))
-
-    def at(self, level: int, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> Representation:
-        """What a level sees of the training rows."""
-        return self._seen[level % len(self._seen)]
+        return self._seen[k]
 
     def finish(self, n_levels: int) -> None:
         """Keep what rows to predict need: the scans that the kept levels see."""
         self._seen = []
+        del self._training
         self._scans, self._mappers = self._scans[:n_levels], self._mappers[:n_levels]
 
     def reader(self, X: np.ndarray, n_jobs: int | None) -> Reader:
@@ -451,7 +457,7 @@ class FixedGrains:
         made: dict[int, Representation] = {}
 
         def at(level: int, rows: np.ndarray) -> Representation:
-            k = level % len(self._scans)
+            k = level % len(self._scanning.grains)
             if k not in made:  # rows of later levels are among those of earlier ones
                 columns = _read(self._scans[k], pixels, rows, self._mappers[k], self._room, n_jobs)
                 made[k] = Representation(columns, None, self._scans[k].n_features)
