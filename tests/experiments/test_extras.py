@@ -10,8 +10,9 @@ from sklearn.dummy import DummyClassifier
 from cascadeforest import CascadeForestRegressor, GCForestClassifier, MDDFClassifier
 from cascadeforest.data.dataset import Split
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.experiments import projection
+from cascadeforest.experiments import code_digest, projection
 from cascadeforest.experiments.extras import Fitted, arrays_of, extra_name
+from cascadeforest.experiments.jobs import digest_for
 from cascadeforest.experiments.projection import draw_rows, scatter_ratio, tsne_plane
 
 X, Y = load_iris(return_X_y=True)
@@ -127,6 +128,17 @@ def test_extras_of_layers_have_the_layers_in_their_names():
 def test_layers_that_are_none_are_refused(layers):
     with pytest.raises(ConfigError, match=r"x\.yaml: fig: options/layers is .*'representations' saves layers"):
         extra_name("representations", {"layers": layers}, "x.yaml: fig")
+
+
+def test_an_edit_of_an_extra_makes_only_those_cells_stale_that_save_it(monkeypatch):
+    monkeypatch.setattr(code_digest, "_meaning", lambda path, _: path.name)
+    before = [digest_for("sklearn.svm:SVC", extras) for extras in ([], ["layer_scores"], ["representations-1-5"])]
+    assert len(set(before)) == 3
+    monkeypatch.setattr(
+        code_digest, "_meaning", lambda path, _: "edited" if path.name == "representations.py" else path.name
+    )
+    after = [digest_for("sklearn.svm:SVC", extras) for extras in ([], ["layer_scores"], ["representations-1-5"])]
+    assert [a == b for a, b in zip(before, after, strict=True)] == [True, True, False]
 
 
 # Rows in the plane.

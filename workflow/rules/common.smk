@@ -121,8 +121,9 @@ def library_versions(wildcards):
 
 
 def model_code(wildcards):
-    """Digest of the modules that this model uses: editing one reruns the cells that use it, and only them."""
-    return digest_for(PLAN.runs[wildcards.variant, wildcards.model].estimator)
+    """Digest of the modules that this model and its extras use: editing one reruns the cells that use it, and only them."""
+    run = PLAN.runs[wildcards.variant, wildcards.model]
+    return digest_for(run.estimator, run.extras)
 
 
 def memory_mib(wildcards, attempt):

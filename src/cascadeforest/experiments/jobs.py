@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from cascadeforest.data.files import atomic_write, canonical_json, digest_of, re
 from cascadeforest.experiments import provenance
 from cascadeforest.experiments.cells import FORMAT, cell_key, cell_path, run_cell
 from cascadeforest.experiments.code_digest import code_digest
+from cascadeforest.experiments.extras import module_of
 
 #: Imported by the fork server besides the estimator's own module. Nothing here may compute at import.
 PRELOAD = ("sklearn", "scipy.sparse", "cascadeforest.experiments.cells", "cascadeforest.data.dataset")
@@ -34,7 +35,7 @@ class JobFailed(Exception):
     """Some repeats failed; the others are in the cache, and the next run computes only the failed ones."""
 
 
-def digest_for(estimator: str) -> str:
+def digest_for(estimator: str, extras: Iterable[str] = ()) -> str:
     """Digest of all our modules that a cell of this estimator uses.
 
     Parameters
@@ -42,13 +43,15 @@ def digest_for(estimator: str) -> str:
     estimator : str
         ``"package.module:Class"``. Of an installed foreign package the version is in the cell's name; a module that
         belongs to no distribution (a user's own file) counts with its text.
+    extras : iterable of str
+        What the cell saves beyond metrics.
 
     Returns
     -------
     str
     """
     module = estimator.partition(":")[0]
-    digest = code_digest([module, "cascadeforest.experiments.cells"])
+    digest = code_digest([module, "cascadeforest.experiments.cells", *map(module_of, extras)])
     files = [] if module.startswith(("cascadeforest.", "sklearn.")) else loose_files(module)
     return digest_of([digest, *map(sha256_of, files)]) if files else digest
 
@@ -104,7 +107,7 @@ def run_job(spec: Mapping[str, Any], data: Path, cache: Path, output: Path, fail
             f"config/models.yaml: {spec['model']} needs {', '.join(missing)}, which is not installed. "
             "Run `make setup`, or install the extra that holds it: pip install 'cascadeforest[baselines]'."
         )
-    code = digest_for(spec["estimator"])
+    code = digest_for(spec["estimator"], spec["extras"])
     stamp = {
         "versions": versions,
         "host": provenance.host(),
