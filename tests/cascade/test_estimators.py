@@ -284,6 +284,32 @@ def test_the_first_of_the_best_layers_is_kept_and_the_later_ones_are_dropped(Cas
     assert len(kept) > 1  # otherwise another choice of layers would pass
 
 
+@every_cascade
+def test_the_last_layer_is_kept_on_request(Cascade):
+    """Whatever it scores: the same cascade as one whose last layer is the best."""
+    X, y = data_for(Cascade, 100)
+
+    def falling():
+        scores = iter([0.9, 0.8, 0.7, 0.6])
+        return lambda estimator, X, y: next(scores)
+
+    def rising():
+        scores = iter([0.1, 0.2, 0.3, 0.4])
+        return lambda estimator, X, y: next(scores)
+
+    last = small(Cascade, max_layers=4, patience=4, keep="last", scoring=falling()).fit(X, y)
+    best = small(Cascade, max_layers=4, patience=4, scoring=rising()).fit(X, y)
+    assert last.validation_scores_.tolist() == [0.9, 0.8, 0.7, 0.6]
+    assert last.n_layers_ == len(last.layers_) == len(staged(last, X)) == 4
+    assert same_bytes_of(last, best, X)
+    for name in ("thresholds_", "n_rows_", "n_trees_", "decision_level_"):
+        assert hasattr(last, name) == (Cascade is GCForestCSClassifier)
+        if hasattr(last, name):
+            assert getattr(last, name).tolist() == getattr(best, name).tolist()
+    stopped = small(Cascade, max_layers=4, patience=2, keep="last", scoring=falling()).fit(X, y)
+    assert stopped.n_layers_ == len(stopped.validation_scores_) == 3
+
+
 def same_bytes_of(one, other, X):
     return prediction(one, X).tobytes() == prediction(other, X).tobytes()
 
@@ -850,7 +876,7 @@ WRONG = {
     "weight_floor": [0, 0.0, -0.1, 1.1, NAN, "0.1", None, True],
     "ablation": ["SF", "none", 1, True],
     "shared_folds": [0, 1, "yes"],
-    "keep": ["first", 1, True],
+    "keep": ["first", 1, True, ["last"]],
     "search_estimators": [0, -1, 2.5, "many", None, True],
     "search_layers": [0, -1, 2.5, "many", None, True],
 }

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import pickle
 from types import SimpleNamespace
 
 import numpy as np
@@ -324,6 +325,39 @@ def test_predictions_beyond_the_precision_are_an_error():
     X, y = data(n_classes=0)
     with pytest.raises(ValueError, match=r"^vector_dtype is 'float16', but predictions reach .*; choose 'float64'"):
         fit(REGRESSION_FORESTS, X, y + 1e5, rules_of(0, vector_dtype="float16"))
+
+
+# Held-out vectors again, after the fit.
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize(
+    ("members", "n_classes", "dtype"),
+    [
+        (FORESTS, 3, "float32"),
+        (FORESTS, 3, "float16"),
+        (REGRESSION_FORESTS, 0, "float64"),
+        ([RandomForestClassifier(3), LogisticRegression(solver="newton-cholesky")], 3, "float32"),
+    ],
+)
+def test_held_out_vectors_are_found_again(members, n_classes, dtype, shared):
+    X, y = data(n_classes=n_classes)
+    X, rows = np.nan_to_num(X), np.delete(np.arange(40), [0, 7, 33])
+    rules = rules_of(n_classes, vector_dtype=dtype, shared_folds=shared)
+    layer, vectors, representation = fit(members, X, y[rows], rules, rows=rows, level=2, keep_values=True)
+    again = pickle.loads(pickle.dumps(layer)).transform_held_out(representation, rows.astype(np.int32), y[rows])
+    assert same_bytes(again, vectors)
+    assert not np.array_equal(layer.transform(representation, rows.astype(np.int32)), vectors)
+    folds = [layer.folds.of(y[rows], k).tolist() for k in range(len(members))]
+    assert (folds[0] == folds[1]) == shared
+
+
+@pytest.mark.parametrize("how", ["k_fold_refit", "oob"])
+def test_held_out_vectors_whose_models_are_gone_are_refused(how):
+    X, y = data()
+    layer, _, representation = fit(FORESTS, X, y, rules_of(3, class_vectors=how))
+    with pytest.raises(ValueError, match=r"are gone; choose class_vectors='k_fold'\.$"):
+        layer.transform_held_out(representation, np.arange(40, dtype=np.int32), y)
 
 
 # Few rows, few classes.

@@ -26,8 +26,7 @@ from sklearn.pipeline import make_pipeline
 
 from cascadeforest import CompletelyRandomForestClassifier, ExtraTreesClassifier, MDDFClassifier, RandomForestClassifier
 from cascadeforest.cascade import margin
-from cascadeforest.cascade.folds import seed_at, stratified_folds
-from cascadeforest.cascade.layer import _FOLDS, _SHARED
+from cascadeforest.cascade.layer import FoldDraw
 from cascadeforest.cascade.margin import (
     PRESETS,
     Additive,
@@ -654,8 +653,9 @@ def test_a_cascade_is_its_naive_twin(others, kinds, structure, weighted, monkeyp
     official = others.get("preset") == "official"
     entropy = naive.entropy_of(0)
     if official or others.get("shared_folds"):
-        seed = seed_at(entropy, *_SHARED, _FOLDS)
-        monkeypatch.setattr(naive, "stratified_folds", lambda strata, n, _: stratified_folds(strata, n, seed))
+        monkeypatch.setattr(
+            naive, "stratified_folds", lambda strata, n, _: FoldDraw(n, entropy, None, True).of(strata, 0)
+        )
     mapper = BinMapper()
     binned = mapper.fit_transform(X, weights)
     layers, mappers = [], []

@@ -10,8 +10,9 @@ import numpy as np
 from cascadeforest.cascade._base import CascadeClassifier
 from cascadeforest.cascade.layer import fit_layer, mean_vector
 from cascadeforest.cascade.progress import Progress
-from cascadeforest.cascade.stopping import BestLayer, Scoring
+from cascadeforest.cascade.stopping import KEEPS, BestLayer, Scoring
 from cascadeforest.forest._compiling import ensure_compiled
+from cascadeforest.forest._parameters import check_choice
 
 
 class GCForestClassifier(CascadeClassifier):
@@ -42,8 +43,10 @@ class GCForestClassifier(CascadeClassifier):
         Greatest number of layers.
     patience : int or None, default=None
         Layers in a row that are not better than the best one until growing stops; at least `max_layers` turns early
-        stopping off. None: 1 in preset "paper", 4 in preset "official". The first of the best layers is kept and the
-        later ones are dropped, also if `max_layers` is reached.
+        stopping off. None: 1 in preset "paper", 4 in preset "official".
+    keep : {"best", "last"}, default="best"
+        Which layer the cascade ends with: the first of the best ones, also if `max_layers` is reached, or the last
+        that was grown. Later ones are dropped.
     tol : float, default=0.0
         By how much a layer's score must exceed the best one.
     scoring : str, callable or None, default=None
@@ -126,6 +129,7 @@ class GCForestClassifier(CascadeClassifier):
         class_vectors: Any = "k_fold",
         max_layers: Any = 20,
         patience: Any = None,
+        keep: Any = "best",
         tol: Any = 0.0,
         scoring: Any = None,
         preset: Any = "paper",
@@ -147,6 +151,7 @@ class GCForestClassifier(CascadeClassifier):
         self.class_vectors = class_vectors
         self.max_layers = max_layers
         self.patience = patience
+        self.keep = keep
         self.tol = tol
         self.scoring = scoring
         self.preset = preset
@@ -183,6 +188,7 @@ class GCForestClassifier(CascadeClassifier):
             If a parameter, X, y or a weight cannot be used; the message says which and why.
         """
         self._check_shared()
+        check_choice("keep", self.keep, KEEPS)
         X, label, rows, weights = self._training_data(X, y, sample_weight)
         members = self._members(("random_forest", "completely_random_forest"), classification=True)
         scoring = Scoring(self.scoring, self.classes_)
@@ -208,10 +214,10 @@ class GCForestClassifier(CascadeClassifier):
             if best.is_over or (scoring.cannot_rise(score) and patience < self.max_layers):
                 break
 
-        features.finish(best.index + 1)
+        self.n_layers_ = best.n_kept(self.keep)
+        features.finish(self.n_layers_)
         self.features_ = features
-        self.layers_ = layers[: best.index + 1]
-        self.n_layers_ = len(self.layers_)
+        self.layers_ = layers[: self.n_layers_]
         self.validation_scores_ = np.array(best.scores)
         progress.say("kept %d of %d layers", self.n_layers_, len(layers))
         return self

@@ -88,10 +88,56 @@ class LayerRules:
             return n_forests
         return n_forests * (min(self.n_folds, n_rows) + (self.class_vectors == "k_fold_refit"))
 
+    def fold_draw(self, level: int) -> FoldDraw | None:
+        """Folds of a layer's forests; None with out-of-bag vectors."""
+        if self.class_vectors == "oob":
+            return None
+        return FoldDraw(self.n_folds, self.entropy, None if self.shared_folds else level, self.n_classes > 0)
+
     @property
     def stored_dtype(self) -> type:
         """Type of a layer's vectors."""
         return np.float32 if self.n_classes else np.float64
+
+
+@dataclass(frozen=True)
+class FoldDraw:
+    """Draws the folds of a layer's forests, as often as somebody asks: no layer keeps numbers of training rows.
+
+    Parameters
+    ----------
+    n_folds : int
+        Folds; fewer rows than folds make fewer folds.
+    entropy : int
+        Seed of the cascade.
+    level : int or None
+        Number of the layer; None: all layers and forests hold out the same rows.
+    stratified : bool
+        Whether each fold has its part of every class.
+    """
+
+    n_folds: int
+    entropy: int
+    level: int | None
+    stratified: bool
+
+    def of(self, y: np.ndarray, forest: int) -> np.ndarray:
+        """Fold that each training row is held out of.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n,)
+            Class numbers, or targets, of the layer's training rows.
+        forest : int
+            Number of the forest in the layer.
+
+        Returns
+        -------
+        ndarray of shape (n,), int
+        """
+        address = _SHARED if self.level is None else (self.level, forest)
+        strata = y if self.stratified else np.zeros(len(y), np.int64)
+        return stratified_folds(strata, self.n_folds, seed_at(self.entropy, *address, _FOLDS))
 
 
 @dataclass(frozen=True)
@@ -160,12 +206,15 @@ class Layer:
         See `LayerRules`.
     n_classes : int
         0 for regression.
+    folds : FoldDraw or None
+        Which training rows each model did not learn from; None with out-of-bag vectors.
     """
 
     forests: list[list[FoldForest | FoldEstimator | OneClass]]
     added_mapper: BinMapper | None
     vector_dtype: str
     n_classes: int
+    folds: FoldDraw | None
 
     @property
     def n_outputs(self) -> int:
@@ -196,6 +245,43 @@ class Layer:
             for model in models[1:]:
                 total += model.predict(representation, rows, n_jobs)
             vectors[:, k] = _rounded(total / len(models), self.vector_dtype)
+        return vectors
+
+    def transform_held_out(
+        self, representation: Representation, rows: np.ndarray, y: np.ndarray, n_jobs: int | None = None
+    ) -> np.ndarray:
+        """Vectors of the training rows, from the models that did not learn from them: those that `fit_layer` gave.
+
+        Parameters
+        ----------
+        representation : Representation
+            With the columns of the layer before, held out as well.
+        rows : ndarray of shape (n,), int
+            The layer's training rows, ascending.
+        y : ndarray of shape (n,)
+            Their class numbers, or targets.
+        n_jobs : int, optional
+            Threads.
+
+        Returns
+        -------
+        ndarray of shape (n, n_forests, n_outputs)
+            float32; float64 in regression.
+
+        Raises
+        ------
+        ValueError
+            If those models are gone: class vectors are out of bag, or one model of all rows followed the folds.
+        """
+        vectors = np.empty((len(rows), len(self.forests), self.n_outputs), np.float32 if self.n_classes else np.float64)
+        for k, models in enumerate(self.forests):
+            fold = None if self.folds is None else self.folds.of(y, k)
+            if fold is None or len(models) != fold.max() + 1:
+                raise ValueError("The models that did not learn from a row are gone; choose class_vectors='k_fold'.")
+            for i, model in enumerate(models):
+                held_out = fold == i
+                own = model.predict(representation, rows[held_out], n_jobs)
+                vectors[held_out, k] = _rounded(own, self.vector_dtype)
         return vectors
 
     @property
@@ -258,7 +344,7 @@ def fit_layer(
         models, own = fit.out_of_bag() if rules.class_vectors == "oob" else fit.folds()
         vectors[:, k] = _rounded(own, rules.vector_dtype)
         forests.append(models)
-    return Layer(forests, added_mapper, rules.vector_dtype, rules.n_classes), vectors
+    return Layer(forests, added_mapper, rules.vector_dtype, rules.n_classes, rules.fold_draw(level)), vectors
 
 
 @dataclass(frozen=True)
@@ -275,10 +361,8 @@ class _Fit:
 
     def folds(self) -> tuple[list, np.ndarray]:
         """Models of all folds (or one of all rows), and vectors of held-out rows."""
-        rules = self.rules
-        strata = self.y if rules.n_classes else np.zeros(len(self.rows), np.int64)
-        address = _SHARED if rules.shared_folds else self.address
-        fold = stratified_folds(strata, rules.n_folds, seed_at(rules.entropy, *address, _FOLDS))
+        rules, (level, k) = self.rules, self.address
+        fold = rules.fold_draw(level).of(self.y, k)
         vectors = np.empty((len(self.rows), rules.n_outputs))
         models = []
         for i in range(int(fold.max()) + 1):

@@ -18,11 +18,10 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, has_fit_parameter
 
 from cascadeforest.cascade._base import CascadeClassifier
-from cascadeforest.cascade.folds import seed_at, stratified_folds
-from cascadeforest.cascade.layer import _FOLDS, _SHARED, Layer, LayerRules, fit_layer, mean_vector
+from cascadeforest.cascade.layer import Layer, LayerRules, fit_layer, mean_vector
 from cascadeforest.cascade.progress import Progress
 from cascadeforest.cascade.representation import Representation
-from cascadeforest.cascade.stopping import BestLayer, Scoring
+from cascadeforest.cascade.stopping import KEEPS, BestLayer, Scoring
 from cascadeforest.forest._base import Forest
 from cascadeforest.forest._compiling import ensure_compiled
 from cascadeforest.forest._parameters import check_choice, check_count, check_flag, check_number
@@ -539,10 +538,9 @@ verbose
         setting = self._search(members, data, rules, scoring, patience)
         self.gamma_, self.mu_, self.theta_ = setting.gamma, setting.mu, setting.theta
         grown = self._grow(members, data, rules, scoring, setting, self.max_layers, patience)
-        n_kept = len(grown.layers) if self._chosen("keep") == "last" else grown.best.index + 1
+        n_kept = grown.best.n_kept(self._chosen("keep"))
         features.finish(n_kept)
         self.features_ = features
-        self._entropy = rules.entropy
         self.layers_ = grown.layers[:n_kept]
         self.n_layers_ = n_kept
         self.alphas_, self.shares_ = np.array(grown.alphas), np.array(grown.shares)
@@ -566,7 +564,7 @@ verbose
         check_count("theta", self.theta, optional=True)
         check_choice("alpha", self._chosen("alpha"), ("exact", "log"))
         check_choice("cumulative", self._chosen("cumulative"), ("normalized", "sum"))
-        check_choice("keep", self._chosen("keep"), ("best", "last"))
+        check_choice("keep", self._chosen("keep"), KEEPS)
         check_flag("scaled_loss", self._chosen("scaled_loss"))
         check_flag("shared_folds", self._chosen("shared_folds"))
         check_number("max_share", self.max_share, 0.0, 1.0)
@@ -785,14 +783,10 @@ verbose
         Raises
         ------
         ValueError
-            If these are not the training samples, or `class_vectors` is not "k_fold": the models that did not learn
+            If these are not the training samples, or `class_vectors` was not "k_fold": the models that did not learn
             from a row are then gone.
         """
         X = self._checked_X(X)
-        if self.class_vectors != "k_fold":
-            raise ValueError(
-                f"class_vectors is {self.class_vectors!r}; out-of-fold features of training rows need 'k_fold'."
-            )
         label = self._class_numbers(y)
         check_consistent_length(X, label)
         check_consistent_length(X, self.margins_.T)
@@ -800,15 +794,7 @@ verbose
         label = label[rows]
 
         def vectors_of(level: int, seen: Representation) -> np.ndarray:
-            forests = self.layers_[level].forests
-            vectors = np.empty((len(rows), len(forests), self.n_classes_), np.float32)
-            for k, models in enumerate(forests):
-                address = _SHARED if self._chosen("shared_folds") else (level, k)
-                fold = stratified_folds(label, self.n_folds, seed_at(self._entropy, *address, _FOLDS))
-                for i, model in enumerate(models):
-                    held_out = fold == i
-                    vectors[held_out, k] = model.predict(seen, rows[held_out], self.n_jobs)
-            return vectors
+            return self.layers_[level].transform_held_out(seen, rows, label, self.n_jobs)
 
         for level, model in enumerate(self._staged(X, rows, vectors_of)):
             if not np.array_equal(margins(model.probabilities, label).astype(np.float32), self.margins_[level, rows]):

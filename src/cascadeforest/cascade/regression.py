@@ -12,8 +12,9 @@ from sklearn.base import RegressorMixin
 from cascadeforest.cascade._base import Cascade, checked_weights, rows_with_weight
 from cascadeforest.cascade.layer import fit_layer
 from cascadeforest.cascade.progress import Progress
-from cascadeforest.cascade.stopping import BestLayer, Scoring
+from cascadeforest.cascade.stopping import KEEPS, BestLayer, Scoring
 from cascadeforest.forest._compiling import ensure_compiled
+from cascadeforest.forest._parameters import check_choice
 
 
 class CascadeForestRegressor(RegressorMixin, Cascade):
@@ -43,7 +44,7 @@ class CascadeForestRegressor(RegressorMixin, Cascade):
         Precision of a forest's predictions; None: "float16" in preset "official", else "float64".
     preset : {"paper", "official"}, default="paper"
         Whose choice stands for parameters that are None: the paper's text or the released code.
-    n_folds, class_vectors, max_layers, tol, max_depth, min_samples_leaf, n_jobs, random_state, verbose
+    n_folds, class_vectors, max_layers, keep, tol, max_depth, min_samples_leaf, n_jobs, random_state, verbose
         As in `GCForestClassifier`.
 
     Attributes
@@ -86,6 +87,7 @@ class CascadeForestRegressor(RegressorMixin, Cascade):
         class_vectors: Any = "k_fold",
         max_layers: Any = 20,
         patience: Any = None,
+        keep: Any = "best",
         tol: Any = 0.0,
         scoring: Any = None,
         preset: Any = "paper",
@@ -104,6 +106,7 @@ class CascadeForestRegressor(RegressorMixin, Cascade):
         self.class_vectors = class_vectors
         self.max_layers = max_layers
         self.patience = patience
+        self.keep = keep
         self.tol = tol
         self.scoring = scoring
         self.preset = preset
@@ -137,6 +140,7 @@ class CascadeForestRegressor(RegressorMixin, Cascade):
             If a parameter, X, y or a weight cannot be used; the message says which and why.
         """
         self._check_shared()
+        check_choice("keep", self.keep, KEEPS)
         X, y = self._training_X_y(X, y, numeric=True)
         y = np.asarray(y, np.float64)
         weights = checked_weights(sample_weight, len(y))
@@ -166,10 +170,10 @@ class CascadeForestRegressor(RegressorMixin, Cascade):
             if best.is_over:
                 break
 
-        features.finish(best.index + 1)
+        self.n_layers_ = best.n_kept(self.keep)
+        features.finish(self.n_layers_)
         self.features_ = features
-        self.layers_ = layers[: best.index + 1]
-        self.n_layers_ = len(self.layers_)
+        self.layers_ = layers[: self.n_layers_]
         self.validation_scores_ = np.array(best.scores)
         progress.say("kept %d of %d layers", self.n_layers_, len(layers))
         return self

@@ -17,7 +17,7 @@ from cascadeforest.cascade._base import CascadeClassifier
 from cascadeforest.cascade.folds import seed_at
 from cascadeforest.cascade.layer import fit_layer, grows_on_bins, mean_vector
 from cascadeforest.cascade.progress import Progress
-from cascadeforest.cascade.stopping import BestLayer, Scoring
+from cascadeforest.cascade.stopping import KEEPS, BestLayer, Scoring
 from cascadeforest.forest._compiling import ensure_compiled
 from cascadeforest.forest._parameters import check_choice, check_number
 
@@ -137,7 +137,7 @@ class GCForestCSClassifier(CascadeClassifier):
     error_scope : {"level", "all"}, default="level"
         Whose error `a` is a fraction of: that of the rows at the level, or of all training rows, with those that left
         as they were decided.
-    estimators, n_folds, class_vectors, max_layers, tol, scoring, max_depth, min_samples_leaf, max_features, \
+    estimators, n_folds, class_vectors, max_layers, keep, tol, scoring, max_depth, min_samples_leaf, max_features, \
 vector_dtype, scanning, input_shape, class_weight, n_jobs, random_state, verbose
         As in `GCForestClassifier`. The score of a level is that of the whole cascade if it ended there.
     patience : int or None, default=None
@@ -197,6 +197,7 @@ vector_dtype, scanning, input_shape, class_weight, n_jobs, random_state, verbose
         class_vectors: Any = "k_fold",
         max_layers: Any = 20,
         patience: Any = None,
+        keep: Any = "best",
         tol: Any = 0.0,
         scoring: Any = None,
         preset: Any = "paper",
@@ -222,6 +223,7 @@ vector_dtype, scanning, input_shape, class_weight, n_jobs, random_state, verbose
         self.class_vectors = class_vectors
         self.max_layers = max_layers
         self.patience = patience
+        self.keep = keep
         self.tol = tol
         self.scoring = scoring
         self.preset = preset
@@ -259,6 +261,7 @@ vector_dtype, scanning, input_shape, class_weight, n_jobs, random_state, verbose
             If a parameter, X, y or a weight cannot be used; the message says which and why.
         """
         self._check_shared()
+        check_choice("keep", self.keep, KEEPS)
         self._check_screening()
         X, label, rows, weights = self._training_data(X, y, sample_weight)
         second = {"paper": "completely_random_forest", "official": "extra_trees"}[self.preset]
@@ -291,7 +294,7 @@ vector_dtype, scanning, input_shape, class_weight, n_jobs, random_state, verbose
             n_rows.append(len(rows))
             n_trees.append(next((m.n_estimators for m in grown if grows_on_bins(m)), 0))
             score = scoring(label[everyone], decided[everyone], _at(weights, everyone))
-            if best.is_better(score):
+            if best.is_better(score) or self.keep == "last":
                 self.decision_level_ = decision_level.copy()
             if level == 0:
                 self.a_ = self._fraction(self._accuracy(decided, label, rows))
@@ -307,11 +310,11 @@ vector_dtype, scanning, input_shape, class_weight, n_jobs, random_state, verbose
                 break
             rows, vectors = rows[goes_on], vectors[goes_on]
 
-        features.finish(best.index + 1)
+        self.n_layers_ = best.n_kept(self.keep)
+        features.finish(self.n_layers_)
         self.features_ = features
-        self.n_layers_ = best.index + 1
         self.layers_ = layers[: self.n_layers_]
-        self.thresholds_ = np.array(thresholds[: best.index])
+        self.thresholds_ = np.array(thresholds[: self.n_layers_ - 1])
         self.n_rows_ = np.array(n_rows[: self.n_layers_])
         self.n_trees_ = np.array(n_trees[: self.n_layers_])
         self.validation_scores_ = np.array(best.scores)

@@ -10,6 +10,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import check_scoring
 
+#: Which layer of those that were grown a cascade ends with.
+KEEPS = ("best", "last")
+
 
 class _Predicted(BaseEstimator):
     """Predictions that are there already, as scorers want them: behind the methods of an estimator."""
@@ -118,7 +121,7 @@ class Scoring:
 
 
 class BestLayer:
-    """Keeps the first of the best layers, and says when to stop.
+    """Knows the first of the best layers, and says when to stop.
 
     Parameters
     ----------
@@ -139,6 +142,10 @@ class BestLayer:
             return False
         self.index = len(self.scores) - 1
         return True
+
+    def n_kept(self, keep: str) -> int:
+        """Layers up to the one that the cascade ends with: the "best" one, or the "last"."""
+        return len(self.scores) if keep == "last" else self.index + 1
 
     @property
     def is_over(self) -> bool:
