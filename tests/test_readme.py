@@ -1,4 +1,4 @@
-"""The README's Python examples run as they stand."""
+"""The Python examples of the README and of docs/ run as they stand."""
 
 import re
 from pathlib import Path
@@ -9,8 +9,21 @@ ROOT = Path(__file__).resolve().parents[1]
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
+DOCS = [
+    pytest.param(block, id=f"{path.stem}-{i}")
+    for path in sorted((ROOT / "docs").glob("*.md"))
+    for i, block in enumerate(re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.DOTALL))
+]
+
+
 def test_there_are_examples():
     assert BLOCKS
+    assert DOCS
+
+
+@pytest.mark.parametrize("block", DOCS)
+def test_an_example_of_the_docs_runs(block):
+    exec(compile(block, "docs", "exec"), {})
 
 
 @pytest.mark.parametrize("block", BLOCKS)

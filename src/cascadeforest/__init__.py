@@ -9,6 +9,7 @@ from cascadeforest._version import __version__
 
 if TYPE_CHECKING:
     from cascadeforest.cascade.gcforest import GCForestClassifier
+    from cascadeforest.cascade.interactions import HiDFClassifier
     from cascadeforest.cascade.margin import MDDFClassifier
     from cascadeforest.cascade.regression import CascadeForestRegressor
     from cascadeforest.cascade.scanning import MultiGrainedScanner
@@ -34,6 +35,7 @@ _HOME = {
     "ExtraTreesRegressor": "cascadeforest.forest.estimators",
     "GCForestCSClassifier": "cascadeforest.cascade.screening",
     "GCForestClassifier": "cascadeforest.cascade.gcforest",
+    "HiDFClassifier": "cascadeforest.cascade.interactions",
     "MDDFClassifier": "cascadeforest.cascade.margin",
     "MultiGrainedScanner": "cascadeforest.cascade.scanning",
     "RandomForestClassifier": "cascadeforest.forest.estimators",
@@ -49,6 +51,7 @@ __all__ = [
     "ExtraTreesRegressor",
     "GCForestCSClassifier",
     "GCForestClassifier",
+    "HiDFClassifier",
     "MDDFClassifier",
     "MultiGrainedScanner",
     "RandomForestClassifier",

@@ -27,6 +27,7 @@ from cascadeforest import (
     CascadeForestRegressor,
     GCForestClassifier,
     GCForestCSClassifier,
+    HiDFClassifier,
     MDDFClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
@@ -91,6 +92,9 @@ INSTANCES += [
     for Cascade in CLASSIFIERS
 ]
 INSTANCES += [CascadeForestRegressor(estimators=["extra_trees", DecisionTreeRegressor()], **FOREIGN)]
+#: What hiDF does beyond that is tested in test_interactions.py: it has no stages, and no estimators but its own.
+FEW = {"n_estimators": 5, "cv_estimators": 3, "max_layers": 2, "rule_estimators": 2, "n_bootstraps": 3}
+INSTANCES += [HiDFClassifier(**FEW, preset=preset) for preset in ("paper", "official")]
 
 
 def expected_failures(cascade):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
 
-from cascadeforest import CascadeForestRegressor, GCForestClassifier, MDDFClassifier
+from cascadeforest import CascadeForestRegressor, GCForestClassifier, HiDFClassifier, MDDFClassifier
 from cascadeforest.data.dataset import Split
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.experiments import code_digest, projection
@@ -98,12 +99,93 @@ def test_a_cascade_of_too_few_layers_has_an_empty_plane(mddf):
     assert arrays["layers"].tolist() == arrays["feature_ratios"].tolist() == []
 
 
+# Interactions, and how well classes are told apart by them.
+
+
+@pytest.fixture(scope="module")
+def hidf():
+    parameters = {"preset": "official", "n_forests": 1, "use_class_vectors": False, "max_layers": 3, "keep": "last"}
+    return fitted(HiDFClassifier(n_estimators=20, max_new_features=5, random_state=0, **parameters))
+
+
+def test_interactions_stand_behind_the_features(hidf):
+    arrays = arrays_of("interactions", hidf)
+    found = hidf.estimator.interactions_
+    assert len(found) > 0
+    assert arrays["order"].tolist() == [1] * 4 + [one.order for one in found]
+    assert arrays["layer"].tolist() == [0] * 4 + [one.layer for one in found]
+    assert np.isnan(arrays["stability"][:4]).all()
+    assert arrays["stability"][4:].tolist() == [one.stability for one in found]
+    assert arrays["importance"].tolist() == hidf.estimator.importances_.tolist()
+    assert arrays["root_importance"].tolist() == hidf.estimator.root_importances_.tolist()
+    assert arrays["importance"][4:].tolist() == [one.importance for one in found]
+    assert arrays["rule"].tolist() == [str(one) for one in found]
+    assert arrays["n_new"].tolist() == hidf.estimator.n_new_.tolist()
+    assert all(values.dtype != object for values in arrays.values())  # else they could not be loaded again
+
+
+def test_without_interactions_there_are_the_features_only():
+    """A threshold that no stability exceeds."""
+    model = HiDFClassifier(1, 5, stability_threshold=1.0, max_layers=2, patience=2, keep="last", random_state=0)
+    arrays = arrays_of("interactions", fitted(model))
+    assert arrays["order"].tolist() == [1] * 4
+    assert len(arrays["importance"]) == len(arrays["root_importance"]) == 4
+    assert arrays["rule"].shape == (0,)
+    assert arrays["rule"].dtype.kind == "U"
+    assert arrays["n_new"].tolist() == [0, 0]
+
+
+def test_separability_is_that_of_the_input_and_of_what_each_layer_hands_on(hidf):
+    accuracy = arrays_of("separability", hidf)["accuracy"]
+    features = [(X[TRAIN], X[TEST])] + [
+        tuple(
+            hidf.estimator.interaction_values(rows)[:, [one.layer <= layer for one in hidf.estimator.interactions_]]
+            for rows in (X[TRAIN], X[TEST])
+        )
+        for layer in (1, 2, 3)
+    ]
+    expected = []
+    for train, test in features:
+        middle, spread = train.mean(axis=0), train.std(axis=0)
+        linear = LogisticRegression(max_iter=1000).fit((train - middle) / spread, Y[TRAIN])
+        expected.append(np.mean(linear.predict((test - middle) / spread) == Y[TEST]))
+    assert accuracy == pytest.approx(expected, abs=1.5 / len(TEST))  # sums of another order: a row may change sides
+    assert len(accuracy) == hidf.estimator.n_layers_ + 1 == 4
+
+
+def test_separability_learns_from_training_rows_only(hidf):
+    """With the test labels turned round the classifier is as wrong as it was right."""
+    accuracy = arrays_of("separability", hidf)["accuracy"]
+    y = (Y[TEST] + 1) % 3
+    turned = arrays_of("separability", replace(hidf, split=replace(hidf.split, y_test=y)))["accuracy"]
+    assert (turned <= 1 - accuracy).all()
+    assert accuracy[0] > 0.9
+
+
+def test_where_a_layer_hands_nothing_on_the_most_frequent_class_is_predicted():
+    model = HiDFClassifier(1, 5, stability_threshold=1.0, max_layers=2, patience=2, keep="last", random_state=0)
+    unequal = np.where(np.arange(150) < 90, 0, Y)
+    accuracy = arrays_of("separability", fitted(model, target=unequal))["accuracy"]
+    assert accuracy[1:].tolist() == [np.mean(unequal[TEST] == 0)] * 2
+    assert accuracy[0] > accuracy[1]
+
+
+def test_representations_of_interactions_leave_the_features_out(hidf):
+    arrays = arrays_of("representations-1-3", hidf)
+    place = np.searchsorted(TRAIN, arrays["rows"] // 10)
+    values = hidf.estimator.interaction_values(X[TRAIN])[place]
+    first = values[:, [one.layer == 1 for one in hidf.estimator.interactions_]]
+    assert arrays["feature_ratios"] == pytest.approx([scatter_ratio(v, arrays["classes"]) for v in (first, values)])
+
+
 @pytest.mark.parametrize(
     ("extra", "attribute"),
     [
         ("layer_scores", "validation_scores_"),
         ("margin_ratios", "margin_ratio_"),
         ("representations-1", "staged_training_features"),
+        ("interactions", "interactions_"),
+        ("separability", "staged_interaction_values"),
     ],
 )
 def test_a_model_without_layers_is_named(extra, attribute):

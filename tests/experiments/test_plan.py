@@ -106,6 +106,23 @@ def test_a_data_set_can_have_its_own_bound_of_repeats(root):
         load_plan(root, {"suite": "special"})
 
 
+def test_single_data_sets_have_parameters_of_their_own(root):
+    """Merged with those of the base, data set by data set, within the suite's bounds, for all variants of the data."""
+    models = MODELS | {
+        "forest": MODELS["forest"] | {"dataset_params": {"iris": {"max_depth": 3, "n_estimators": 40}}},
+        "forest_5": MODELS["forest_5"] | {"dataset_params": {"iris": {"max_depth": 4}, "wine": {"max_depth": 9}}},
+    }
+    write(root, models=models)
+    plan = load_plan(root)
+    assert plan.runs["iris", "forest"].params == {"n_estimators": 10, "max_depth": 3}
+    assert plan.runs["iris", "forest_5"].params == {"n_estimators": 10, "max_depth": 4}
+    assert plan.runs["wine+rows-100", "forest_5"].params == {"n_estimators": 5, "max_depth": 9}
+    assert plan.runs["wine+rows-100", "forest"].params == {"n_estimators": 10, "max_depth": 8}
+    write(root, models=MODELS | {"forest": MODELS["forest"] | {"dataset_params": {"irsi": {"max_depth": 3}}}})
+    with pytest.raises(ConfigError, match=r"models.yaml: forest.*/dataset_params is 'irsi'.*Did you mean 'iris'"):
+        load_plan(root)
+
+
 def test_a_run_that_two_experiments_show_serves_both(root):
     """The most repeats and all extras; and it is one run."""
     run = load_plan(root, {"suite": "full"}).runs["iris", "forest"]
@@ -170,6 +187,8 @@ def with_experiment(**changes):
         (with_experiment(datasets={"huge": ["iris"]}), ["one/datasets is 'huge'", "tiny"]),
         (with_experiment(datasets={"tiny": ["diabetes"]}), ["no estimator for regression", "'diabetes'"]),
         (with_experiment(win_tie_lose="fortress"), ["win_tie_lose is 'fortress'"]),
+        (with_experiment(paired_tests=["fortress"]), ["paired_tests is 'fortress'"]),
+        (with_experiment(paired_tests=["forest"], metrics=["accuracy", "log_loss"]), ["paired_tests", "one metric"]),
         ({"config": ["suite"]}, ["config/config.yaml", "no mapping"]),
         (with_experiment(extras=["representations"]), ["one: options/layers is None", "layers: [1, 5]"]),
         (with_experiment(render="scoress"), ["render is 'scoress'", "'scores'"]),

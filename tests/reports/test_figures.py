@@ -8,7 +8,7 @@ import pytest
 from cascadeforest.data.errors import ConfigError, UserError
 from cascadeforest.reports.__main__ import main
 from cascadeforest.reports.accept import accept
-from cascadeforest.reports.figure import make_figure, write_figure
+from cascadeforest.reports.figure import _numbered, make_figure, write_figure
 from cascadeforest.reports.index_page import index_page
 from cascadeforest.reports.regression_check import check
 from cascadeforest.reports.results import read_results, read_stored
@@ -248,3 +248,12 @@ def test_a_stored_figure_that_was_not_drawn_is_a_drift(ran):
     for path in (ran.folder / "figures").iterdir():
         path.unlink()
     assert ("figures/cs-fig4.csv", "file (redrawn from the new cells)") in drifts(ran)
+
+
+def test_names_of_clip_paths_are_their_order_of_use():
+    """The solver of the layout moves places in the last bits, which matplotlib makes these names of."""
+    svg = b'<g clip-path="url(#p0123456789)"/><g clip-path="url(#pabcdef0123)"/><g clip-path="url(#p0123456789)"/>'
+    svg += b'<use xlink:href="#pd0123456789"/><clipPath id="pabcdef0123"/><clipPath id="p0123456789"/>'
+    numbered = b'<g clip-path="url(#clip1)"/><g clip-path="url(#clip2)"/><g clip-path="url(#clip1)"/>'
+    numbered += b'<use xlink:href="#pd0123456789"/><clipPath id="clip2"/><clipPath id="clip1"/>'
+    assert _numbered(svg) == numbered

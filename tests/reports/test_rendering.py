@@ -293,6 +293,31 @@ def test_win_tie_lose_and_average_rank_have_rows_with_the_papers_below(suite):
     assert "|  | published | 10/0/0 | *reference* |  |" in lines
 
 
+def test_tested_outcomes_have_a_row_for_each_reference(suite):
+    suite.experiment(datasets=["adult", "wine"], paired_tests=["gbdt", "random_forest"])
+    suite.run("adult", "gbdt", [0.90, 0.93])
+    suite.run("adult", "random_forest", [0.80, 0.83])
+    suite.run("wine", "gbdt", [0.90, 0.80])
+    suite.run("wine", "random_forest", [0.80, 0.85])
+    table = make_table("hidf-table2", read_results(suite.root, suite.name))
+    lines = to_markdown(table.view).splitlines()
+    assert "| win/tie/lose of GBDT, tested | 1/1/0 | *reference* | over 2 data sets |" in lines
+    assert "| win/tie/lose of RF, tested | *reference* | 0/1/1 | over 2 data sets |" in lines
+    assert any("a tie unless a two-sided paired t test over its repeats (folds or seeds)" in line for line in lines)
+    counted = {
+        (row.model, row.condition, row.metric): row.mean for row in table.rows if row.metric.startswith("tested")
+    }
+    assert counted["random_forest", "gbdt", "tested_win"] == 1
+    assert counted["gbdt", "random_forest", "tested_lose"] == 1
+
+
+def test_tested_outcomes_of_a_model_that_did_not_run_are_said_to_be_missing(suite):
+    suite.experiment(paired_tests=["gbdt"], missing_models={"random_forest": "not implemented"})
+    suite.run("adult", "gbdt", [0.90, 0.93])
+    lines = to_markdown(make_table("hidf-table2", read_results(suite.root, suite.name)).view).splitlines()
+    assert "| win/tie/lose of GBDT, tested | *not implemented* | *reference* |  |" in lines
+
+
 def test_a_reason_that_many_cells_share_is_told_once(suite):
     suite.experiment(metrics=["accuracy", "log_loss", "n_layers"], datasets=["adult", "wine"])
     for dataset in ("adult", "wine"):

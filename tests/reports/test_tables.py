@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cascadeforest.reports.comparisons import AverageRank, RowMarks, WinTieLose, ranks
+from cascadeforest.reports.comparisons import AverageRank, PairedTest, RowMarks, WinTieLose, ranks
 from cascadeforest.reports.notes import budget_note
 from cascadeforest.reports.results import Results, read_results
 from cascadeforest.reports.table import make_table
@@ -407,3 +407,32 @@ def test_the_bounds_of_a_suite_stand_under_the_tables_that_they_concern():
     )
     unbounded = plan | {"suite_config": {"description": "d", "repeats": None, "caps": {}, "model_caps": {}}}
     assert budget_note(experiment, Results(unbounded, {}, {}, {}, Path())) == ""
+
+
+# Outcomes that a test decides.
+
+
+def test_a_paired_test_decides_what_a_tie_is():
+    test = PairedTest("ours", "Ours")
+    # Leads 1, 2, 3: mean 2, deviation 1, t = 2 * sqrt(3) = 3.464 with 2 degrees of freedom, p = 0.074.
+    assert test.outcome([0.91, 0.92, 0.93], [0.90, 0.90, 0.90], True) == "tie"
+    # Leads 2, 3, 4: t = 3 * sqrt(3) = 5.196, p = 0.035.
+    assert test.outcome([0.92, 0.93, 0.94], [0.90, 0.90, 0.90], True) == "win"
+    assert test.outcome([0.92, 0.93, 0.94], [0.90, 0.90, 0.90], False) == "lose"
+    assert test.outcome([0.90, 0.90, 0.90], [0.92, 0.93, 0.94], True) == "lose"
+    assert PairedTest("ours", "Ours", 0.03).outcome([0.92, 0.93, 0.94], [0.90, 0.90, 0.90], True) == "tie"
+
+
+def test_pairs_count_not_the_spread_of_each_model():
+    own, other = [0.71, 0.81, 0.92, 0.62], [0.70, 0.80, 0.90, 0.60]
+    assert PairedTest("ours", "Ours").outcome(own, other, True) == "win"
+    assert PairedTest("ours", "Ours").outcome(own, other[::-1], True) == "tie"
+
+
+@pytest.mark.parametrize(("own", "outcome"), [([0.5, 0.75], "tie"), ([0.75, 1.0], "win"), ([0.25, 0.5], "lose")])
+def test_differences_without_spread_are_no_chance(own, outcome):
+    assert PairedTest("ours", "Ours").outcome(own, [0.5, 0.75], True) == outcome
+
+
+def test_one_repeat_is_not_judged():
+    assert PairedTest("ours", "Ours").outcome([0.9], [0.8], True) is None

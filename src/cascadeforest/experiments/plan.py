@@ -98,7 +98,7 @@ class Experiment:
         What is missing; empty when ready.
     extras : tuple of str
         What each cell saves beyond metrics, by full names (`cascadeforest.experiments.extras.extra_name`).
-    marks, win_tie_lose, average_rank, rank_columns, options, deviations
+    marks, win_tie_lose, paired_tests, average_rank, rank_columns, options, deviations
         As in the configuration.
     """
 
@@ -121,6 +121,7 @@ class Experiment:
     extras: tuple[str, ...] = ()
     marks: str = "none"
     win_tie_lose: str | None = None
+    paired_tests: tuple[str, ...] = ()
     average_rank: tuple[str, ...] | None = None
     rank_columns: tuple[str, ...] | None = None
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
@@ -254,6 +255,9 @@ class _Resolver:
         self.datasets = datasets
         self.availability = {name: availability(row, root) for name, row in datasets.items()}
         self._check_budget()
+        for name, row in models.items():
+            for dataset in row.get("dataset_params", {}):
+                _choose(f"config/models.yaml: {name}/dataset_params", dataset, datasets)
 
     def _check_budget(self) -> None:
         place = f"config/config.yaml: suites/{self.suite}"
@@ -275,9 +279,13 @@ class _Resolver:
             _choose(f"{place}: {name}/metrics", metric, METRICS)
         for given in row["datasets"]:
             _choose(f"{place}: {name}/datasets", given, self.config["suites"])
-        for key in ("win_tie_lose", "rank_columns"):
+        for key in ("win_tie_lose", "paired_tests", "rank_columns"):
             for column in [row[key]] if isinstance(row.get(key), str) else row.get(key, []):
                 _choose(f"{place}: {name}/{key}", column, columns)
+        if row.get("paired_tests") and len(row.get("metrics", [])) != 1:
+            raise ConfigError(
+                f"{place}: {name}/paired_tests are for tables of one metric; metrics are {row.get('metrics', [])}."
+            )
         variants = list(row["datasets"].get(self.suite, []))
         if row.get("takes_own"):
             variants += [own for own in self.config.get("own_datasets", []) if own not in variants]
@@ -321,6 +329,7 @@ class _Resolver:
             ),
             marks=row.get("marks", "none"),
             win_tie_lose=row.get("win_tie_lose"),
+            paired_tests=tuple(row.get("paired_tests", [])),
             average_rank=None if "average_rank" not in row else tuple(row["average_rank"]),
             rank_columns=None if "rank_columns" not in row else tuple(row["rank_columns"]),
             options=dict(row.get("options", {})),
@@ -341,7 +350,7 @@ class _Resolver:
                     model=preset,
                     task=task,
                     estimator=model["estimator"][task],
-                    params=self._capped(preset) | self._input_shape(preset, parse_variant(variant)[0]),
+                    params=self._params(preset, parse_variant(variant)[0]),
                     repeats=max(experiment.repeats[variant], before.repeats if before else 0),
                     extras=tuple(sorted({*experiment.extras, *(before.extras if before else ())})),
                     libraries=tuple(self._libraries(preset)),
@@ -395,8 +404,9 @@ class _Resolver:
         bounds = [row.get("repeats", protocol.get("repeats", folds)), folds, bound]
         return min(bound for bound in bounds if bound is not None)
 
-    def _capped(self, preset: str) -> dict[str, Any]:
-        params = dict(self.models[preset]["params"])
+    def _params(self, preset: str, base: str) -> dict[str, Any]:
+        """Parameters of a model on a data set, the suite's bounds applied."""
+        params = self.models[preset]["params"] | self.models[preset].get("dataset_params", {}).get(base, {})
         caps = dict(self.budget.get("caps", {}))
         for name in reversed(self.models[preset]["ancestry"]):  # the preset's own bounds win over its base's
             caps |= self.budget.get("model_caps", {}).get(name, {})
@@ -404,12 +414,10 @@ class _Resolver:
             value = params.get(parameter)
             if isinstance(value, int | float) and not isinstance(value, bool):
                 params[parameter] = min(value, cap)
-        return params
-
-    def _input_shape(self, preset: str, base: str) -> dict[str, Any]:
-        """Where a model scans windows it must know what shape the rows have."""
         shape = self.datasets[base].get("shape")
-        return {"input_shape": list(shape)} if shape and self.models[preset]["params"].get("scanning") else {}
+        if shape and params.get("scanning"):  # it must know what shape the rows have
+            params["input_shape"] = list(shape)
+        return params
 
     def _libraries(self, preset: str) -> list[str]:
         return list(self.models[preset]["libraries"])
@@ -436,7 +444,13 @@ def _resolve_base(name: str, models: Mapping[str, Mapping[str, Any]], seen: tupl
             f"config/models.yaml: {name}/base is '{base}', which is based on {name} itself. Break the circle."
         )
     inherited = _resolve_base(base, models, (*seen, name))
-    return inherited | row | {"params": inherited["params"] | row.get("params", {})}
+    merged = {"params": inherited["params"] | row.get("params", {})}
+    by_dataset = dict(inherited.get("dataset_params", {}))
+    for dataset, params in row.get("dataset_params", {}).items():
+        by_dataset[dataset] = by_dataset.get(dataset, {}) | params
+    if by_dataset:
+        merged["dataset_params"] = by_dataset
+    return inherited | row | merged
 
 
 def _choose(place: str, value: str, allowed: Iterable[str]) -> None:

@@ -185,5 +185,62 @@ class WinTieLose:
         )
 
 
+@dataclass(frozen=True)
+class PairedTest:
+    """Counts rows that one column wins, ties and loses against each other column, where a test decides what a tie is.
+
+    Parameters
+    ----------
+    reference : str
+        The column whose wins are counted.
+    label : str
+        Its words in the table.
+    level : float
+        A row is a tie unless the test's p is below.
+    """
+
+    reference: str
+    label: str
+    level: float = 0.05
+
+    def outcome(self, own: Sequence[float], other: Sequence[float], higher_is_better: bool) -> str | None:
+        """Decide one row by a two-sided paired t test.
+
+        Parameters
+        ----------
+        own, other : sequence of float
+            Numbers of the same repeats.
+        higher_is_better : bool
+            Which end wins.
+
+        Returns
+        -------
+        str or None
+            ``win``, ``tie`` or ``lose`` of `own`; None for a single repeat, which no test can judge. Differences that
+            are all the same are no chance: a tie only if they are 0.
+        """
+        from scipy.stats import ttest_1samp
+
+        leads = [a - b if higher_is_better else b - a for a, b in zip(own, other, strict=True)]
+        if len(leads) < 2:
+            return None
+        rounding = 1e-12 * max(map(abs, (*own, *other)))
+        if max(leads) - min(leads) <= rounding:
+            p = 1.0 if abs(leads[0]) <= rounding else 0.0
+        else:
+            p = ttest_1samp(leads, 0.0).pvalue
+        if not p < self.level:
+            return "tie"
+        return "win" if sum(leads) > 0 else "lose"
+
+    def legend(self) -> str:
+        """Say what counts as a tie."""
+        return (
+            f"Win/tie/lose of {self.label}, tested: a data set is a tie unless a two-sided paired t test over its "
+            f"repeats (folds or seeds) has p < {self.level:g}. A few repeats miss small differences, and folds share "
+            "training rows, which such a test takes for independent."
+        )
+
+
 def _listed(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

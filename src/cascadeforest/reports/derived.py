@@ -13,6 +13,8 @@ COST_FLOORS = MappingProxyType({"CPU s": 0.1, "MiB": 8.0})
 PROJECTED, PROJECTED_RELATIVE = frozenset({"intra_to_inter_variance"}), 0.5
 #: Places in that plane: no two processors need agree on them.
 COORDINATES = ("tsne_1", "tsne_2")
+#: Computed by scikit-learn through BLAS, whatever the model: near the border a row may change sides.
+FOREIGN_METRICS = frozenset({"linear_accuracy"})
 #: Test rows that are counted.
 ROWS = "rows"
 #: A model's cost compared with another's. They move as the costs do, so no exact check covers them either.
@@ -33,6 +35,12 @@ DERIVED = MappingProxyType(
         "rank_correlation": Metric("rank correlation", "", None),
         "intra_to_inter_variance": Metric("S_A / S_E in the plane", "", None),
         "intra_to_inter_variance_of_features": Metric("S_A / S_E of the features", "", None),
+        "linear_accuracy": Metric("linear accuracy", "", True, percent=True),
+        "columns": Metric("features", "", None),
+        "columns_at_a_root": Metric("features at a root", "", None),
+        "root_importance": Metric("marginal importance", "", None),
+        "importance": Metric("mean decrease in impurity", "", None),
+        "p_value": Metric("p", "", None),
     }
 )
 

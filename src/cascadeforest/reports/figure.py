@@ -7,6 +7,7 @@ and that stay apart in grey (series differ in marker and line too), black on whi
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,8 @@ PICTURE_SUFFIXES = (".svg", ".png")
 BLUE, ORANGE, GREEN, PURPLE, GREY, BLACK = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#6B6B6B", "#1A1A1A"
 #: Inches: the text width of a page, so that letters keep their size there.
 WIDTH = 7.2
+#: Names of clip paths in matplotlib's SVG.
+_CLIP = re.compile(rb"(?<=#)p[0-9a-f]{10}(?=\))|(?<=<clipPath id=\")p[0-9a-f]{10}")
 _STYLE = MappingProxyType(
     {
         "figure.facecolor": "white",
@@ -110,7 +113,7 @@ class Figure:
             picture.draw_without_rendering()
             picture.set_layout_engine("none")
             return {
-                ".svg": _saved(picture, "svg", {"Date": None, "Title": self.alt}),
+                ".svg": _numbered(_saved(picture, "svg", {"Date": None, "Title": self.alt})),
                 ".png": _saved(picture, "png", {"Software": None, "Description": self.alt}),
             }
 
@@ -119,6 +122,17 @@ def _saved(picture: MatplotlibFigure, form: str, metadata: dict[str, Any]) -> by
     stream = io.BytesIO()
     picture.savefig(stream, format=form, metadata=metadata)
     return stream.getvalue()
+
+
+def _numbered(svg: bytes) -> bytes:
+    """Name clip paths by their order.
+
+    matplotlib names them by digests of their places, and the layout's solver moves these in the last bits from call to
+    call: too little for any other number in the file.
+    """
+    names = dict.fromkeys(_CLIP.findall(svg))
+    numbers = {name: b"clip%d" % number for number, name in enumerate(names, 1)}
+    return _CLIP.sub(lambda found: numbers[found.group()], svg)
 
 
 def write_words(part: Any, words: str) -> None:

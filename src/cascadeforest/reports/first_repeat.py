@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from cascadeforest.reports.notes import budget_note, data_notes, published_note, stand_in_words
 from cascadeforest.reports.printed_numbers import Published
 from cascadeforest.reports.results import Results
 from cascadeforest.reports.tables import score_rows
 from cascadeforest.reports.tidy import UNAVAILABLE, TidyRow
-from cascadeforest.reports.view import NOT_PRINTED, PUBLISHED, Cell, Row, printed_text
+from cascadeforest.reports.view import NOT_PRINTED, PUBLISHED, Cell, Row, TableView, printed_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,6 +37,11 @@ class FirstRepeats:
         self._status = {(row.dataset, row.model): row for row in measured}
 
     @property
+    def place(self) -> str:
+        """Where the experiment is declared, for messages."""
+        return f"config/experiments/{self._experiment['paper']}.yaml: {self._experiment['id']}"
+
+    @property
     def pairs(self) -> list[tuple[str, str]]:
         """(Data set, column), in the order of the configuration."""
         return list(self._status)
@@ -48,6 +54,19 @@ class FirstRepeats:
     def label(self, column: str) -> str:
         """A model in words."""
         return self._experiment["labels"][column]
+
+    @property
+    def label_heads(self) -> tuple[str, ...]:
+        """Heads of the columns of a table that name data set and model."""
+        return ("data set", "model") if self.has_models else ("data set",)
+
+    def labels(self, dataset: str, column: str) -> tuple[str, ...]:
+        """What stands below `label_heads`."""
+        return (dataset, self.label(column)) if self.has_models else (dataset,)
+
+    def name(self, dataset: str, column: str) -> str:
+        """Data set, and the model where several are shown, in words."""
+        return ", ".join(self.labels(dataset, column))
 
     def cell(self, dataset: str, column: str) -> dict[str, Any] | None:
         """The first repeat; None if it is not there."""
@@ -126,3 +145,39 @@ class FirstRepeats:
                 for number, row in zip(numbers, rows, strict=True)
             ]
             yield Row((*labels, PUBLISHED), tuple(cells), PUBLISHED)
+
+    def view(
+        self, label_heads: Sequence[str], heads: Iterable[str], size_head: str, lines: Iterable[Row], own: Iterable[str]
+    ) -> TableView:
+        """The table of the figure.
+
+        Parameters
+        ----------
+        label_heads, heads, size_head, lines
+            As in `TableView`.
+        own : iterable of str
+            Notes about this kind of figure; empty ones are left out. Those that all of them have come behind.
+
+        Returns
+        -------
+        TableView
+        """
+        return TableView(
+            name=self._experiment["id"],
+            title=self._experiment["title"],
+            suite=self._results.suite,
+            label_heads=tuple(label_heads),
+            heads=tuple(heads),
+            size_head=size_head,
+            rows=tuple(lines),
+            notes=tuple(filter(None, [*own, *self._common_notes()])),
+            deviations=tuple(self._experiment["deviations"]),
+        )
+
+    def _common_notes(self) -> Iterable[str]:
+        if any(bound > 1 for bound in self._experiment["repeats"].values()):
+            yield "Drawn and shown is the first repeat."
+        yield stand_in_words(self._experiment)
+        yield budget_note(self._experiment, self._results)
+        yield published_note(self._experiment, self.published)
+        yield from data_notes(self._experiment, self._results, self.published)

@@ -23,6 +23,7 @@ from cascadeforest.reports.derived import (
     COORDINATES,
     COST_FLOORS,
     COST_RATIOS,
+    FOREIGN_METRICS,
     PROJECTED,
     PROJECTED_RELATIVE,
     ROWS,
@@ -178,7 +179,7 @@ def _compare_figures(name: str, stored: Path, new: Path, experiment: Mapping[str
     before, after = (path.parents[1] / "figures" / path.name for path in (stored, new))
     if before.is_file() and after.is_file() and not any(experiment["libraries"].values()):
         drawn = after.read_text(encoding="utf-8")
-        yield from compare_numbers(name, before, drawn, "drawn in the figure", COORDINATES)
+        yield from compare_numbers(name, before, drawn, "drawn in the figure", {*COORDINATES, *FOREIGN_METRICS})
 
 
 def _redrawn(name: str, path: Path, results: Results, source: str) -> Iterable[Finding]:
@@ -268,7 +269,8 @@ def compare(
             continue
         # Ratios of cost follow from the costs, which are compared below.
         if key[0] != ALL and key[3] not in COST_METRICS and key[3] not in COST_RATIOS:
-            foreign = bool(experiment["libraries"].get(key[1])) and key[:2] not in exact
+            is_foreign_model = bool(experiment["libraries"].get(key[1])) and key[:2] not in exact
+            foreign = is_foreign_model or key[3] in FOREIGN_METRICS
             findings += _compare_row(name, key, before[key], after[key], foreign, suite)
     findings += _compare_derived(name, before, after, experiment)
     findings += _compare_costs(name, before, after)

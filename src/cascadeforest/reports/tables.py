@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from cascadeforest.experiments.metrics import METRICS
-from cascadeforest.reports.comparisons import AverageRank, RowMarks, WinTieLose, ranks
+from cascadeforest.reports.comparisons import AverageRank, PairedTest, RowMarks, WinTieLose, ranks
 from cascadeforest.reports.printed_numbers import Published
 from cascadeforest.reports.results import NOT_IMPLEMENTED, Results
 from cascadeforest.reports.tidy import ALL, FAILED, UNAVAILABLE, TidyRow
@@ -51,7 +51,8 @@ def score_rows(experiment: Mapping[str, Any], results: Results) -> list[TidyRow]
         for row in _measured(experiment, results, dataset, column)
     ]
     rows = _with_ranks(experiment, rows)
-    return rows + [_with_published(row, published) for row in _summary_rows(experiment, rows)]
+    summaries = _summary_rows(experiment, rows) + _tested_rows(experiment, results, rows)
+    return rows + [_with_published(row, published) for row in summaries]
 
 
 def _measured(experiment: Mapping[str, Any], results: Results, dataset: str, column: str) -> list[TidyRow]:
@@ -228,6 +229,49 @@ def _win_tie_lose_rows(experiment: Mapping[str, Any], means: Mapping, higher: bo
                 note = f"on no data set have both {decider.label} and this model a number"
                 rows.append(_no_summary(experiment, missing, condition, metric, note, column))
     return rows
+
+
+def paired_tests(experiment: Mapping[str, Any]) -> list[PairedTest]:
+    """Return what counts tested wins of an experiment, one for each reference."""
+    return [PairedTest(reference, experiment["labels"][reference]) for reference in experiment.get("paired_tests", ())]
+
+
+#: Metrics of the rows that count tested outcomes.
+TESTED = {"win": "tested_win", "tie": "tested_tie", "lose": "tested_lose"}
+
+
+def _tested_rows(experiment: Mapping[str, Any], results: Results, rows: list[TidyRow]) -> list[TidyRow]:
+    """Outcomes of paired tests, counted over the data sets; the condition names the reference."""
+    if not experiment.get("paired_tests", ()):
+        return []
+    metric = experiment["metrics"][0]
+    higher = METRICS[metric].higher_is_better
+    measured = {(row.dataset, row.model) for row in rows if row.metric == metric and row.mean is not None}
+
+    def values(dataset: str, column: str) -> list[float]:
+        cells = results.cells(dataset, experiment["columns"][column], experiment["repeats"][dataset])
+        return [cell["metrics"][metric] for cell in cells]
+
+    found = []
+    for decider in paired_tests(experiment):
+        for column in experiment["columns"]:
+            if column == decider.reference:
+                continue
+            outcomes = [
+                decider.outcome(values(dataset, decider.reference), values(dataset, column), higher)
+                for dataset in experiment["datasets"]
+                if {(dataset, decider.reference), (dataset, column)} <= measured
+            ]
+            judged = [outcome for outcome in outcomes if outcome is not None]
+            for outcome, name in TESTED.items():
+                if judged:
+                    count = float(judged.count(outcome))
+                    found.append(TidyRow(ALL, column, decider.reference, name, mean=count, n=len(judged)))
+                else:
+                    missing = decider.reference if decider.reference in experiment["missing_models"] else column
+                    note = f"on no data set have both {decider.label} and this model two repeats"
+                    found.append(_no_summary(experiment, missing, decider.reference, name, note, column))
+    return found
 
 
 def _no_summary(

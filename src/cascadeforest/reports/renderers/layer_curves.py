@@ -17,19 +17,11 @@ from cascadeforest.experiments.metrics import METRICS
 from cascadeforest.reports.derived import known_metric
 from cascadeforest.reports.figure import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, WIDTH, Figure, write_words
 from cascadeforest.reports.first_repeat import FirstRepeats
-from cascadeforest.reports.notes import budget_note, data_notes, published_note, stand_in_words
+from cascadeforest.reports.notes import stand_in_words
 from cascadeforest.reports.results import Results
 from cascadeforest.reports.table import Table
 from cascadeforest.reports.tidy import TidyRow
-from cascadeforest.reports.view import (
-    REPRODUCED,
-    Cell,
-    Row,
-    TableView,
-    metric_head,
-    number_text,
-    without_source,
-)
+from cascadeforest.reports.view import REPRODUCED, Cell, Row, metric_head, number_text, without_source
 
 if TYPE_CHECKING:
     import numpy as np
@@ -156,14 +148,13 @@ class _Renderer:
 
     def __init__(self, experiment: Mapping[str, Any], results: Results) -> None:
         self.experiment = experiment
-        self.results = results
-        self.names = self._checked_names()
         self.cells = FirstRepeats(experiment, results)
+        self.names = self._checked_names()
         self.curves = {pair: self._curves(*pair) for pair in self.cells.pairs}
         self.facts = {pair: {row.key[2:]: row for row in self._facts(*pair)} for pair in self.cells.pairs}
 
     def _checked_names(self) -> list[str]:
-        place = f"config/experiments/{self.experiment['paper']}.yaml: {self.experiment['id']}"
+        place = self.cells.place
         names = self.experiment["options"].get("curves")
         if not isinstance(names, list) or not names or any(name not in QUANTITIES for name in names):
             raise ConfigError(f"{place}/options/curves is {names!r}; give a list of {', '.join(QUANTITIES)}.")
@@ -227,20 +218,11 @@ class _Renderer:
 
     def table(self) -> Table:
         """Everything."""
-        lines = [line for pair in self.cells.pairs for part in PARTS for line in self._lines(*pair, part)]
-        heads = ["data set", *(["model"] if self.cells.has_models else []), "rows", ""]
-        label_heads, lines = without_source(tuple(heads), lines)
-        view = TableView(
-            name=self.experiment["id"],
-            title=self.experiment["title"],
-            suite=self.results.suite,
-            label_heads=label_heads,
-            heads=tuple(self._heads()),
-            size_head="number of rows",
-            rows=tuple(lines),
-            notes=tuple(filter(None, self._notes())),
-            deviations=tuple(self.experiment["deviations"]),
+        label_heads, lines = without_source(
+            (*self.cells.label_heads, "rows", ""),
+            [line for pair in self.cells.pairs for part in PARTS for line in self._lines(*pair, part)],
         )
+        view = self.cells.view(label_heads, self._heads(), "number of rows", lines, self._notes())
         figure = Figure(self._caption(), self._alt(), tuple(self._drawn_rows()), self._draw)
         return Table(tuple(row for facts in self.facts.values() for row in facts.values()), view, figure)
 
@@ -260,8 +242,7 @@ class _Renderer:
         return known_metric(QUANTITIES[name].metric).label.partition(" (")[0]
 
     def _lines(self, dataset: str, column: str, part: str) -> Iterable[Row]:
-        label = [self.cells.label(column)] if self.cells.has_models else []
-        labels = (dataset, *label, PARTS[part])
+        labels = (*self.cells.labels(dataset, column), PARTS[part])
         keys = [key for key in self.facts[dataset, column] if key[0].partition(",")[0] == part]
         rows = [self.facts[dataset, column][key] for key in keys]
         curves = self.curves[dataset, column]
@@ -281,12 +262,6 @@ class _Renderer:
         )
         if len(self.names) == 2:
             yield "Rank correlation: Spearman's, over the layers."
-        if any(bound > 1 for bound in self.experiment["repeats"].values()):
-            yield "Drawn and shown is the first repeat."
-        yield stand_in_words(self.experiment)
-        yield budget_note(self.experiment, self.results)
-        yield published_note(self.experiment, self.cells.published)
-        yield from data_notes(self.experiment, self.results, self.cells.published)
 
     # Words --------------------------------------------------------------------------------------------------------
 
@@ -316,9 +291,8 @@ class _Renderer:
 
     def _all_words(self) -> Iterable[str]:
         for (dataset, column), curves in self.curves.items():
-            label = f", {self.experiment['labels'][column]}" if self.cells.has_models else ""
             words = self.cells.reason(dataset, column) if curves is None else "; ".join(self._words(dataset, column))
-            yield f"{dataset}{label}: {words}."
+            yield f"{self.cells.name(dataset, column)}: {words}."
 
     def _words(self, dataset: str, column: str) -> Iterable[str]:
         """Half-sentences about one model on one data set."""

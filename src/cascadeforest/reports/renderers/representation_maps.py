@@ -1,11 +1,16 @@
-"""Training rows in the plane of what layers hand on (mddf-fig2b): a panel for each layer, classes told apart.
+"""Training rows in the plane of what layers hand on (mddf-fig2b, hidf-fig2): a panel a layer, classes told apart.
 
 ``options: {layers: [...], projection: tsne, part: train}``; ``paper_datasets`` names the data sets that the paper
 shows. Coordinates are those that the cell saved: t-SNE draws other pictures on other machines.
+
+With ``separability: true`` panels say how well a linear classifier tells test rows apart in the place of S_A / S_E, and
+below them is the curve of all layers. This is for cascades that hand on the features of interactions: a layer before
+the first interaction hands on nothing.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,32 +18,32 @@ from typing import TYPE_CHECKING, Any
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.experiments.extras import extra_name
 from cascadeforest.experiments.projection import PERPLEXITY, scatter_ratio
-from cascadeforest.reports.derived import COORDINATES
-from cascadeforest.reports.figure import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, WIDTH, Figure, write_words
+from cascadeforest.reports.class_points import draw_classes, has_legend
+from cascadeforest.reports.derived import COORDINATES, known_metric
+from cascadeforest.reports.figure import BLUE, GREY, WIDTH, Figure, write_words
 from cascadeforest.reports.first_repeat import FirstRepeats
-from cascadeforest.reports.notes import budget_note, data_notes, listed, published_note, stand_in_words
+from cascadeforest.reports.notes import listed, stand_in_words
 from cascadeforest.reports.results import Results
 from cascadeforest.reports.table import Table
 from cascadeforest.reports.tidy import TidyRow
-from cascadeforest.reports.view import REPRODUCED, Cell, Row, TableView, number_text, printed_text, without_source
+from cascadeforest.reports.view import REPRODUCED, Cell, Row, metric_head, number_text, printed_text, without_source
 
 if TYPE_CHECKING:
     import numpy as np
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as MatplotlibFigure
 
-EXTRA = "representations"
-PLANE, FEATURES = "intra_to_inter_variance", "intra_to_inter_variance_of_features"
+EXTRA, SEPARABILITY, INTERACTIONS = "representations", "separability", "interactions"
+PLANE, FEATURES, LINEAR = "intra_to_inter_variance", "intra_to_inter_variance_of_features", "linear_accuracy"
+BEST = "best layer"
 NO_DISTANCE = "all classes have the same mean"
+NOTHING = "no interactions found so far"
 #: Options and the only value that they have so far, which is the default too.
 _ONLY = {"projection": "tsne", "part": "train"}
-#: Colour and marker change together, and a colour meets another marker each time: readable in grey.
-_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, "#E69F00", "#56B4E9", GREY)
-_MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
-#: Names of at most so many letters are written into the panels, others into a legend of at most so many classes.
-_SHORT, _N_LISTED = 3, 20
 #: Inches: words in the place of panels, a line of the legend, the head of a row of panels.
 _EMPTY_HEIGHT, _LINE, _HEAD = 0.75, 0.2, 0.55
+#: The same of the second line of titles and the curve below the panels.
+_SECOND_LINE, _CURVE_HEIGHT = 0.15, 1.45
 _LEGEND_COLUMNS = 4
 
 
@@ -60,6 +65,10 @@ class Maps:
         Layers of the cascade.
     n_train : int
         Training rows, of which n are drawn.
+    linear : ndarray of shape (n_layers + 1,) or None
+        Accuracy of the linear classifier at the input and at each layer.
+    empty : frozenset of int
+        Layers that hand nothing on.
     """
 
     planes: dict[int, np.ndarray]
@@ -68,6 +77,8 @@ class Maps:
     rows: np.ndarray
     n_layers: int
     n_train: int
+    linear: np.ndarray | None
+    empty: frozenset[int]
 
 
 def render(experiment: Mapping[str, Any], results: Results) -> Table:
@@ -101,15 +112,25 @@ class _Renderer:
     def __init__(self, experiment: Mapping[str, Any], results: Results) -> None:
         self.experiment = experiment
         self.results = results
-        place = f"config/experiments/{experiment['paper']}.yaml: {experiment['id']}"
+        self.cells = FirstRepeats(experiment, results)
+        place = self.cells.place
         for option, value in _ONLY.items():
             if (given := experiment["options"].get(option, value)) != value:
                 raise ConfigError(f"{place}/options/{option} is {given!r}; only '{value}' can be drawn.")
         self.extra = extra_name(EXTRA, experiment["options"], place)
         if self.extra not in experiment["extras"]:
             raise ConfigError(f"{place}/extras are {list(experiment['extras'])}; add '{EXTRA}'.")
+        self.is_linear = experiment["options"].get("separability", False)
+        if not isinstance(self.is_linear, bool):
+            raise ConfigError(f"{place}/options/separability is {self.is_linear!r}; write true or false.")
+        if self.is_linear and SEPARABILITY not in experiment["extras"]:
+            raise ConfigError(
+                f"{place}/options/separability is true, but extras are {list(experiment['extras'])}; add "
+                f"'{SEPARABILITY}'."
+            )
+        #: What panels say of a layer.
+        self.metric = LINEAR if self.is_linear else PLANE
         self.layers: Sequence[int] = experiment["options"]["layers"]
-        self.cells = FirstRepeats(experiment, results)
         self.maps = {pair: self._maps(*pair) for pair in self.cells.pairs}
         self.facts = {pair: {row.key[2:]: row for row in self._facts(*pair)} for pair in self.cells.pairs}
 
@@ -128,29 +149,62 @@ class _Renderer:
             arrays["rows"],
             int(arrays["n_layers"]),
             cell["n_train"],
+            self.cells.arrays(dataset, column, SEPARABILITY)["accuracy"] if self.is_linear else None,
+            self._empty_layers(dataset, column, arrays) if self.is_linear else frozenset(),
         )
+
+    def _empty_layers(self, dataset: str, column: str, arrays: Mapping[str, np.ndarray]) -> frozenset[int]:
+        """Layers up to which no interaction was found; without the extra, those whose rows are all at one place."""
+        if INTERACTIONS in self.experiment["extras"]:
+            found_in = self.cells.arrays(dataset, column, INTERACTIONS)["layer"]
+            n_layers = int(arrays["n_layers"])
+            first = min(found_in[found_in > 0].tolist(), default=n_layers + 1)
+            return frozenset(range(1, first))
+        drawn = zip(arrays["layers"].tolist(), arrays["coordinates"], arrays["feature_ratios"], strict=True)
+        return frozenset(layer for layer, plane, ratio in drawn if layer and ratio == float("inf") and not plane.any())
 
     def _facts(self, dataset: str, column: str) -> Iterable[TidyRow]:
         maps = self.maps[dataset, column]
+        if self.is_linear:
+            yield from self._linear_facts(dataset, column, maps)
         for metric in (PLANE, FEATURES):
             for layer in self.layers:
                 if maps is None:
                     value = None
                 elif layer not in maps.planes:
                     value = _no_layer(maps)
+                elif layer in maps.empty:
+                    value = NOTHING
                 elif metric == PLANE:
                     value = scatter_ratio(maps.planes[layer], maps.classes)
                 else:
                     value = maps.feature_ratios[layer]
                 yield self.cells.row(dataset, column, f"layer {layer}", metric, value, NO_DISTANCE)
 
+    def _linear_facts(self, dataset: str, column: str, maps: Maps | None) -> Iterable[TidyRow]:
+        """Of every layer, and of those that are shown but not there."""
+        there = set() if maps is None else set(range(len(maps.linear)))
+        for layer in sorted(there | set(self.layers)):
+            value = None
+            if maps is not None:
+                value = float(maps.linear[layer]) if layer in there else _no_layer(maps)
+            yield self.cells.row(dataset, column, f"layer {layer}", LINEAR, value)
+        best = None if maps is None else float(maps.linear[_best_layer(maps)])
+        yield self.cells.row(dataset, column, BEST, LINEAR, best)
+
     def _drawn_rows(self) -> Iterable[TidyRow]:
         for (dataset, column), maps in self.maps.items():
             if maps is None:
                 yield self.cells.row(dataset, column, "", COORDINATES[0], None)
                 continue
+            if maps.linear is not None:
+                for layer, value in enumerate(maps.linear):
+                    yield self.cells.row(dataset, column, f"layer {layer}", LINEAR, float(value))
             names = self._class_names(dataset, maps)
             for layer, plane in maps.planes.items():
+                if layer in maps.empty:
+                    yield self.cells.row(dataset, column, f"layer {layer}", COORDINATES[0], NOTHING)
+                    continue
                 for row, code, point in zip(maps.rows, maps.classes, plane, strict=True):
                     condition = f"layer {layer}, row {row}, class {names[code]}"
                     for metric, value in zip(COORDINATES, point, strict=True):
@@ -166,66 +220,79 @@ class _Renderer:
 
     def table(self) -> Table:
         """Everything."""
-        heads = ["data set", *(["model"] if self.cells.has_models else []), ""]
         label_heads, lines = without_source(
-            tuple(heads), [line for pair in self.cells.pairs for line in self._lines(*pair)]
+            (*self.cells.label_heads, ""), [line for pair in self.cells.pairs for line in self._lines(*pair)]
         )
-        view = TableView(
-            name=self.experiment["id"],
-            title=self.experiment["title"],
-            suite=self.results.suite,
-            label_heads=label_heads,
-            heads=tuple(
-                f"S_A / S_E, {_layer_words(layer)}, {where}"
-                for where in ("t-SNE plane", "features")
-                for layer in self.layers
-            ),
-            size_head="rows drawn",
-            rows=tuple(lines),
-            notes=tuple(filter(None, self._notes())),
-            deviations=tuple(self.experiment["deviations"]),
-        )
+        view = self.cells.view(label_heads, self._heads(), "rows drawn", lines, self._notes())
         figure = Figure(self._caption(), self._alt(), tuple(self._drawn_rows()), self._draw)
         return Table(tuple(row for facts in self.facts.values() for row in facts.values()), view, figure)
 
+    def _heads(self) -> Iterable[str]:
+        if self.is_linear:
+            for layer in self.layers:
+                yield f"{metric_head(LINEAR)}, {_layer_words(layer)}"
+            yield f"{metric_head(LINEAR)}, {BEST}"
+        else:
+            for where in ("t-SNE plane", "features"):
+                for layer in self.layers:
+                    yield f"S_A / S_E, {_layer_words(layer)}, {where}"
+
     def _lines(self, dataset: str, column: str) -> Iterable[Row]:
-        labels = (dataset, *([self.cells.label(column)] if self.cells.has_models else []))
-        rows, maps = list(self.facts[dataset, column].values()), self.maps[dataset, column]
+        labels = self.cells.labels(dataset, column)
+        facts, maps = self.facts[dataset, column], self.maps[dataset, column]
+        rows = list(facts.values())
+        if self.is_linear:
+            rows = [facts[condition, LINEAR] for condition in [*(f"layer {k}" for k in self.layers), BEST]]
         if maps is None:
             cells, size = (Cell(self.cells.reason(dataset, column), is_word=True),) * len(rows), ""
         else:
             cells, size = tuple(map(_cell, rows)), f"{len(maps.rows):,} of {maps.n_train:,}"
+            if self.is_linear:
+                cells = (*cells[:-1], Cell(f"{cells[-1].text} ({_layer_words(_best_layer(maps))})"))
         yield Row((*labels, REPRODUCED), cells, REPRODUCED, size)
         yield from self.cells.published_line(labels, rows)
 
     def _notes(self) -> Iterable[str]:
-        yield (
+        ratio = (
             "S_A / S_E: scatter of the rows around the means of their classes over the scatter of these means, each "
-            "counted as often as it has rows, around the mean of all; in the plane, and before the projection. The "
-            "paper gives no formula; its numbers are those of its own plane."
+            "counted as often as it has rows, around the mean of all; in the plane, and before the projection."
         )
+        if self.is_linear:
+            yield (
+                "Linear accuracy: of logistic regression, fitted to what a layer hands on for the training rows "
+                "(standardised), on the test rows; the CSV file has it of every layer. A layer hands on the new "
+                "features of all interactions found so far; where there are none, the most frequent class is "
+                "predicted. Best layer: of those that hand something on, and the input; by the test rows."
+            )
+            yield f"{ratio} In the CSV file only."
+        else:
+            yield f"{ratio} The paper gives no formula; its numbers are those of its own plane."
         yield (
             "Rows that are drawn: training rows, drawn by a seed of their own. t-SNE: scikit-learn's, perplexity "
             f"{PERPLEXITY:g} (less for few rows), started from the two principal components, one seed."
         )
-        if any(bound > 1 for bound in self.experiment["repeats"].values()):
-            yield "Drawn and shown is the first repeat."
-        yield stand_in_words(self.experiment)
-        yield budget_note(self.experiment, self.results)
-        yield published_note(self.experiment, self.cells.published)
-        yield from data_notes(self.experiment, self.results, self.cells.published)
 
     # Words --------------------------------------------------------------------------------------------------------
 
     def _caption(self) -> str:
         layers = listed([_layer_words(layer) for layer in self.layers])
-        parts = [
-            f"Training rows in the t-SNE plane of what {layers} hand{'s' if len(self.layers) == 1 else ''} on "
-            "(out of fold); colour and marker: class. S_A / S_E: scatter within classes over scatter between them, in "
-            "the plane."
-        ]
+        hands = f"hand{'s' if len(self.layers) == 1 else ''} on"
+        if self.is_linear:
+            parts = [
+                f"Training rows in the t-SNE plane of what {layers} {hands} (layers: the new features of all "
+                "interactions found so far); colour and marker: class. Curve: test accuracy of a linear classifier "
+                "that learned from what a layer hands on; large dots: the layers above. Hollow: the layer hands "
+                "nothing on, the most frequent class is predicted."
+            ]
+        else:
+            parts = [
+                f"Training rows in the t-SNE plane of what {layers} {hands} (out of fold); colour and marker: class. "
+                "S_A / S_E: scatter within classes over scatter between them, in the plane."
+            ]
         if said := self._published_words():
-            parts.append(f"The paper's caption: {said}; it gives no formula.")
+            parts.append(
+                f"The paper: {said}." if self.is_linear else f"The paper's caption: {said}; it gives no formula."
+            )
         parts.append(stand_in_words(self.experiment))
         return " ".join(filter(None, [*parts, *self._all_words()]))
 
@@ -240,26 +307,47 @@ class _Renderer:
             for column in self.experiment["columns"]:
                 for layer in self.layers:
                     model, condition = self.cells.published.place(column, f"layer {layer}")
-                    if number := self.cells.published.number_at(dataset, model, condition, PLANE):
-                        said.append(f"{printed_text(PLANE, number.value, None)} at {_layer_words(layer)}")
+                    if number := self.cells.published.number_at(dataset, model, condition, self.metric):
+                        said.append(
+                            f"{printed_text(self.metric, number.value, None)}{self._unit} at {_layer_words(layer)}"
+                        )
             if said:
                 sentences.append(f"on {dataset} {listed(said)}")
         return "; ".join(sentences)
 
     def _all_words(self) -> Iterable[str]:
         for (dataset, column), maps in self.maps.items():
-            label = f", {self.cells.label(column)}" if self.cells.has_models else ""
+            name = self.cells.name(dataset, column)
             if maps is None:
-                yield f"{dataset}{label}: {self.cells.reason(dataset, column)}."
-                continue
-            rows = {layer: self.facts[dataset, column][f"layer {layer}", PLANE] for layer in self.layers}
-            said = [f"{_number(row)} at {_layer_words(layer)}" for layer, row in rows.items() if row.mean is not None]
-            size = f"{len(maps.rows):,} of {maps.n_train:,} training rows"
-            words = f"{size}, {len(self._class_names(dataset, maps))} classes"
-            words += f", S_A / S_E {listed(said)}" if said else ""
-            yield (
-                "; ".join([f"{dataset}{label}: {words}", *dict.fromkeys(r.note for r in rows.values() if r.note)]) + "."
-            )
+                yield f"{name}: {self.cells.reason(dataset, column)}."
+            else:
+                yield f"{name}: {'; '.join(self._words(dataset, column, maps))}."
+
+    def _words(self, dataset: str, column: str, maps: Maps) -> Iterable[str]:
+        """Half-sentences about one model on one data set."""
+        facts = self.facts[dataset, column]
+        rows = {layer: facts[f"layer {layer}", self.metric] for layer in self.layers}
+        said = [
+            f"{_number(row)}{self._unit} at {_layer_words(layer)}"
+            for layer, row in rows.items()
+            if row.mean is not None
+        ]
+        words = f"{len(maps.rows):,} of {maps.n_train:,} training rows, {len(self._class_names(dataset, maps))} classes"
+        quantity = "linear accuracy" if self.is_linear else "S_A / S_E"
+        yield words + (f", {quantity} {listed(said)}" if said else "")
+        if self.is_linear:
+            best = f"{_number(facts[BEST, LINEAR])}{self._unit} at {_layer_words(_best_layer(maps))}"
+            yield f"best {best} ({maps.n_layers} layer{'s' if maps.n_layers != 1 else ''})"
+            if len(maps.empty) == maps.n_layers:
+                yield "no interactions found"
+            elif maps.empty:
+                yield f"{NOTHING} at {listed([_layer_words(layer) for layer in sorted(maps.empty)])}"
+        yield from dict.fromkeys(row.note for row in rows.values() if row.note)
+
+    @property
+    def _unit(self) -> str:
+        """What stands behind a number in words."""
+        return " %" if known_metric(self.metric).percent else ""
 
     # Picture ------------------------------------------------------------------------------------------------------
 
@@ -272,13 +360,18 @@ class _Renderer:
         parts = picture.subfigures(len(pairs), 1, height_ratios=heights, squeeze=False)
         for (dataset, column), (part,) in zip(pairs, parts, strict=True):
             maps = self.maps[dataset, column]
-            label = f", {self.cells.label(column)}" if self.cells.has_models else ""
             size = "" if maps is None else f", {len(maps.rows):,} of {maps.n_train:,} training rows"
-            part.suptitle(f"{dataset}{label}{size}", x=0.012, ha="left", fontsize=9, fontweight="bold")
+            title = f"{self.cells.name(dataset, column)}{size}"
+            part.suptitle(title, x=0.012, ha="left", fontsize=9, fontweight="bold")
             if maps is None:
                 write_words(part, self.cells.reason(dataset, column))
-            else:
+            elif maps.linear is None:
                 self._draw_maps(part, dataset, column, maps)
+            else:
+                ratios = [self._height(dataset, column) - _CURVE_HEIGHT, _CURVE_HEIGHT]
+                above, below = part.subfigures(2, 1, height_ratios=ratios)
+                self._draw_maps(above, dataset, column, maps)
+                _draw_linear(below.subplots(), maps, self.layers)
         return picture
 
     def _height(self, dataset: str, column: str) -> float:
@@ -286,86 +379,76 @@ class _Renderer:
         if maps is None:
             return _EMPTY_HEIGHT
         names = self._class_names(dataset, maps)
-        lines = -(-len(names) // _LEGEND_COLUMNS) if _has_legend(names) else 0
-        return _HEAD + WIDTH / max(len(self.layers), 2) * 0.92 + _LINE * lines
+        lines = -(-len(names) // _LEGEND_COLUMNS) if has_legend(names) else 0
+        curve = _SECOND_LINE + _CURVE_HEIGHT if self.is_linear else 0
+        return _HEAD + WIDTH / max(len(self.layers), 2) * 0.92 + _LINE * lines + curve
 
     def _draw_maps(self, part: Any, dataset: str, column: str, maps: Maps) -> None:
         names = self._class_names(dataset, maps)
         panels = part.subplots(1, len(self.layers), squeeze=False)[0]
         for axes, layer in zip(panels, self.layers, strict=True):
             axes.set_title(self._panel_title(dataset, column, layer))
-            if layer not in maps.planes:
+            if layer not in maps.planes or layer in maps.empty:
                 axes.set_axis_off()
-                words = _no_layer(maps)
+                words = NOTHING if layer in maps.empty else _no_layer(maps)
                 axes.text(
                     0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", color=GREY, style="italic"
                 )
                 continue
-            _draw_classes(axes, maps.planes[layer], maps.classes, names)
-        if _has_legend(names) and maps.planes:
-            drawn = panels[self.layers.index(next(iter(maps.planes)))]
-            part.legend(*drawn.get_legend_handles_labels(), loc="outside lower center", ncols=_LEGEND_COLUMNS)
+            draw_classes(axes, maps.planes[layer], maps.classes, names)
+        drawn = [
+            axes for axes, layer in zip(panels, self.layers, strict=True) if layer in maps.planes.keys() - maps.empty
+        ]
+        if has_legend(names) and drawn:
+            part.legend(*drawn[0].get_legend_handles_labels(), loc="outside lower center", ncols=_LEGEND_COLUMNS)
 
     def _panel_title(self, dataset: str, column: str, layer: int) -> str:
-        row = self.facts[dataset, column][f"layer {layer}", PLANE]
+        row = self.facts[dataset, column][f"layer {layer}", self.metric]
         title = _layer_words(layer).capitalize()
         if row.mean is not None:
-            title += f": $S_A/S_E$ = {_number(row)}"
-        number = self.cells.published.number(dataset, column, PLANE, f"layer {layer}")
-        return title if number is None else f"{title} (published {printed_text(PLANE, number.value, None)})"
+            # Two lines: three panels beside each other have no room for one.
+            title += f"\nlinear accuracy {_number(row)} %" if self.is_linear else f": $S_A/S_E$ = {_number(row)}"
+        number = self.cells.published.number(dataset, column, self.metric, f"layer {layer}")
+        return title if number is None else f"{title} (published {printed_text(self.metric, number.value, None)})"
 
 
-def _draw_classes(axes: Axes, plane: np.ndarray, classes: np.ndarray, names: Mapping[int, str]) -> None:
-    """Points of each class; short names stand above the point next to the middle of the class."""
-    import numpy as np
-    from matplotlib.patheffects import withStroke
+def _draw_linear(axes: Axes, maps: Maps, shown: Sequence[int]) -> None:
+    """Accuracy of the linear classifier at each layer; large where a map shows it, hollow where it has no features."""
+    from matplotlib.ticker import MaxNLocator
 
-    for code, name in names.items():
-        points = plane[classes == code]
-        lap, place = divmod(code, len(_COLOURS))
+    percents = 100 * maps.linear
+    layers = range(len(percents))
+    axes.plot(layers, percents, color=BLUE, zorder=1)
+    for layer in layers:
         axes.plot(
-            *points.T,
-            color=_COLOURS[place],
-            marker=_MARKERS[(place + lap) % len(_MARKERS)],
-            markersize=3,
-            markeredgewidth=0,
-            alpha=0.75,
-            linestyle="none",
-            label=name,
+            [layer],
+            [percents[layer]],
+            color=BLUE,
+            marker="o",
+            markersize=6.5 if layer in shown else 4,
+            markerfacecolor="white" if layer in maps.empty else BLUE,
+            clip_on=False,
         )
-        if not _has_legend(names) and _are_short(names):
-            middle = np.median(points, axis=0)
-            nearest = points[np.argmin(np.sum((points - middle) ** 2, axis=1))]
-            axes.annotate(
-                name,
-                nearest,
-                (0, 5),  # above: small clusters would be hidden
-                textcoords="offset points",
-                ha="center",
-                fontsize=7.5,
-                fontweight="bold",
-                color=BLACK,
-                path_effects=[withStroke(linewidth=2, foreground="white")],
-            )
-    axes.set_aspect("equal", adjustable="datalim")
-    axes.set_xlabel("t-SNE 1")
-    axes.set_ylabel("t-SNE 2")
-
-
-def _are_short(names: Mapping[int, str]) -> bool:
-    return max(map(len, names.values())) <= _SHORT
-
-
-def _has_legend(names: Mapping[int, str]) -> bool:
-    return not _are_short(names) and len(names) <= _N_LISTED
+    # Up to 100 in each of them: pictures of several models compare.
+    axes.set_ylim(10 * math.floor((percents.min() - 2) / 10), 103)
+    axes.set_xlim(-0.4, max(len(percents) - 1, 1) + 0.4)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=13, integer=True, min_n_ticks=1))
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=4, steps=[1, 2, 5, 10]))
+    axes.set_xlabel("layer (0: the input)")
+    axes.set_ylabel("linear accuracy (%)")
 
 
 def _layer_words(layer: int) -> str:
     return f"layer {layer}" if layer else "the input"
 
 
+def _best_layer(maps: Maps) -> int:
+    """The first of the layers where a linear classifier is best; one that hands nothing on is none of them."""
+    return max((layer for layer in range(len(maps.linear)) if layer not in maps.empty), key=maps.linear.__getitem__)
+
+
 def _no_layer(maps: Maps) -> str:
-    return f"the cascade has {maps.n_layers} layer{'s' if maps.n_layers > 1 else ''}"
+    return f"the cascade has {maps.n_layers} layer{'s' if maps.n_layers != 1 else ''}"
 
 
 def _number(row: TidyRow) -> str:

@@ -16,7 +16,9 @@ from cascadeforest.reports.printed_numbers import Published
 from cascadeforest.reports.results import NOT_IMPLEMENTED, Results, present
 from cascadeforest.reports.table import Table
 from cascadeforest.reports.tables import (
+    TESTED,
     average_rank,
+    paired_tests,
     row_marks,
     score_rows,
     summarised_metrics,
@@ -137,6 +139,7 @@ class ScoresLayout:
                 yield from self._pair((dataset,), [(dataset, column, "", self.metrics[0]) for column in self.columns])
         yield from self._average_rank_lines()
         yield from self._win_tie_lose_lines()
+        yield from self._tested_lines()
 
     def _pair(self, labels: tuple[str, ...], keys: list[tuple[str, str, str, str]]) -> Iterable[Row]:
         """A reproduced line and, where the paper prints any of its numbers, the published one below."""
@@ -212,6 +215,20 @@ class ScoresLayout:
 
         yield from self._arranged(f"win/tie/lose of {decider.label}", cell, printed, "win")
 
+    def _tested_lines(self) -> Iterable[Row]:
+        for decider in paired_tests(self.experiment):
+            cells, sizes = [], set()
+            for column in self.columns:
+                if column == decider.reference:
+                    cells.append(Cell("reference", is_word=True))
+                    continue
+                found = [self.rows[ALL, column, decider.reference, name] for name in TESTED.values()]
+                ok = found[0].status == OK
+                cells.append(Cell("/".join(f"{row.mean:.0f}" for row in found)) if ok else _cell(found[0]))
+                sizes |= {found[0].n} if ok else set()
+            size = "" if not sizes else f"over {max(sizes)} data set{'s' if max(sizes) > 1 else ''}"
+            yield Row((f"win/tie/lose of {decider.label}, tested", REPRODUCED), tuple(cells), SUMMARY, size)
+
     def _arranged(self, label: str, cell: Any, printed: Any, counted: str) -> Iterable[Row]:
         """Summary lines: one over the columns, or one a model where the columns are metrics."""
         counts = {row.n for row in self.rows.values() if row.dataset == ALL and row.metric == counted and row.n}
@@ -242,6 +259,8 @@ class ScoresLayout:
             yield row_marks(self.experiment).legend()
         for decider in (average_rank(self.experiment), win_tie_lose(self.experiment)):
             yield decider.legend() if decider else ""
+        for decider in paired_tests(self.experiment):
+            yield decider.legend()
         yield from self._cost_notes()
         yield from data_notes(self.experiment, self.results, self.published)
         yield from _reason_notes(self.experiment, shown)

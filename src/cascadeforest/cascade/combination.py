@@ -1,0 +1,216 @@
+"""Interactions as objects and text, and the features that are made of them (hiDF, section II.B, Eq. 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+_LARGEST = float(np.finfo(np.float64).max)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One condition of an interaction.
+
+    Parameters
+    ----------
+    column : int
+        Feature of X, or ``n_features_in_ + i`` for interaction i of the layers before.
+    name : str
+        The feature's name, or the interaction's.
+    sign : int
+        1 for ``x > threshold``, -1 for ``x <= threshold``.
+    threshold : float
+        In the units of the feature.
+    """
+
+    column: int
+    name: str
+    sign: int
+    threshold: float
+
+    def __str__(self) -> str:
+        return f"{self.name} {'>' if self.sign > 0 else '<='} {self.threshold:.6g}"
+
+
+@dataclass(frozen=True)
+class Interaction:
+    """A stable interaction, and the feature that Eq. 3 makes of it.
+
+    Parameters
+    ----------
+    name : str
+        ``I1``, ``I2``, ...: the column `n_features_in_ + number - 1` of what layers see.
+    layer : int
+        The layer that found it, from 1.
+    conditions : tuple of Condition
+        What it is made of, by column.
+    weights : tuple of float
+        Factors of the conditions in Eq. 3.
+    order : int
+        Sum of the orders of what it is made of, 1 for a feature.
+    stability : float
+        Share of the bootstraps in which it was found (Eq. 2).
+    support : float
+        Share (by weight) of the training rows that satisfy all conditions.
+    class_shares : tuple of float
+        Shares of the classes among these rows; 0 if there are none.
+    importance : float
+        Mean decrease in impurity by the new feature in the final forests, over that of all columns: features,
+        interactions and, where forests see them, class vectors.
+    """
+
+    name: str
+    layer: int
+    conditions: tuple[Condition, ...]
+    weights: tuple[float, ...]
+    order: int
+    stability: float
+    support: float
+    class_shares: tuple[float, ...]
+    importance: float
+
+    def __str__(self) -> str:
+        return " and ".join(map(str, self.conditions))
+
+
+class Interactions(Sequence):
+    """Interactions of a model, in the order in which they were found.
+
+    Parameters
+    ----------
+    found : sequence of Interaction
+        The interactions.
+    class_names : sequence
+        Labels of the classes.
+    """
+
+    def __init__(self, found: Sequence[Interaction], class_names: Sequence[Any]):
+        self._found, self._class_names = list(found), list(class_names)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __getitem__(self, i: Any) -> Any:
+        return Interactions(self._found[i], self._class_names) if isinstance(i, slice) else self._found[i]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Interactions):
+            return NotImplemented
+        return (self._found, self._class_names) == (other._found, other._class_names)
+
+    __hash__ = None
+
+    def to_frame(self) -> Any:
+        """A line an interaction.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns name, layer, order, stability, importance, support, rule, and one for the share of each class.
+        """
+        import pandas as pd
+
+        names = ["name", "layer", "order", "stability", "importance", "support"]
+        lines = [
+            {name: getattr(one, name) for name in names}
+            | {"rule": str(one)}
+            | {f"share of {c}": share for c, share in zip(self._class_names, one.class_shares, strict=True)}
+            for one in self
+        ]
+        return pd.DataFrame(lines, columns=[*names, "rule", *(f"share of {c}" for c in self._class_names)])
+
+    def to_text(self) -> str:
+        """A line an interaction, for reading.
+
+        Returns
+        -------
+        str
+        """
+        if not self._found:
+            return "no stable interactions"
+        return "\n".join(
+            f"{one.name} (layer {one.layer}, order {one.order}, stability {one.stability:.2f}, importance "
+            f"{one.importance:.3f}, {100 * one.support:.1f} % of the rows): {one}"
+            for one in self
+        )
+
+    __str__ = to_text
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} interactions>\n{self.to_text()}"
+
+
+def activated_linear_combination(
+    values: np.ndarray, signs: np.ndarray, weights: np.ndarray, thresholds: np.ndarray
+) -> np.ndarray:
+    """The new feature of an interaction (Eq. 3).
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, n_conditions)
+        What the conditions are about, in their units; NaN for missing.
+    signs, weights, thresholds : ndarray of shape (n_conditions,)
+        Of the conditions.
+
+    Returns
+    -------
+    ndarray of shape (n,), float64
+        ``max(0, sum_i sign_i w_i (x_i - t_i))``; NaN where a value is missing, or where terms overflow both ways.
+    """
+    total = np.zeros(len(values))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for k in range(values.shape[1]):  # one after the other: the same digits for any number of rows
+            total += (signs[k] * weights[k]) * (values[:, k].astype(np.float64) - thresholds[k])
+    return np.clip(total, 0.0, _LARGEST)
+
+
+class Columns:
+    """Values of features and interactions, of which conditions need a few."""
+
+    def __init__(self, X: Any):
+        self._X = X.tocsc() if scipy.sparse.issparse(X) else X
+        self.n_given = X.shape[1]
+        self._added: list[np.ndarray] = []
+
+    @property
+    def added(self) -> np.ndarray:
+        """Values of the interactions, shape (n_rows, n_interactions)."""
+        return np.column_stack(self._added) if self._added else np.empty((self._X.shape[0], 0))
+
+    def append(self, column: np.ndarray) -> None:
+        """Take a new feature in."""
+        self._added.append(column)
+
+    def values(self, columns: Sequence[int]) -> np.ndarray:
+        """Some columns, shape (n_rows, n), float64."""
+        found = np.empty((self._X.shape[0], len(columns)))
+        for k, column in enumerate(columns):
+            if column >= self.n_given:
+                found[:, k] = self._added[column - self.n_given]
+            elif scipy.sparse.issparse(self._X):
+                found[:, k] = self._X[:, [column]].toarray()[:, 0]
+            else:
+                found[:, k] = self._X[:, column]
+        return found
+
+    def combined(self, conditions: Sequence[Condition], weights: Sequence[float]) -> np.ndarray:
+        """Eq. 3 for all rows."""
+        return activated_linear_combination(
+            self.values([c.column for c in conditions]),
+            np.array([c.sign for c in conditions]),
+            np.array(weights),
+            np.array([c.threshold for c in conditions]),
+        )
+
+    def satisfied(self, conditions: Sequence[Condition]) -> np.ndarray:
+        """Whether each row satisfies all conditions; a missing value satisfies none."""
+        values = self.values([c.column for c in conditions])
+        holds = np.ones(len(values), bool)
+        for k, condition in enumerate(conditions):
+            holds &= values[:, k] > condition.threshold if condition.sign > 0 else values[:, k] <= condition.threshold
+        return holds

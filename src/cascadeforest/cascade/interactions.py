@@ -1,0 +1,827 @@
+"""hiDF: what layers hand on are stable interactions of features (Chen, Lyu and Jiang 2021).
+
+`HiDFClassifier.fit` is Algorithm 2. gRIT (Algorithm 1) and stability (Eq. 2) are in `intersection`, features made of
+interactions (Eq. 3) in `combination`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from cascadeforest.cascade._base import CascadeClassifier
+from cascadeforest.cascade.combination import Columns, Condition, Interaction, Interactions
+from cascadeforest.cascade.folds import seed_at
+from cascadeforest.cascade.intersection import (
+    MERGES,
+    REPEATED,
+    StableInteraction,
+    generalized_rit,
+    n_nodes,
+    rules_of_rows,
+    stable_interactions,
+)
+from cascadeforest.cascade.layer import FoldForest, Layer, LayerRules, check_member, fit_layer, mean_vector
+from cascadeforest.cascade.progress import Progress
+from cascadeforest.cascade.representation import Representation
+from cascadeforest.cascade.stopping import KEEPS, BestLayer, Scoring
+from cascadeforest.forest._compiling import ensure_compiled
+from cascadeforest.forest._parameters import check_choice, check_count, check_flag, check_jobs, check_number
+from cascadeforest.forest.binning import MAX_BINS, MISSING, BinMapper
+from cascadeforest.forest.estimators import (
+    EnrichedRandomForestClassifier,
+    ExtraTreesClassifier,
+    RandomForestClassifier,
+)
+from cascadeforest.forest.growth import grow_forest, in_bag_counts, tree_seeds
+
+#: Addresses below the entropy of a model, beside those of its layers: the forests of the features handed on, the
+#: bootstraps and forests of the search for interactions.
+_FORESTS, _SEARCH = 2**20, 2**21
+#: Of the search: which rows, which trees, which rules.
+_ROWS, _TREES, _RULES = 0, 1, 2
+#: What stands for parameters that are None.
+PRESETS = {
+    "paper": {
+        "n_forests": 1,
+        "n_estimators": 500,
+        "use_class_vectors": False,
+        "max_layers": 10,
+        "patience": 2,
+        "resampling": "bootstrap",
+        "intersection_depth": 5,
+        "deepest_only": True,
+        "threshold_counts": False,
+        "weight_floor": 1e-3,
+        "weights": "layer",
+    },
+    "official": {
+        "n_forests": 5,
+        "n_estimators": 100,
+        "use_class_vectors": True,
+        "max_layers": 9,
+        "patience": None,  # all layers
+        "resampling": "subsample",
+        "intersection_depth": 4,
+        "deepest_only": False,
+        "threshold_counts": True,
+        "weight_floor": 0.0,
+        "weights": "forest",
+    },
+}
+RESAMPLING = ("bootstrap", "subsample")
+#: Nodes of an intersection tree: more are a mistake.
+_MOST_NODES = 2**16
+#: Share of the rows in a subsample.
+_SUBSAMPLE = 0.5
+
+
+class _Training:
+    """Training data as layers see them: features and interactions, binned once each."""
+
+    def __init__(self, X: Any, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None, room: int, n_jobs: Any):
+        self.rows, self.y, self.weights = rows, y, weights
+        self.columns = Columns(X)
+        self._room, self._n_jobs = room, n_jobs
+        self._of_all = None
+        if weights is not None or len(rows) < X.shape[0]:
+            self._of_all = np.zeros(X.shape[0])
+            self._of_all[rows] = 1.0 if weights is None else weights
+        self.seen, self.mapper = Representation.of_training_rows(X, room, sample_weight=self._of_all, n_jobs=n_jobs)
+        #: Of each layer's interactions.
+        self.added_mappers: list[BinMapper] = []
+        #: Of all columns, for thresholds.
+        self.all_mapper = self.mapper
+
+    def extend(self, new: Sequence[np.ndarray]) -> None:
+        """Put new features behind the others; only these are binned."""
+        for column in new:
+            self.columns.append(column)
+        self.seen.drop_added()
+        before = self.seen.binned
+        n_before, n_rows = before.columns.shape
+        n_after = n_before + len(new)
+        columns = np.empty((n_after + self._room, n_rows), np.uint8)
+        centers = np.empty((n_after + self._room, MAX_BINS))
+        columns[:n_before], centers[:n_before] = before.columns, before.centers
+        mapper = BinMapper()
+        binned = mapper.fit_transform(
+            np.column_stack(new), self._of_all, n_jobs=self._n_jobs, out=columns[n_before:n_after]
+        )
+        centers[n_before:n_after] = binned.centers
+        self.seen = Representation(columns, centers, n_after)
+        self.added_mappers.append(mapper)
+        self.all_mapper = self.all_mapper.extend(mapper)
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    """What one representation gave.
+
+    Parameters
+    ----------
+    final : _Final
+        Predicts from it.
+    score : float
+        Of its out-of-fold predictions.
+    importances : ndarray of shape (n_forests, n_columns)
+        Mean decrease in impurity by column, each line over its sum; class vectors are the last columns.
+    """
+
+    final: _Final
+    score: float
+    importances: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Final:
+    """What predicts from a representation: forests of all rows, or two layers of fold models."""
+
+    forests: list[FoldForest]
+    vectors: Layer | None
+    layer: Layer | None
+
+    def predict(self, seen: Representation, rows: np.ndarray, n_jobs: int | None) -> np.ndarray:
+        """Class probabilities."""
+        if self.layer is None:
+            total = self.forests[0].predict(seen, rows, n_jobs)
+            for forest in self.forests[1:]:
+                total += forest.predict(seen, rows, n_jobs)
+            return total / len(self.forests)
+        if self.vectors is not None:
+            handed_on = self.vectors.transform(seen, rows, n_jobs)
+            seen.add(handed_on.reshape(len(rows), -1), rows, self.layer.added_mapper, n_jobs)
+        return mean_vector(self.layer.transform(seen, rows, n_jobs))
+
+
+class HiDFClassifier(CascadeClassifier):
+    """hiDF: layers hand on stable interactions of features, found by random intersection trees in enriched forests.
+
+    A layer fits a forest, draws rows again and again, grows a few trees on each draw whose nodes prefer features that
+    were important in the forest, intersects decision rules of these trees, and makes a new feature of each set of
+    conditions that it finds in most of the draws (Eq. 3). The next layer sees the features and all interactions found
+    so far. Forests are needed for the last representation only.
+
+    Parameters
+    ----------
+    n_forests : int or None, default=None
+        Forests that predict from a representation. None: 1; 5 in preset "official".
+    n_estimators : int or None, default=None
+        Trees of each. None: 500; 100 in preset "official", where each forest has that many in every fold.
+    n_folds : int, default=5
+        Folds of the cross-validation, the same for all layers.
+    cv_estimators : int, default=100
+        Trees of the forests of the cross-validation, at most `n_estimators`. Without class vectors only.
+    use_class_vectors : bool or None, default=None
+        Whether forests see the class vectors of a layer that was fitted to the features and interactions: the model
+        that the paper's Table II shows, by its released code. None: False, as in Algorithm 2; True in "official".
+    n_bootstraps : int, default=10
+        B, draws of rows.
+    resampling : {"bootstrap", "subsample"} or None, default=None
+        As many rows as there are, with replacement, or half of them without. None: "bootstrap"; "subsample" in preset
+        "official".
+    rule_estimators : int, default=10
+        Trees of the enriched forest of each draw.
+    n_intersection_trees : int, default=20
+        L, intersection trees of each draw.
+    intersection_depth : int or None, default=None
+        D, levels of nodes in an intersection tree, the root's included; a node of level d is the intersection of d
+        rules. None: 5; 4 in preset "official".
+    n_children : int, default=2
+        Children of a node of an intersection tree.
+    deepest_only : bool or None, default=None
+        Whether only the last level's nodes are interactions. None: True, as in Algorithm 1; False in "official".
+    repeated : {"first", "tightest"}, default="first"
+        What a rule says of a feature that a path splits several times (see `intersection.rules_of_rows`). With
+        "tightest" a rule can bound a feature on both sides, of which Eq. 3 makes a constant.
+    merge : {"loosest", "median"}, default="loosest"
+        Thresholds of an interaction that was found several times (see `intersection.stable_interactions`).
+    stability_threshold : float, default=0.5
+        Stability that an interaction must exceed, so that 1 lets none through; in preset "official", reach.
+    max_new_features : int or None, default=None
+        Most new features of a layer, the most stable first, of equally stable ones those of lower order and then of
+        larger support. None: no bound. The released code sets this and the threshold by hand for each data set.
+    standardize : bool, default=False
+        Whether Eq. 3 divides each feature by its standard deviation: as printed, a feature of wide range decides alone.
+    max_layers : int or None, default=None
+        K, most layers. None: 10; 9 in preset "official", whose code counts the features alone as the first of ten.
+    patience : int or None, default=None
+        Layers in a row that are not better than the best representation until growing stops; at least `max_layers`
+        turns early stopping off. None: 2; never in preset "official".
+    keep : {"best", "last"}, default="best"
+        Which representation the prediction is made from: the first of the best ones, or the last.
+    tol, scoring, max_depth, min_samples_leaf, max_features, class_weight, n_jobs, random_state, verbose
+        As in `GCForestClassifier`; they hold for the enriched forests too.
+    preset : {"paper", "official"}, default="paper"
+        Whose choice stands for parameters that are None: the paper's text or the released code.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_classes_ : int
+        How many.
+    n_layers_ : int
+        Layers whose interactions are used; 0 if the features alone are as good.
+    interactions_ : Interactions
+        Those, in the order in which they were found: a sequence of `Interaction`, with ``to_frame()`` and
+        ``to_text()``.
+    importances_ : ndarray of shape (n_features_in_ + n_interactions,)
+        Mean decrease in impurity by each feature, then by each interaction, in the final forests, over the sum of all
+        columns (class vectors included, where there are any).
+    root_importances_ : ndarray of shape (n_features_in_ + n_interactions,)
+        Largest decrease in Gini impurity by a root split of the final forests (the 'marginal importance' of the
+        paper's Fig. 3, by its released code); 0 for what is never at a root.
+    n_new_ : ndarray of shape (n_grown_layers,), int
+        Interactions that each layer found, layers that were dropped included.
+    validation_scores_ : ndarray of shape (n_grown_layers + 1,)
+        Score of the out-of-fold predictions from the features alone, and with the interactions up to each layer.
+    n_features_in_ : int
+        Features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X had names.
+
+    Notes
+    -----
+    Where the paper leaves room: the cross-validation is of the whole representation ("on r^(k+1)", Algorithm 2, line
+    19), and the features alone are a candidate too; enriched forests draw features by the mean importance of the
+    layer's forests, with a floor of a thousandth of the mean; interactions have two conditions at least; a new feature
+    that is constant on the training rows is left out, and if a layer finds none, the next one draws again. A missing
+    value satisfies no condition and makes the new feature missing.
+
+    In preset "official" each enriched forest draws by the importances of one of the fold forests, without a floor, and
+    the weights of Eq. 3 are the sums of the enriched forests' importances. The released code adds noise to the weights
+    in one of its two drivers; not here.
+
+    There are no staged predictions: the forests of earlier layers are not kept.
+
+    References
+    ----------
+    .. [1] Y.-H. Chen, S.-H. Lyu and Y. Jiang, "Improving deep forest by exploiting high-order interactions", ICDM 2021.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from cascadeforest import HiDFClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = HiDFClassifier(n_estimators=20, max_layers=2, random_state=0).fit(X, y)
+    >>> model.predict_proba(X[:3]).shape
+    (3, 2)
+    """
+
+    # What the classifiers with other layers have as parameters.
+    scanning = input_shape = vector_dtype = estimators = None
+    class_vectors = "k_fold"
+
+    def __init__(
+        self,
+        n_forests: Any = None,
+        n_estimators: Any = None,
+        *,
+        n_folds: Any = 5,
+        cv_estimators: Any = 100,
+        use_class_vectors: Any = None,
+        n_bootstraps: Any = 10,
+        resampling: Any = None,
+        rule_estimators: Any = 10,
+        n_intersection_trees: Any = 20,
+        intersection_depth: Any = None,
+        n_children: Any = 2,
+        deepest_only: Any = None,
+        repeated: Any = "first",
+        merge: Any = "loosest",
+        stability_threshold: Any = 0.5,
+        max_new_features: Any = None,
+        standardize: Any = False,
+        max_layers: Any = None,
+        patience: Any = None,
+        keep: Any = "best",
+        tol: Any = 0.0,
+        scoring: Any = None,
+        preset: Any = "paper",
+        max_depth: Any = None,
+        min_samples_leaf: Any = 1,
+        max_features: Any = "sqrt",
+        class_weight: Any = None,
+        n_jobs: Any = None,
+        random_state: Any = None,
+        verbose: Any = 0,
+    ):
+        self.n_forests = n_forests
+        self.n_estimators = n_estimators
+        self.n_folds = n_folds
+        self.cv_estimators = cv_estimators
+        self.use_class_vectors = use_class_vectors
+        self.n_bootstraps = n_bootstraps
+        self.resampling = resampling
+        self.rule_estimators = rule_estimators
+        self.n_intersection_trees = n_intersection_trees
+        self.intersection_depth = intersection_depth
+        self.n_children = n_children
+        self.deepest_only = deepest_only
+        self.repeated = repeated
+        self.merge = merge
+        self.stability_threshold = stability_threshold
+        self.max_new_features = max_new_features
+        self.standardize = standardize
+        self.max_layers = max_layers
+        self.patience = patience
+        self.keep = keep
+        self.tol = tol
+        self.scoring = scoring
+        self.preset = preset
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.max_features = max_features
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> HiDFClassifier:
+        """Find interactions, and grow the forests of the best representation (Algorithm 2).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training samples; NaN means missing.
+        y : array-like of shape (n_samples,)
+            Classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights, not negative; in forests they multiply the counts of the bootstrap, in the score they weight rows.
+            Bootstraps draw rows, whatever their weight.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter, X, y or a weight cannot be used; the message says which and why.
+        """
+        chosen = self._checked_parameters()
+        X, label, rows, weights = self._training_data(X, y, sample_weight)
+        members = self._layer_members(chosen)
+        scoring = Scoring(self.scoring, self.classes_)
+        progress = Progress(self.verbose)
+        rules = replace(self._layer_rules(self.classes_, "float32", progress), shared_folds=True)
+        ensure_compiled()
+        room = len(members) * self.n_classes_ if chosen["use_class_vectors"] else 0
+        if weights is not None:
+            # Forests count in single precision, and leave out rows that have no weight there.
+            rows = rows[weights[rows] >= np.finfo(np.float32).tiny * weights.max()]
+            weights = weights[rows]
+        data = _Training(X, rows, label[rows], weights, room, self.n_jobs)
+
+        patience = chosen["max_layers"] if chosen["patience"] is None else chosen["patience"]
+        best, found, n_new = BestLayer(patience, self.tol), [], []
+        for level in range(chosen["max_layers"] + 1):  # line 2: S^(1), S^(2), ..., S^(K + 1)
+            if level == 0 or n_new[-1]:  # else the representation is that of the layer before
+                fitted = self._fit_representation(members, data, rules, scoring, level, chosen)  # lines 4, 5, 19
+            if best.is_better(fitted.score) or self.keep == "last":
+                kept = fitted
+            progress.say("representation %d: out-of-fold score %.5f", level + 1, fitted.score)
+            over = best.is_over or (scoring.cannot_rise(fitted.score) and patience < chosen["max_layers"])
+            if level == chosen["max_layers"] or over:  # lines 20 to 22
+                break
+            data.seen.drop_added()
+            stable, weights_of = self._search(data, rules, fitted, level, chosen)  # lines 6 to 11
+            new = self._new_features(stable, weights_of, data, found, level + 1, chosen)  # lines 12 to 18
+            n_new.append(len(new))
+            progress.say("layer %d: %d new interactions", level + 1, len(new))
+        self._keep(data, found, kept, best.n_kept(self.keep) - 1)
+        self.root_importances_ = self._root_importances(data)
+        self.n_new_ = np.array(n_new, np.int64)
+        self.validation_scores_ = np.array(best.scores)
+        return self
+
+    def _keep(self, data: _Training, found: list[Interaction], kept: _Fitted, n_layers: int) -> None:
+        """What prediction needs, and no more."""
+        found = [one for one in found if one.layer <= n_layers]
+        n_columns = self.n_features_in_ + len(found)
+        self.importances_ = kept.importances.mean(axis=0)[:n_columns]
+        shares = self.importances_[self.n_features_in_ :].tolist()
+        self.interactions_ = Interactions(
+            [replace(one, importance=share) for one, share in zip(found, shares, strict=True)], self.classes_.tolist()
+        )
+        self.n_layers_ = n_layers
+        self.final_ = kept.final
+        self._mapper = data.mapper
+        self._added_mapper = None
+        n_columns = 0
+        for mapper in data.added_mappers:
+            if n_columns == len(found):
+                break
+            n_columns += mapper.n_features_in_
+            self._added_mapper = mapper if self._added_mapper is None else self._added_mapper.extend(mapper)
+
+    def _root_importances(self, data: _Training) -> np.ndarray:
+        """Largest decrease in impurity by a root split on each column, over all trees of the final forests."""
+        largest = np.zeros(len(self.importances_))
+        for forest in self.final_.forests:
+            _enter_roots(largest, forest, data, np.arange(len(data.y)), self.n_classes_)
+        layer = self.final_.layer
+        for k, models in enumerate(layer.forests if layer is not None else []):
+            fold = layer.folds.of(data.y, k)
+            for i, model in enumerate(models):
+                _enter_roots(largest, model, data, np.flatnonzero(fold != i), self.n_classes_)
+        return largest
+
+    def _checked_parameters(self) -> dict[str, Any]:
+        """What was chosen, by the user or by the preset."""
+        check_choice("preset", self.preset, PRESETS)
+        chosen = {
+            name: value if getattr(self, name, None) is None else getattr(self, name)
+            for name, value in PRESETS[self.preset].items()
+        }
+        counts = ("n_forests", "n_estimators", "max_layers", "intersection_depth")
+        for name in (*counts, "patience", "max_new_features"):
+            check_count(name, getattr(self, name), optional=True)
+        for name in ("cv_estimators", "n_bootstraps", "rule_estimators", "n_intersection_trees", "n_children"):
+            check_count(name, getattr(self, name))
+        if n_nodes(chosen["intersection_depth"], self.n_children) > _MOST_NODES:
+            raise ValueError(
+                f"intersection_depth is {chosen['intersection_depth']!r} and n_children {self.n_children!r}: an "
+                f"intersection tree would have more than {_MOST_NODES:,} nodes, each with a rule; lower one of them."
+            )
+        check_count("n_folds", self.n_folds, 2)
+        check_number("tol", self.tol)
+        check_number("stability_threshold", self.stability_threshold, 0.0, 1.0)
+        check_choice("resampling", chosen["resampling"], RESAMPLING)
+        check_choice("repeated", self.repeated, REPEATED)
+        check_choice("merge", self.merge, MERGES)
+        check_choice("keep", self.keep, KEEPS)
+        check_flag("use_class_vectors", chosen["use_class_vectors"])
+        check_flag("deepest_only", chosen["deepest_only"])
+        check_flag("standardize", self.standardize)
+        check_count("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
+        check_jobs(self.n_jobs)
+        return chosen
+
+    def _layer_members(self, chosen: dict[str, Any]) -> list[Any]:
+        """The forests of a layer: random forests; in preset "official" two of five are Extra-Trees with bootstrap."""
+        common = {
+            "n_estimators": chosen["n_estimators"],
+            "max_depth": self.max_depth,
+            "min_samples_leaf": self.min_samples_leaf,
+            "max_features": self.max_features,
+        }
+        kinds = [RandomForestClassifier(**common)]
+        if self.preset == "official":
+            kinds = [*kinds * 3, *[ExtraTreesClassifier(bootstrap=True, **common)] * 2]
+        members = [kinds[k % len(kinds)] for k in range(chosen["n_forests"])]
+        for member in members:
+            check_member(member, classification=True, class_vectors="k_fold")
+        return members
+
+    def _fit_representation(
+        self,
+        members: list[Any],
+        data: _Training,
+        rules: LayerRules,
+        scoring: Scoring,
+        level: int,
+        chosen: dict[str, Any],
+    ) -> _Fitted:
+        """Forests, score and importances of the features and interactions at hand."""
+        rows, y, weights = data.rows, data.y, data.weights
+        n_models = rules.n_models(len(members), len(rows))
+        if chosen["use_class_vectors"]:
+            vectors_from = added_mapper = None
+            if level:
+                with rules.progress.layer(level, n_models):
+                    vectors_from, vectors = fit_layer(members, data.seen, rows, y, weights, rules, 2 * level, None)
+                added_mapper = data.seen.fit_added(vectors.reshape(len(rows), -1), rows, self.n_jobs)
+            with rules.progress.layer(level, n_models):
+                layer, own = fit_layer(members, data.seen, rows, y, weights, rules, 2 * level + 1, added_mapper)
+            importances = _importances_of_layer(layer, data, self.n_jobs)
+            return _Fitted(_Final([], vectors_from, layer), scoring(y, mean_vector(own), weights), importances)
+        fewer = [clone(m).set_params(n_estimators=min(self.cv_estimators, chosen["n_estimators"])) for m in members]
+        with rules.progress.layer(level, n_models):
+            _, own = fit_layer(fewer, data.seen, rows, y, weights, rules, level, None)
+        grown = [
+            grow_forest(
+                data.seen.binned,
+                y,
+                n_classes=self.n_classes_,
+                rules=member.growth_rules(len(rows), data.seen.n_features),
+                seeds=tree_seeds(seed_at(rules.entropy, _FORESTS, level, k), member.n_estimators),
+                rows=rows,
+                weights=weights,
+                bootstrap=member.bootstrap,
+                n_jobs=self.n_jobs,
+            )
+            for k, member in enumerate(members)
+        ]
+        importances = np.array([_shares(forest.mean_decrease_impurity) for forest in grown])
+        final = _Final([FoldForest.of(forest) for forest in grown], None, None)
+        return _Fitted(final, scoring(y, mean_vector(own), weights), importances)
+
+    def _search(
+        self, data: _Training, rules: LayerRules, fitted: _Fitted, level: int, chosen: dict[str, Any]
+    ) -> tuple[list[StableInteraction], np.ndarray]:
+        """Interactions with their stability, and the weights of Eq. 3 by column."""
+        binned, n_columns = data.seen.binned, data.seen.n_features
+        importances = fitted.importances[:, :n_columns]  # class vectors are no part of interactions
+        mean = importances.mean(axis=0)
+        found, of_rule_forests = [], np.zeros(n_columns)
+        for b in range(self.n_bootstraps):
+
+            def generator(purpose: int, b: int = b) -> np.random.SeedSequence:
+                return seed_at(rules.entropy, _SEARCH, level, b, purpose)
+
+            drawn = self._drawn(len(data.rows), np.random.default_rng(generator(_ROWS)), chosen["resampling"])
+            preferred = mean if chosen["weights"] == "layer" else importances[b % len(importances)]
+            forest = EnrichedRandomForestClassifier(
+                self.rule_estimators,
+                max_depth=self.max_depth,
+                min_samples_leaf=self.min_samples_leaf,
+                max_features=self.max_features,
+            )
+            grown = grow_forest(
+                binned,
+                data.y[drawn],
+                n_classes=self.n_classes_,
+                rules=forest.growth_rules(len(drawn), n_columns),
+                seeds=tree_seeds(generator(_TREES), self.rule_estimators),
+                rows=data.rows[drawn],
+                weights=None if data.weights is None else data.weights[drawn],
+                bootstrap=True,
+                feature_weights=_chances(preferred, chosen["weight_floor"]),
+                n_jobs=self.n_jobs,
+            )
+            of_rule_forests += _shares(grown.mean_decrease_impurity)
+            # The rule set of line 9 is never made: gRIT draws a rule for each of its nodes.
+            rng = np.random.default_rng(generator(_RULES))
+            n_rules = self.n_intersection_trees * n_nodes(chosen["intersection_depth"], self.n_children)
+            examples = data.rows[drawn[rng.integers(len(drawn), size=n_rules)]]
+            of_tree = rng.integers(self.rule_estimators, size=n_rules)
+            drawn_rules = rules_of_rows(grown.trees, binned, examples, of_tree, data.all_mapper, self.repeated)
+            found.append(
+                generalized_rit(
+                    drawn_rules,
+                    self.n_intersection_trees,
+                    chosen["intersection_depth"],
+                    self.n_children,
+                    deepest_only=chosen["deepest_only"],
+                )
+            )
+        weights = mean if chosen["weights"] == "layer" else of_rule_forests
+        return stable_interactions(found, self.merge), weights
+
+    @staticmethod
+    def _drawn(n: int, rng: np.random.Generator, resampling: str) -> np.ndarray:
+        """Numbers of the rows of a bootstrap, ascending, or of a subsample."""
+        if resampling == "bootstrap":
+            return np.sort(rng.integers(n, size=n))
+        return np.sort(rng.permutation(n)[: math.ceil(_SUBSAMPLE * n)])
+
+    def _new_features(
+        self,
+        stable: list[StableInteraction],
+        weights_of: np.ndarray,
+        data: _Training,
+        found: list[Interaction],
+        layer: int,
+        chosen: dict[str, Any],
+    ) -> list[Interaction]:
+        """Choose among interactions; put those chosen behind `found`, and their features behind the data."""
+        threshold = self.stability_threshold
+        candidates = [
+            self._candidate(one, weights_of, data, found, layer)
+            for one in stable
+            if len(one.index) > 1
+            and (one.stability > threshold or (chosen["threshold_counts"] and one.stability == threshold))
+        ]
+        # Sorting is stable: equals stay in the order of their signed features.
+        candidates.sort(key=lambda one: (-one.stability, one.order, -one.support))
+        new, columns = [], []
+        for one in candidates:
+            if len(new) == self.max_new_features:
+                break
+            column = data.columns.combined(one.conditions, one.weights)
+            present = column[data.rows]
+            present = present[~np.isnan(present)]
+            if len(present) and present.min() < present.max():
+                new.append(replace(one, name=f"I{len(found) + len(new) + 1}"))
+                columns.append(column)
+        if new:
+            data.extend(columns)
+            found.extend(new)
+        return new
+
+    def _candidate(
+        self, one: StableInteraction, weights_of: np.ndarray, data: _Training, found: list[Interaction], layer: int
+    ) -> Interaction:
+        columns = [abs(i) - 1 for i in one.index]
+        orders = [1 if c < self.n_features_in_ else found[c - self.n_features_in_].order for c in columns]
+        conditions = tuple(
+            Condition(c, self._column_name(c), 1 if i > 0 else -1, t)
+            for c, i, t in zip(columns, one.index, one.thresholds, strict=True)
+        )
+        weights = weights_of[columns]
+        if self.standardize:
+            with np.errstate(over="ignore", invalid="ignore"):
+                spread = np.array([np.nanstd(column) for column in data.columns.values(columns)[data.rows].T])
+            weights = weights / np.where((spread > 0) & np.isfinite(spread), spread, 1.0)
+        satisfied = data.columns.satisfied(conditions)[data.rows]
+        of_rows = np.ones(len(data.rows)) if data.weights is None else data.weights
+        of_classes = np.bincount(data.y[satisfied], of_rows[satisfied], self.n_classes_)
+        total = of_classes.sum()
+        shares = of_classes / max(total, np.finfo(np.float64).tiny)
+        return Interaction(
+            name="",
+            layer=layer,
+            conditions=conditions,
+            weights=tuple(weights.tolist()),
+            order=sum(orders),
+            stability=one.stability,
+            support=float(total / of_rows.sum()),
+            class_shares=tuple(shares.tolist()),
+            importance=math.nan,
+        )
+
+    def _column_name(self, column: int) -> str:
+        if column >= self.n_features_in_:
+            return f"I{column - self.n_features_in_ + 1}"
+        names = getattr(self, "feature_names_in_", None)
+        return f"x{column}" if names is None else str(names[column])
+
+    def _checked_X(self, X: Any) -> Any:
+        """Rows to predict."""
+        check_is_fitted(self)
+        check_jobs(self.n_jobs)
+        ensure_compiled()
+        return validate_data(
+            self,
+            X,
+            reset=False,
+            dtype=[np.float64, np.float32],
+            accept_sparse=["csr", "csc"],
+            ensure_all_finite="allow-nan",
+        )
+
+    def interaction_values(self, X: Any) -> np.ndarray:
+        """New features of rows: Eq. 3 of each of `interactions_`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_interactions)
+        """
+        return self._values(self._checked_X(X))
+
+    def _values(self, X: Any) -> np.ndarray:
+        columns = Columns(X)
+        for one in self.interactions_:
+            columns.append(columns.combined(one.conditions, one.weights))
+        return columns.added
+
+    def staged_training_features(self, X: Any, y: Any) -> Iterator[np.ndarray]:
+        """What layers hand on for the training rows: as for any others (`staged_interaction_values`).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Not used: the features of interactions have no part of a row's own label to leave out.
+
+        Yields
+        ------
+        ndarray of shape (n_samples, n_interactions up to the layer)
+            `n_layers_` times.
+        """
+        return self.staged_interaction_values(X)
+
+    def staged_interaction_values(self, X: Any) -> Iterator[np.ndarray]:
+        """What layers 1, 2, ... hand on beside the features: all interactions found so far.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Yields
+        ------
+        ndarray of shape (n_samples, n_interactions up to the layer)
+            `n_layers_` times.
+        """
+        values = self.interaction_values(X)
+        layers = [one.layer for one in self.interactions_]
+        for layer in range(1, self.n_layers_ + 1):
+            yield values[:, : np.searchsorted(layers, layer, side="right")]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns in the order of `classes_`: the mean of the forests of the kept representation.
+        """
+        X = self._checked_X(X)
+        n_rows, n_given = X.shape
+        n_columns = n_given + len(self.interactions_)
+        room = 0 if self.final_.vectors is None else len(self.final_.vectors.forests) * self.n_classes_
+        columns = np.empty((n_columns + room, n_rows), np.uint8)
+        self._mapper.transform(X, n_jobs=self.n_jobs, out=columns[:n_given])
+        if self._added_mapper is not None:
+            self._added_mapper.transform(self._values(X), n_jobs=self.n_jobs, out=columns[n_given:n_columns])
+        seen = Representation(columns, None, n_columns)
+        return self.final_.predict(seen, np.arange(n_rows, dtype=np.int32), self.n_jobs)
+
+    @property
+    def staged_predict_proba(self) -> Any:
+        """Not there: the forests of earlier layers are not kept."""
+        raise AttributeError("HiDFClassifier keeps the forests of one representation only: there are no stages.")
+
+    @property
+    def staged_predict(self) -> Any:
+        """Not there: the forests of earlier layers are not kept."""
+        raise AttributeError("HiDFClassifier keeps the forests of one representation only: there are no stages.")
+
+
+def _shares(decreases: np.ndarray) -> np.ndarray:
+    """Importances with sum 1; all 0 if no tree has a split."""
+    total = decreases.sum()
+    return decreases / total if total > 0 else np.zeros_like(decreases)
+
+
+def _chances(importances: np.ndarray, floor: float) -> np.ndarray:
+    """Chances of columns in an enriched forest; equal ones if no column is of use."""
+    if not importances.any():
+        return np.ones(len(importances))
+    return np.maximum(importances, floor * importances.mean())
+
+
+def _importances_of_layer(layer: Layer, data: _Training, n_jobs: int | None) -> np.ndarray:
+    """Importances of each fold model, those of one fold one after the other."""
+    folds = [layer.folds.of(data.y, k) for k in range(len(layer.forests))]
+    return np.array(
+        [
+            _impurity_shares(models[i], data, np.flatnonzero(fold != i), layer.n_classes, n_jobs)
+            for i in range(len(layer.forests[0]))
+            for models, fold in zip(layer.forests, folds, strict=True)
+        ]
+    )
+
+
+def _enter_roots(largest: np.ndarray, forest: FoldForest, data: _Training, learned: np.ndarray, n_classes: int) -> None:
+    """Raise `largest` to the decrease in impurity at each tree's root, by the rows that the tree learned from."""
+    rows, y = data.rows[learned], data.y[learned]
+    weights = np.ones(len(rows)) if data.weights is None else data.weights[learned]
+    view = forest.trees.all_nodes()
+    columns = data.seen.binned.columns
+    for tree, root in enumerate(forest.trees.offsets[:-1]):
+        column = view.feature[root]
+        if view.is_leaf[root] or column >= len(largest):  # class vectors stand behind the columns that count
+            continue
+        bins = columns[column, rows]
+        left = np.where(bins == MISSING, view.missing_go_to_left[root], bins <= view.cut[root])
+        of_rows = weights * in_bag_counts(forest.seeds[tree], forest.n_draws, len(rows))
+        sides = np.bincount(2 * y + left, of_rows, 2 * n_classes).reshape(n_classes, 2)
+        after = sum(_gini(side) * side.sum() for side in sides.T) / sides.sum()
+        largest[column] = max(largest[column], _gini(sides.sum(axis=1)) - after)
+
+
+def _gini(of_classes: np.ndarray) -> float:
+    return float(1.0 - np.sum(np.square(of_classes / of_classes.sum())))
+
+
+def _impurity_shares(
+    forest: FoldForest, data: _Training, learned: np.ndarray, n_classes: int, n_jobs: int | None
+) -> np.ndarray:
+    """Mean decrease in impurity by column, over its sum: from the rows that each tree learned from."""
+    rows, y = data.rows[learned], data.y[learned]
+    weights = np.ones(len(rows)) if data.weights is None else data.weights[learned]
+    of_classes = np.zeros((len(rows), n_classes))
+    of_classes[np.arange(len(rows)), y] = 1.0
+
+    def of_tree(tree: int) -> np.ndarray:
+        return weights * in_bag_counts(forest.seeds[tree], forest.n_draws, len(rows))
+
+    weight, sums = forest.trees.node_statistics(data.seen.binned, of_classes, rows, of_tree, n_jobs=n_jobs)
+    impurity = weight - np.square(sums).sum(axis=1) / np.maximum(weight, np.finfo(np.float64).tiny)
+    view = forest.trees.all_nodes()
+    root = np.repeat(forest.trees.offsets[:-1], np.diff(forest.trees.offsets))
+    split = np.flatnonzero(~view.is_leaf)
+    left, right = root[split] + view.children_left[split], root[split] + view.children_right[split]
+    decrease = (impurity[split] - impurity[left] - impurity[right]) / weight[root[split]]
+    return _shares(np.bincount(view.feature[split], decrease, data.seen.n_features))

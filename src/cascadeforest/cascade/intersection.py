@@ -1,0 +1,219 @@
+"""Generalized random intersection trees, gRIT (hiDF, section II.A, Algorithm 1), and stability (section II.B, Eq. 2).
+
+A rule is the premise of a decision rule, a set of conditions with signs and thresholds. Conditions are numbered as in
+the paper, from 1: ``-i`` stands for ``x_i <= t`` and ``+i`` for ``x_i > t`` (the paper writes < and >=; trees of
+scikit-learn and ours put equal values on the left).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from cascadeforest.forest.binning import BinMapper, BinnedMatrix
+from cascadeforest.forest.paths import path_steps
+from cascadeforest.forest.trees import Trees
+
+#: Signed number of a condition to its threshold.
+Rule = Mapping[int, float]
+#: Which of the splits on one feature count: the first from the root, or on either side the one that says most.
+REPEATED = ("first", "tightest")
+#: Thresholds of an interaction that was found several times: the one that most rows satisfy, or the median.
+MERGES = ("loosest", "median")
+
+
+class StableInteraction(NamedTuple):
+    """An interaction with its stability."""
+
+    index: tuple[int, ...]  # signed numbers, by feature
+    thresholds: tuple[float, ...]
+    stability: float
+
+
+def rules_of_rows(
+    trees: Trees,
+    binned: BinnedMatrix,
+    rows: np.ndarray,
+    of_tree: np.ndarray,
+    mapper: BinMapper,
+    repeated: str = "first",
+) -> list[Rule]:
+    """Rules of the leaves that rows fall into, each row in one tree (Algorithm 2, line 9).
+
+    Parameters
+    ----------
+    trees : Trees
+        An enriched random forest.
+    binned : BinnedMatrix
+        Rows, binned as at growth.
+    rows, of_tree : ndarray of shape (n,), int
+        Row and tree of each rule: only as many rules are made as are asked for.
+    mapper : BinMapper
+        Of all columns, for thresholds in their units.
+    repeated : {"first", "tightest"}
+        What counts of several splits on one feature: the one nearest the root, as in the released code, or the tightest
+        on either side. With "first" a feature has one sign in a rule.
+
+    Returns
+    -------
+    list of Rule
+        Splits that only part missing values from the others, and splits where the row itself has no value, give no
+        condition.
+    """
+    steps = path_steps(trees, binned, rows, of_tree)
+    thresholds = mapper.threshold(steps.feature, steps.cut)
+    says = np.isfinite(thresholds) & ~steps.is_missing
+    rules: list[dict[int, float]] = [{} for _ in rows]
+    signed = np.where(steps.goes_right, 1, -1) * (steps.feature.astype(np.int64) + 1)
+    for path, index, threshold in zip(
+        steps.path[says].tolist(), signed[says].tolist(), thresholds[says].tolist(), strict=True
+    ):
+        rule = rules[path]
+        if repeated == "first":
+            if index not in rule and -index not in rule:
+                rule[index] = threshold
+        elif index not in rule:
+            rule[index] = threshold
+        else:
+            rule[index] = max(rule[index], threshold) if index > 0 else min(rule[index], threshold)
+    return rules
+
+
+def intersection(rule: Rule, other: Rule) -> Rule:
+    """Conditions that both have, with the looser threshold (Algorithm 1, lines 4 to 8).
+
+    Parameters
+    ----------
+    rule, other : Rule
+        Rules.
+
+    Returns
+    -------
+    Rule
+        "max(t, t') if i < 0, else min(t, t')".
+    """
+    return {i: _looser(i, t, other[i]) for i, t in rule.items() if i in other}
+
+
+def n_nodes(depth: int, n_children: int) -> int:
+    """J: nodes of an intersection tree.
+
+    Parameters
+    ----------
+    depth : int
+        Levels of nodes, the root's included.
+    n_children : int
+        Children of each node above the last level.
+
+    Returns
+    -------
+    int
+    """
+    return depth if n_children == 1 else (n_children**depth - 1) // (n_children - 1)
+
+
+def intersection_tree(rules: Sequence[Rule], depth: int, n_children: int, *, deepest_only: bool = True) -> list[Rule]:
+    """One random intersection tree (Algorithm 1, lines 2 to 10).
+
+    Parameters
+    ----------
+    rules : sequence of Rule
+        One for each node, drawn at random, level after level: children have larger numbers than parents.
+    depth, n_children : int
+        As in `n_nodes`.
+    deepest_only : bool
+        Return the nodes of the last level, as in Algorithm 1, or all of them, as the released code does.
+
+    Returns
+    -------
+    list of Rule
+        Empty ones left out.
+
+    Raises
+    ------
+    ValueError
+        If there are more or fewer rules than nodes.
+    """
+    if len(rules) != n_nodes(depth, n_children):
+        raise ValueError(f"rules has {len(rules)} entries; a tree of these levels has {n_nodes(depth, n_children)}.")
+    nodes: list[Rule] = []
+    for j, rule in enumerate(rules):
+        nodes.append(intersection(nodes[(j - 1) // n_children], rule) if j else rule)
+    first = len(rules) - n_children ** (depth - 1) if deepest_only else 0
+    return [node for node in nodes[first:] if node]
+
+
+def generalized_rit(
+    rules: Sequence[Rule], n_trees: int, depth: int, n_children: int, *, deepest_only: bool = True
+) -> list[Rule]:
+    """gRIT, Algorithm 1: interactions that survive intersections with randomly drawn rules.
+
+    Parameters
+    ----------
+    rules : sequence of Rule
+        ``n_trees * n_nodes(depth, n_children)``, drawn at random.
+    n_trees : int
+        L, intersection trees.
+    depth, n_children, deepest_only
+        As in `intersection_tree`.
+
+    Returns
+    -------
+    list of Rule
+        Of all trees; an interaction stands in it as often as it was found.
+    """
+    size = n_nodes(depth, n_children)
+    return [
+        node
+        for tree in range(n_trees)
+        for node in intersection_tree(
+            rules[tree * size : (tree + 1) * size], depth, n_children, deepest_only=deepest_only
+        )
+    ]
+
+
+def stable_interactions(found: Sequence[Iterable[Rule]], merge: str = "loosest") -> list[StableInteraction]:
+    """Interactions with their stability: the share of bootstraps in which they were found (Eq. 2).
+
+    Two rules are the same interaction if they have the same signed features; thresholds do not count.
+
+    Parameters
+    ----------
+    found : sequence of iterable of Rule
+        What gRIT found in each bootstrap.
+    merge : {"loosest", "median"}
+        Thresholds of an interaction that was found several times: by the rule of Algorithm 1, which drifts to the
+        loosest one seen, or the median.
+
+    Returns
+    -------
+    list of StableInteraction
+        In the order of their signed features.
+    """
+    in_bootstraps: dict[tuple[int, ...], int] = {}
+    thresholds: dict[tuple[int, ...], list[tuple[float, ...]]] = {}
+    for rules in found:
+        once = set()
+        for rule in rules:
+            index = tuple(sorted(rule, key=lambda i: (abs(i), i)))
+            once.add(index)
+            thresholds.setdefault(index, []).append(tuple(rule[i] for i in index))
+        for index in once:
+            in_bootstraps[index] = in_bootstraps.get(index, 0) + 1
+    return [
+        StableInteraction(index, _merged(index, thresholds[index], merge), in_bootstraps[index] / len(found))
+        for index in sorted(in_bootstraps)
+    ]
+
+
+def _looser(i: int, t: float, other: float) -> float:
+    return min(t, other) if i > 0 else max(t, other)
+
+
+def _merged(index: tuple[int, ...], seen: list[tuple[float, ...]], merge: str) -> tuple[float, ...]:
+    table = np.array(seen)
+    if merge == "median":
+        return tuple(np.median(table, axis=0).tolist())
+    return tuple(float(table[:, k].min() if i > 0 else table[:, k].max()) for k, i in enumerate(index))

@@ -1,0 +1,65 @@
+"""Decision paths of single rows in single trees: what rules are made of."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cascadeforest.forest._nodes import MISSING
+from cascadeforest.forest.binning import BinnedMatrix
+from cascadeforest.forest.trees import Trees
+
+
+class PathSteps(NamedTuple):
+    """Splits on some paths, those of one path in the order from the root."""
+
+    path: np.ndarray  # int64: number of the path
+    feature: np.ndarray  # int32
+    cut: np.ndarray  # int32: rows of this bin or a lower one go left
+    goes_right: np.ndarray  # bool
+    is_missing: np.ndarray  # bool: the row has no value there
+
+
+def path_steps(trees: Trees, binned: BinnedMatrix, rows: np.ndarray, of_tree: np.ndarray) -> PathSteps:
+    """Splits that rows pass, each row in one tree.
+
+    All rows walk at the same time, a level a step.
+
+    Parameters
+    ----------
+    trees : Trees
+        A forest.
+    binned : BinnedMatrix
+        Rows, binned as at growth.
+    rows : ndarray of shape (n,), int
+        Row of each path.
+    of_tree : ndarray of shape (n,), int
+        Tree of each path.
+
+    Returns
+    -------
+    PathSteps
+        Of paths 0 to n - 1.
+    """
+    view = trees.all_nodes()
+    is_leaf = view.is_leaf
+    roots = trees.offsets[of_tree]
+    node, walking = roots.copy(), np.arange(len(rows))
+    levels = []
+    while True:
+        walking = walking[~is_leaf[node[walking]]]
+        if not len(walking):
+            break
+        at = node[walking]
+        feature, cut = view.feature[at], view.cut[at]
+        bins = binned.columns[feature, rows[walking]]
+        is_missing = bins == MISSING
+        goes_left = np.where(is_missing, view.missing_go_to_left[at], bins <= cut)
+        node[walking] = roots[walking] + np.where(goes_left, view.children_left[at], view.children_right[at])
+        levels.append(PathSteps(walking, feature, cut, ~goes_left, is_missing))
+    if not levels:
+        return PathSteps(*(np.empty(0, kind) for kind in (np.int64, np.int32, np.int32, bool, bool)))
+    steps = PathSteps(*map(np.concatenate, zip(*levels, strict=True)))
+    order = np.argsort(steps.path, kind="stable")
+    return PathSteps(*(part[order] for part in steps))
