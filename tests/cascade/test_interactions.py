@@ -198,7 +198,7 @@ class Twin:
         scores, n_new, best, results = [], [], None, []
         k = 0
         while True:
-            if k == 0 or n_new[-1]:
+            if k == 0 or n_new[-1] or (k == 1 and self.choice["vectors"]):
                 result = self.representation(k)
             results.append(result)
             scores.append(result.score)
@@ -746,7 +746,8 @@ def test_layers_that_find_nothing(preset, keep):
     model = small(preset=preset, keep=keep, scoring=scorer, max_layers=3, patience=3).fit(X, y)
     assert model.n_new_.tolist() == [0, 0, 0]
     assert model.validation_scores_.tolist() == [0.5] * 4
-    assert len(scorer.asked) == 1  # the representation is the same: it is fitted once
+    # The representation is the same: it is fitted once, and once with class vectors.
+    assert len(scorer.asked) == (1 if preset == "paper" else 2)
     assert len(model.interactions_) == 0
     assert model.interactions_.to_text() == "no stable interactions"
     assert model.interaction_values(X).shape == (60, 0)
@@ -1074,7 +1075,7 @@ WRONG = {
     "n_folds": [1, 0, 2.5, None, "five"],
     "cv_estimators": [0, 1.5, None, True],
     "use_class_vectors": [1, "yes"],
-    "n_bootstraps": [0, 1.5, None, "ten"],
+    "n_bootstraps": [-1, 1.5, None, "ten"],
     "resampling": ["jackknife", 1, True],
     "rule_estimators": [0, -3, None, 1.0],
     "n_intersection_trees": [0, None, 2.5],
@@ -1186,3 +1187,29 @@ def test_units_do_not_matter():
 def test_intersection_trees_beyond_reason_are_refused():
     with pytest.raises(ValueError, match=r"intersection_depth is 5 and n_children 100: .* more than 65,536 nodes"):
         small(intersection_depth=5, n_children=100).fit(*planted(30))
+
+
+@pytest.mark.parametrize("n_bootstraps", [0, 3])
+def test_class_vectors_join_in_the_second_representation_whatever_was_found(n_bootstraps):
+    """As in the released code; without a search they are all that layers add."""
+    X, y = planted(noise=0.3)
+    ways = {"preset": "official", "n_bootstraps": n_bootstraps, "stability_threshold": 1.0, "intersection_depth": 4}
+    model = small(keep="last", **{**ways, "deepest_only": True}).fit(X, y)
+    assert model.n_new_.tolist() == [0, 0]
+    assert model.final_.vectors is not None
+    assert model.validation_scores_[1] == model.validation_scores_[2]  # nothing new: nothing is fitted again
+    plain = small(keep="last", use_class_vectors=False, **{**ways, "deepest_only": True}).fit(X, y)
+    assert plain.final_.vectors is None
+    assert len(set(plain.validation_scores_.tolist())) == 1
+    assert not np.array_equal(plain.predict_proba(X), model.predict_proba(X))
+
+
+def test_interactions_that_were_found_and_dropped_are_told():
+    X, y = planted()
+    scores = iter([0.9, 0.5, 0.5, 0.5])
+    model = small(scoring=lambda e, X, y: next(scores)).fit(X, y)
+    assert sum(model.n_new_) > 0
+    assert len(model.interactions_) == model.n_layers_ == 0
+    text = str(model.interactions_)
+    assert text.startswith(f"no interactions are used: without the {sum(model.n_new_)} that were found the score")
+    assert str(small(n_bootstraps=0).fit(X, y).interactions_) == "no stable interactions"

@@ -294,11 +294,14 @@ def test_win_tie_lose_and_average_rank_have_rows_with_the_papers_below(suite):
 
 
 def test_tested_outcomes_have_a_row_for_each_reference(suite):
-    suite.experiment(datasets=["adult", "wine"], paired_tests=["gbdt", "random_forest"])
-    suite.run("adult", "gbdt", [0.90, 0.93])
-    suite.run("adult", "random_forest", [0.80, 0.83])
-    suite.run("wine", "gbdt", [0.90, 0.80])
-    suite.run("wine", "random_forest", [0.80, 0.85])
+    repeats = {"adult": 3, "wine": 3, "iris": 2}
+    suite.experiment(datasets=list(repeats), repeats=repeats, paired_tests=["gbdt", "random_forest"])
+    suite.run("adult", "gbdt", [0.90, 0.93, 0.95])
+    suite.run("adult", "random_forest", [0.80, 0.83, 0.85])
+    suite.run("wine", "gbdt", [0.90, 0.80, 0.85])
+    suite.run("wine", "random_forest", [0.80, 0.85, 0.85])
+    suite.run("iris", "gbdt", [0.90, 0.93])  # too few to be judged
+    suite.run("iris", "random_forest", [0.80, 0.83])
     table = make_table("hidf-table2", read_results(suite.root, suite.name))
     lines = to_markdown(table.view).splitlines()
     assert "| win/tie/lose of GBDT, tested | 1/1/0 | *reference* | over 2 data sets |" in lines

@@ -333,21 +333,19 @@ def test_a_layer_without_features_has_words_in_the_place_of_points(linear):
     assert "digits,hidf,layer 2,linear_accuracy,0.9," in drawn
 
 
-def test_every_layer_has_a_row_and_the_table_those_that_are_shown_and_the_best(linear):
+def test_every_layer_has_a_row_and_the_table_those_that_are_shown(linear):
     table = table_of(linear)
     rows = {row.key[2:]: row for row in table.rows}
     assert [rows[f"layer {k}", "linear_accuracy"].mean for k in range(4)] == ACCURACY.tolist()
-    assert rows["best layer", "linear_accuracy"].mean == 0.9
     assert rows["layer 1", "intra_to_inter_variance"].note == "no interactions found so far"
     assert rows["layer 3", "intra_to_inter_variance"].mean == 4 / 64
     assert table.view.heads == (
         "linear accuracy (%), the input",
         "linear accuracy (%), layer 1",
         "linear accuracy (%), layer 3",
-        "linear accuracy (%), best layer",
     )
     (line,) = table.view.rows
-    assert [cell.text for cell in line.cells] == ["50.00", "40.00", "80.00", "90.00 (layer 2)"]
+    assert [cell.text for cell in line.cells] == ["50.00", "40.00", "80.00"]
 
 
 def test_captions_of_interactions_do_not_speak_of_folds(linear):
@@ -358,18 +356,16 @@ def test_captions_of_interactions_do_not_speak_of_folds(linear):
     assert "S_A" not in caption
     assert (
         "digits: 4 of 70 training rows, 2 classes, linear accuracy 50.00 % at the input, 40.00 % at layer 1 and "
-        "80.00 % at layer 3; best 90.00 % at layer 2 (3 layers); no interactions found so far at layer 1." in caption
+        "80.00 % at layer 3; the cascade has 3 layers; no interactions found so far at layer 1." in caption
     )
     assert table.view.notes[0].startswith("Linear accuracy: of logistic regression")
 
 
-def test_a_layer_without_features_is_not_the_best_one(suite):
-    """There the most frequent class is predicted, which can be right more often."""
+def test_layers_that_hand_nothing_on_are_told(suite):
     declare_linear(suite)
     run_linear(suite, accuracy=np.array([0.5, 0.6, 0.6, 0.6]), found_in=(0, 0), planes=(NEAR, 0 * NEAR, 0 * NEAR))
     table = table_of(suite)
-    assert table.view.rows[0].cells[3].text == "50.00 (the input)"
-    assert "best 50.00 % at the input (3 layers); no interactions found." in table.figure.caption
+    assert "the cascade has 3 layers; no interactions found." in table.figure.caption
 
 
 def test_features_that_hand_on_one_place_are_found_without_the_interactions_too(suite):
@@ -426,7 +422,7 @@ def test_the_papers_linear_accuracies_stand_beside_ours(suite):
     table = table_of(suite)
     maps, _ = maps_and_curve(table)
     assert maps[2].get_title() == "Layer 3\nlinear accuracy 80.00 % (published 95.5)"
-    assert [cell.text for cell in table.view.rows[1].cells] == ["not printed", "not printed", "95.5", "not printed"]
+    assert [cell.text for cell in table.view.rows[1].cells] == ["not printed", "not printed", "95.5"]
     assert "The paper: on digits 95.5 % at layer 3." in table.figure.caption
 
 

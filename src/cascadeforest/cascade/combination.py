@@ -87,10 +87,12 @@ class Interactions(Sequence):
         The interactions.
     class_names : sequence
         Labels of the classes.
+    n_dropped : int
+        Interactions of later layers, which the model does not use.
     """
 
-    def __init__(self, found: Sequence[Interaction], class_names: Sequence[Any]):
-        self._found, self._class_names = list(found), list(class_names)
+    def __init__(self, found: Sequence[Interaction], class_names: Sequence[Any], n_dropped: int = 0):
+        self._found, self._class_names, self._n_dropped = list(found), list(class_names), n_dropped
 
     def __len__(self) -> int:
         return len(self._found)
@@ -131,6 +133,11 @@ class Interactions(Sequence):
         -------
         str
         """
+        if not self._found and self._n_dropped:
+            return (
+                f"no interactions are used: without the {self._n_dropped} that were found the score is as good "
+                "(keep='last' keeps them)"
+            )
         if not self._found:
             return "no stable interactions"
         return "\n".join(

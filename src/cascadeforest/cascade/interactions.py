@@ -166,7 +166,7 @@ class HiDFClassifier(CascadeClassifier):
     A layer fits a forest, draws rows again and again, grows a few trees on each draw whose nodes prefer features that
     were important in the forest, intersects decision rules of these trees, and makes a new feature of each set of
     conditions that it finds in most of the draws (Eq. 3). The next layer sees the features and all interactions found
-    so far. Forests are needed for the last representation only.
+    so far. Forests are kept for one representation only, from which the prediction is made.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ class HiDFClassifier(CascadeClassifier):
         Whether forests see the class vectors of a layer that was fitted to the features and interactions: the model
         that the paper's Table II shows, by its released code. None: False, as in Algorithm 2; True in "official".
     n_bootstraps : int, default=10
-        B, draws of rows.
+        B, draws of rows. 0: no search, so that class vectors, if forests see them, are all that layers add.
     resampling : {"bootstrap", "subsample"} or None, default=None
         As many rows as there are, with replacement, or half of them without. None: "bootstrap"; "subsample" in preset
         "official".
@@ -199,7 +199,7 @@ class HiDFClassifier(CascadeClassifier):
         Whether only the last level's nodes are interactions. None: True, as in Algorithm 1; False in "official".
     repeated : {"first", "tightest"}, default="first"
         What a rule says of a feature that a path splits several times (see `intersection.rules_of_rows`). With
-        "tightest" a rule can bound a feature on both sides, of which Eq. 3 makes a constant.
+        "tightest" a rule can bound a feature on both sides; in Eq. 3 the two cancel but for a constant.
     merge : {"loosest", "median"}, default="loosest"
         Thresholds of an interaction that was found several times (see `intersection.stable_interactions`).
     stability_threshold : float, default=0.5
@@ -215,9 +215,11 @@ class HiDFClassifier(CascadeClassifier):
         Layers in a row that are not better than the best representation until growing stops; at least `max_layers`
         turns early stopping off. None: 2; never in preset "official".
     keep : {"best", "last"}, default="best"
-        Which representation the prediction is made from: the first of the best ones, or the last.
+        Which representation the prediction is made from: the first of the best ones, or the last. With "best" the
+        features alone are a candidate, and interactions that do not raise the score are dropped: take "last" to see
+        what was found.
     tol, scoring, max_depth, min_samples_leaf, max_features, class_weight, n_jobs, random_state, verbose
-        As in `GCForestClassifier`; they hold for the enriched forests too.
+        As in `GCForestClassifier`. Bounds of depth, leaves and features hold for the enriched forests too.
     preset : {"paper", "official"}, default="paper"
         Whose choice stands for parameters that are None: the paper's text or the released code.
 
@@ -255,9 +257,12 @@ class HiDFClassifier(CascadeClassifier):
     that is constant on the training rows is left out, and if a layer finds none, the next one draws again. A missing
     value satisfies no condition and makes the new feature missing.
 
-    In preset "official" each enriched forest draws by the importances of one of the fold forests, without a floor, and
-    the weights of Eq. 3 are the sums of the enriched forests' importances. The released code adds noise to the weights
-    in one of its two drivers; not here.
+    Rules are drawn for rows, whatever their class or weight: of a rare class few are drawn, and its conditions are
+    rarely found.
+
+    In preset "official" each enriched forest draws by the importances of one of the fold forests (of one forest,
+    without class vectors), without a floor, and the weights of Eq. 3 are the sums of the enriched forests' importances.
+    One of the released code's two drivers adds noise to the chances; not here.
 
     There are no staged predictions: the forests of earlier layers are not kept.
 
@@ -383,7 +388,8 @@ class HiDFClassifier(CascadeClassifier):
         patience = chosen["max_layers"] if chosen["patience"] is None else chosen["patience"]
         best, found, n_new = BestLayer(patience, self.tol), [], []
         for level in range(chosen["max_layers"] + 1):  # line 2: S^(1), S^(2), ..., S^(K + 1)
-            if level == 0 or n_new[-1]:  # else the representation is that of the layer before
+            # Nothing is fitted again to a representation that is that of the layer before. Class vectors come second.
+            if level == 0 or n_new[-1] or (level == 1 and chosen["use_class_vectors"]):
                 fitted = self._fit_representation(members, data, rules, scoring, level, chosen)  # lines 4, 5, 19
             if best.is_better(fitted.score) or self.keep == "last":
                 kept = fitted
@@ -404,12 +410,15 @@ class HiDFClassifier(CascadeClassifier):
 
     def _keep(self, data: _Training, found: list[Interaction], kept: _Fitted, n_layers: int) -> None:
         """What prediction needs, and no more."""
+        n_found = len(found)
         found = [one for one in found if one.layer <= n_layers]
         n_columns = self.n_features_in_ + len(found)
         self.importances_ = kept.importances.mean(axis=0)[:n_columns]
         shares = self.importances_[self.n_features_in_ :].tolist()
         self.interactions_ = Interactions(
-            [replace(one, importance=share) for one, share in zip(found, shares, strict=True)], self.classes_.tolist()
+            [replace(one, importance=share) for one, share in zip(found, shares, strict=True)],
+            self.classes_.tolist(),
+            n_dropped=n_found - len(found),
         )
         self.n_layers_ = n_layers
         self.final_ = kept.final
@@ -444,8 +453,9 @@ class HiDFClassifier(CascadeClassifier):
         counts = ("n_forests", "n_estimators", "max_layers", "intersection_depth")
         for name in (*counts, "patience", "max_new_features"):
             check_count(name, getattr(self, name), optional=True)
-        for name in ("cv_estimators", "n_bootstraps", "rule_estimators", "n_intersection_trees", "n_children"):
+        for name in ("cv_estimators", "rule_estimators", "n_intersection_trees", "n_children"):
             check_count(name, getattr(self, name))
+        check_count("n_bootstraps", self.n_bootstraps, 0)
         if n_nodes(chosen["intersection_depth"], self.n_children) > _MOST_NODES:
             raise ValueError(
                 f"intersection_depth is {chosen['intersection_depth']!r} and n_children {self.n_children!r}: an "

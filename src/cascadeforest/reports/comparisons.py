@@ -216,13 +216,13 @@ class PairedTest:
         Returns
         -------
         str or None
-            ``win``, ``tie`` or ``lose`` of `own`; None for a single repeat, which no test can judge. Differences that
-            are all the same are no chance: a tie only if they are 0.
+            ``win``, ``tie`` or ``lose`` of `own`; None for fewer than three repeats, of which differences of whole test
+            rows are too often the same by chance. Differences that are all the same have no spread, and p is 0.
         """
         from scipy.stats import ttest_1samp
 
         leads = [a - b if higher_is_better else b - a for a, b in zip(own, other, strict=True)]
-        if len(leads) < 2:
+        if len(leads) < 3:
             return None
         rounding = 1e-12 * max(map(abs, (*own, *other)))
         if max(leads) - min(leads) <= rounding:
@@ -238,7 +238,8 @@ class PairedTest:
         return (
             f"Win/tie/lose of {self.label}, tested: a data set is a tie unless a two-sided paired t test over its "
             f"repeats (folds or seeds) has p < {self.level:g}. A few repeats miss small differences, and folds share "
-            "training rows, which such a test takes for independent."
+            "training rows, which such a test takes for independent. Data sets with fewer than three repeats are not "
+            "tested."
         )
 
 

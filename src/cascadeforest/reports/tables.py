@@ -269,7 +269,7 @@ def _tested_rows(experiment: Mapping[str, Any], results: Results, rows: list[Tid
                     found.append(TidyRow(ALL, column, decider.reference, name, mean=count, n=len(judged)))
                 else:
                     missing = decider.reference if decider.reference in experiment["missing_models"] else column
-                    note = f"on no data set have both {decider.label} and this model two repeats"
+                    note = f"on no data set have both {decider.label} and this model three repeats"
                     found.append(_no_summary(experiment, missing, decider.reference, name, note, column))
     return found
 

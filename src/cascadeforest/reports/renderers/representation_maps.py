@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 EXTRA, SEPARABILITY, INTERACTIONS = "representations", "separability", "interactions"
 PLANE, FEATURES, LINEAR = "intra_to_inter_variance", "intra_to_inter_variance_of_features", "linear_accuracy"
-BEST = "best layer"
 NO_DISTANCE = "all classes have the same mean"
 NOTHING = "no interactions found so far"
 #: Options and the only value that they have so far, which is the default too.
@@ -189,8 +188,6 @@ class _Renderer:
             if maps is not None:
                 value = float(maps.linear[layer]) if layer in there else _no_layer(maps)
             yield self.cells.row(dataset, column, f"layer {layer}", LINEAR, value)
-        best = None if maps is None else float(maps.linear[_best_layer(maps)])
-        yield self.cells.row(dataset, column, BEST, LINEAR, best)
 
     def _drawn_rows(self) -> Iterable[TidyRow]:
         for (dataset, column), maps in self.maps.items():
@@ -231,7 +228,6 @@ class _Renderer:
         if self.is_linear:
             for layer in self.layers:
                 yield f"{metric_head(LINEAR)}, {_layer_words(layer)}"
-            yield f"{metric_head(LINEAR)}, {BEST}"
         else:
             for where in ("t-SNE plane", "features"):
                 for layer in self.layers:
@@ -242,13 +238,11 @@ class _Renderer:
         facts, maps = self.facts[dataset, column], self.maps[dataset, column]
         rows = list(facts.values())
         if self.is_linear:
-            rows = [facts[condition, LINEAR] for condition in [*(f"layer {k}" for k in self.layers), BEST]]
+            rows = [facts[f"layer {layer}", LINEAR] for layer in self.layers]
         if maps is None:
             cells, size = (Cell(self.cells.reason(dataset, column), is_word=True),) * len(rows), ""
         else:
             cells, size = tuple(map(_cell, rows)), f"{len(maps.rows):,} of {maps.n_train:,}"
-            if self.is_linear:
-                cells = (*cells[:-1], Cell(f"{cells[-1].text} ({_layer_words(_best_layer(maps))})"))
         yield Row((*labels, REPRODUCED), cells, REPRODUCED, size)
         yield from self.cells.published_line(labels, rows)
 
@@ -262,7 +256,7 @@ class _Renderer:
                 "Linear accuracy: of logistic regression, fitted to what a layer hands on for the training rows "
                 "(standardised), on the test rows; the CSV file has it of every layer. A layer hands on the new "
                 "features of all interactions found so far; where there are none, the most frequent class is "
-                "predicted. Best layer: of those that hand something on, and the input; by the test rows."
+                "predicted."
             )
             yield f"{ratio} In the CSV file only."
         else:
@@ -336,8 +330,7 @@ class _Renderer:
         quantity = "linear accuracy" if self.is_linear else "S_A / S_E"
         yield words + (f", {quantity} {listed(said)}" if said else "")
         if self.is_linear:
-            best = f"{_number(facts[BEST, LINEAR])}{self._unit} at {_layer_words(_best_layer(maps))}"
-            yield f"best {best} ({maps.n_layers} layer{'s' if maps.n_layers != 1 else ''})"
+            yield _no_layer(maps)
             if len(maps.empty) == maps.n_layers:
                 yield "no interactions found"
             elif maps.empty:
@@ -440,11 +433,6 @@ def _draw_linear(axes: Axes, maps: Maps, shown: Sequence[int]) -> None:
 
 def _layer_words(layer: int) -> str:
     return f"layer {layer}" if layer else "the input"
-
-
-def _best_layer(maps: Maps) -> int:
-    """The first of the layers where a linear classifier is best; one that hands nothing on is none of them."""
-    return max((layer for layer in range(len(maps.linear)) if layer not in maps.empty), key=maps.linear.__getitem__)
 
 
 def _no_layer(maps: Maps) -> str:
