@@ -351,14 +351,14 @@ class Twin:
         """Algorithm 1."""
         found = []
         for first in range(0, len(rules), size):
-            level, todo = [rules[first]], first + 1
+            level, used = [rules[first]], first + 1
             found += [] if self.choice["deepest"] and depth > 1 else level
             for d in range(2, depth + 1):
                 parents, level = level, []
                 for parent in parents:
                     for _ in range(children):
-                        rule = rules[todo]
-                        todo += 1
+                        rule = rules[used]
+                        used += 1
                         both = [i for i in parent if i in rule]
                         level.append({i: (max if i < 0 else min)(parent[i], rule[i]) for i in both})
                 found += level if d == depth or not self.choice["deepest"] else []

@@ -141,14 +141,24 @@ class _Fitted:
 
 @dataclass(frozen=True)
 class _Final:
-    """What predicts from a representation: forests of all rows, or two layers of fold models."""
+    """What predicts from a representation: forests of all rows, or two layers of fold models.
+
+    Parameters
+    ----------
+    forests : list of FoldForest
+        Forests of all rows, whose mean predicts; empty with class vectors.
+    vectors : Layer or None
+        Makes class vectors of features and interactions; None without them, and in the first representation.
+    layer : Layer or None
+        Predicts from features, interactions and class vectors; None without class vectors.
+    """
 
     forests: list[FoldForest]
     vectors: Layer | None
     layer: Layer | None
 
     def predict(self, seen: Representation, rows: np.ndarray, n_jobs: int | None) -> np.ndarray:
-        """Class probabilities."""
+        """Class probabilities of `rows`, shape (n, n_classes)."""
         if self.layer is None:
             total = self.forests[0].predict(seen, rows, n_jobs)
             for forest in self.forests[1:]:
@@ -240,6 +250,8 @@ class HiDFClassifier(CascadeClassifier):
     root_importances_ : ndarray of shape (n_features_in_ + n_interactions,)
         Largest decrease in Gini impurity by a root split of the final forests (the 'marginal importance' of the
         paper's Fig. 3, by its released code); 0 for what is never at a root.
+    final_ : object
+        The forests that predict; with class vectors, the two layers of fold models.
     n_new_ : ndarray of shape (n_grown_layers,), int
         Interactions that each layer found, layers that were dropped included.
     validation_scores_ : ndarray of shape (n_grown_layers + 1,)
