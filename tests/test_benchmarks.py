@@ -366,3 +366,39 @@ def test_kinds_of_layers_are_compared_on_the_same_rows(monkeypatch):
     assert all(float(row[3].split()[0]) > 60 for row in rows)  # of ten digits
     missing = subprocess.run([*command, "--datasets", "letter"], capture_output=True, text=True, check=False)
     assert "letter needs --data FOLDER" in missing.stderr
+
+
+@pytest.fixture
+def readings(monkeypatch):
+    """The script that compares readings of DDBF's rules, as a module."""
+    monkeypatch.syspath_prepend(SCRIPT.parent)
+    yield importlib.import_module("hard_example_readings")
+    sys.modules.pop("hard_example_readings", None)
+
+
+def test_readings_of_ddbf_are_counted_on_a_small_set(readings, capsys):
+    readings.main(["--rows", "4000", "--trees", "5", "--iterations", "2"])
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in capsys.readouterr().out.splitlines()[2:]]
+    assert len(lines) == 1 + len(readings.READINGS)
+    assert {len(line) for line in lines} == {10}
+    for line, (score, threshold, vote) in zip(lines[1:], readings.READINGS, strict=True):
+        assert line[:4] == ["made", score, threshold.replace("_", " "), f"{vote:.0%}"]
+        passed = [float(share) for share in line[4].split(", ")]
+        assert 0 < sum(passed) <= 100
+        left = round(int(0.65 * 4000) * (1 - sum(passed) / 100))
+        assert int(line[6].replace(",", "")) == pytest.approx(left, abs=1)
+
+
+def test_thinned_and_mixed_sets_have_the_ratios_that_they_promise(readings, tmp_path):
+    rng = np.random.default_rng(0)
+    table = np.column_stack([rng.integers(256, size=(2000, 3)), np.repeat([1, 2], [800, 1200])])
+    np.savetxt(tmp_path / "skin.txt", table, fmt="%d", delimiter="\t")
+    data = readings.skin(tmp_path / "skin.txt", 0)
+    assert np.bincount(data.y)[1] == readings.SKIN_POSITIVE
+    assert len(data.y_test) == 600
+    head = ",".join(["Time", *(f"V{k}" for k in range(1, 29)), "Amount", "Class"])
+    rows = np.column_stack([rng.normal(size=(50, 30)), np.repeat([0, 1], [40, 10])])
+    np.savetxt(tmp_path / "fraud.csv", rows, delimiter=",", header=head, comments="")
+    data = readings.fraud_like(tmp_path / "fraud.csv", 0)
+    assert (len(data.y) + len(data.y_test), data.y.sum() + data.y_test.sum()) == (readings.N_ROWS, 10)
+    assert data.X.shape[1] == 30

@@ -9,8 +9,10 @@ from cascadeforest._version import __version__
 
 if TYPE_CHECKING:
     from cascadeforest.cascade.gcforest import GCForestClassifier
+    from cascadeforest.cascade.hard_examples import DDBFClassifier
     from cascadeforest.cascade.interactions import HiDFClassifier
     from cascadeforest.cascade.margin import MDDFClassifier
+    from cascadeforest.cascade.on_hard_examples import HardExampleClassifier
     from cascadeforest.cascade.regression import CascadeForestRegressor
     from cascadeforest.cascade.scanning import MultiGrainedScanner
     from cascadeforest.cascade.screening import GCForestCSClassifier
@@ -30,11 +32,13 @@ _HOME = {
     "CascadeForestRegressor": "cascadeforest.cascade.regression",
     "CompletelyRandomForestClassifier": "cascadeforest.forest.estimators",
     "CompletelyRandomForestRegressor": "cascadeforest.forest.estimators",
+    "DDBFClassifier": "cascadeforest.cascade.hard_examples",
     "EnrichedRandomForestClassifier": "cascadeforest.forest.estimators",
     "ExtraTreesClassifier": "cascadeforest.forest.estimators",
     "ExtraTreesRegressor": "cascadeforest.forest.estimators",
     "GCForestCSClassifier": "cascadeforest.cascade.screening",
     "GCForestClassifier": "cascadeforest.cascade.gcforest",
+    "HardExampleClassifier": "cascadeforest.cascade.on_hard_examples",
     "HiDFClassifier": "cascadeforest.cascade.interactions",
     "MDDFClassifier": "cascadeforest.cascade.margin",
     "MultiGrainedScanner": "cascadeforest.cascade.scanning",
@@ -46,11 +50,13 @@ __all__ = [
     "CascadeForestRegressor",
     "CompletelyRandomForestClassifier",
     "CompletelyRandomForestRegressor",
+    "DDBFClassifier",
     "EnrichedRandomForestClassifier",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
     "GCForestCSClassifier",
     "GCForestClassifier",
+    "HardExampleClassifier",
     "HiDFClassifier",
     "MDDFClassifier",
     "MultiGrainedScanner",

@@ -6,6 +6,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from cascadeforest.baselines.gbdt import GBDTClassifier
 from cascadeforest.baselines.missing import MedianFill
 from cascadeforest.baselines.mlp import SelectedMLPClassifier
+from cascadeforest.baselines.resampling import ResampledForestClassifier
+from cascadeforest.baselines.sndf import SNDFClassifier
 from cascadeforest.baselines.svm import SVMClassifier
 from cascadeforest.baselines.xgboost import XGBoostClassifier
 
@@ -17,6 +19,9 @@ from cascadeforest.baselines.xgboost import XGBoostClassifier
     [
         GBDTClassifier(n_estimators=5),
         MedianFill(),
+        ResampledForestClassifier(n_estimators=5),
+        ResampledForestClassifier(n_estimators=5, sampler="over"),
+        SNDFClassifier(n_estimators=5, max_depth=4),
         SVMClassifier(),
         SVMClassifier(scale=True),
         SelectedMLPClassifier(architectures=((50,), (20, 10))),

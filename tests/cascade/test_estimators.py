@@ -25,6 +25,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cascadeforest import (
     CascadeForestRegressor,
+    DDBFClassifier,
     GCForestClassifier,
     GCForestCSClassifier,
     HiDFClassifier,
@@ -35,17 +36,24 @@ from cascadeforest import (
 
 CLASSIFIERS = [GCForestClassifier, GCForestCSClassifier, MDDFClassifier]
 CASCADES = [*CLASSIFIERS, CascadeForestRegressor]
+#: And what keeps the promises below that are not about layers of several forests.
+WITH_DDBF = [*CASCADES, DDBFClassifier]
 SMALL = {"n_forests": 2, "n_estimators": 4, "max_layers": 3, "random_state": 0}
 #: What mdDF would search for; its trees have depth 16 in the first layer.
 FIXED = {MDDFClassifier: {"gamma": 0.85, "mu": 0.05, "theta": 16}}
 
 every_cascade = pytest.mark.parametrize("Cascade", CASCADES)
 every_classifier = pytest.mark.parametrize("Cascade", CLASSIFIERS)
+also_ddbf = pytest.mark.parametrize("Cascade", WITH_DDBF)
+also_ddbf_classifier = pytest.mark.parametrize("Cascade", [*CLASSIFIERS, DDBFClassifier])
 
 
 def small(Cascade, **others):
     """A cascade that grows its three layers, whatever they score."""
-    return Cascade(**{**SMALL, **FIXED.get(Cascade, {}), "patience": 3, **others})
+    own = {**SMALL, **FIXED.get(Cascade, {}), "patience": 3}
+    if Cascade is DDBFClassifier:
+        del own["n_forests"]
+    return Cascade(**{**own, **others})
 
 
 def with_depth(Cascade, depth):
@@ -55,11 +63,11 @@ def with_depth(Cascade, depth):
 
 def data_for(Cascade, n_rows=None):
     """Iris for classifiers, some of it under wrong labels, so that no layer is perfect; diabetes for regressors."""
-    X, y = load_iris(return_X_y=True) if Cascade in CLASSIFIERS else load_diabetes(return_X_y=True)
+    X, y = load_diabetes(return_X_y=True) if Cascade is CascadeForestRegressor else load_iris(return_X_y=True)
     rng = np.random.default_rng(0)
     rows = rng.permutation(len(y))[:n_rows]
     X, y = X[rows], y[rows]
-    if Cascade in CLASSIFIERS:
+    if Cascade is not CascadeForestRegressor:
         y = np.where(rng.random(len(y)) < 0.15, rng.integers(0, 3, len(y)), y)
     return X, y
 
@@ -95,6 +103,9 @@ INSTANCES += [CascadeForestRegressor(estimators=["extra_trees", DecisionTreeRegr
 #: What hiDF does beyond that is tested in test_interactions.py: it has no stages, and no estimators but its own.
 FEW = {"n_estimators": 5, "cv_estimators": 3, "max_layers": 2, "rule_estimators": 2, "n_bootstraps": 3}
 INSTANCES += [HiDFClassifier(**FEW, preset=preset) for preset in ("paper", "official")]
+#: Of DDBF, what is peculiar to its iterations is in test_hard_examples.py.
+INSTANCES += [DDBFClassifier(5, max_layers=3)]
+INSTANCES += [DDBFClassifier(5, max_layers=3, vote_fraction=0.5, validation="oob", leaf_score="gini", keep="last")]
 
 
 def expected_failures(cascade):
@@ -126,7 +137,7 @@ def test_a_clone_learns_the_same(Cascade):
     assert same_predictions(twin.fit(X, y), model, X)
 
 
-@every_cascade
+@also_ddbf
 def test_a_second_fit_forgets_the_first(Cascade):
     X, y = data_for(Cascade, 80)
     model = small(Cascade).fit(pd.DataFrame(X).add_prefix("x"), y)
@@ -136,7 +147,7 @@ def test_a_second_fit_forgets_the_first(Cascade):
     assert vars(model).keys() == vars(fresh).keys()
 
 
-@every_cascade
+@also_ddbf
 def test_the_seed_decides(Cascade):
     X, y = data_for(Cascade, 80)
     one, same, other = (small(Cascade, random_state=seed).fit(X, y) for seed in (3, 3, 4))
@@ -147,7 +158,7 @@ def test_the_seed_decides(Cascade):
     assert drawn[0] != drawn[1]
 
 
-@every_cascade
+@also_ddbf
 def test_threads_change_no_byte(Cascade):
     X, y = data_for(Cascade)
     one, two = (small(Cascade, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2))
@@ -167,7 +178,7 @@ def test_a_pickled_cascade_predicts_the_same_bytes(Cascade, foreign):
     assert same_predictions(model, twin, X)
 
 
-@every_cascade
+@also_ddbf
 def test_equal_fits_are_equal_pickles(Cascade):
     X, y = data_for(Cascade, 80)
     one, other = (pickle.dumps(small(Cascade).fit(X, y)) for _ in range(2))
@@ -404,7 +415,7 @@ def test_names_of_columns_are_kept_and_compared(Cascade):
         model.predict(X)
 
 
-@every_classifier
+@also_ddbf_classifier
 def test_labels_may_be_strings(Cascade):
     X, y = data_for(Cascade)
     names = np.array(["setosa", "virginica", "a"], dtype=object)  # not in the order of the numbers
@@ -438,7 +449,7 @@ def test_sparse_is_dense(Cascade, make, foreign):
     assert prediction(sparse, make(X)).tobytes() == prediction(dense, X).tobytes()
 
 
-@every_cascade
+@also_ddbf
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, np.uint8, object])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_the_type_of_the_same_numbers_does_not_matter(Cascade, dtype, order):
@@ -450,7 +461,7 @@ def test_the_type_of_the_same_numbers_does_not_matter(Cascade, dtype, order):
     assert prediction(model, X.astype(dtype)).tobytes() == prediction(wanted, X.astype(np.float64)).tobytes()
 
 
-@every_cascade
+@also_ddbf
 def test_input_arrays_are_not_touched(Cascade):
     X, y = data_for(Cascade, 60)
     X[3, 1] = np.nan
@@ -463,7 +474,7 @@ def test_input_arrays_are_not_touched(Cascade):
     assert y.tobytes() == y_before.tobytes()
 
 
-@every_cascade
+@also_ddbf
 def test_missingness_is_learned(Cascade):
     """The target says where the only feature is missing."""
     X = np.random.default_rng(0).normal(size=(90, 1))
@@ -473,7 +484,7 @@ def test_missingness_is_learned(Cascade):
     assert np.array_equal(np.round(model.predict([[np.nan], [0.1], [99.0]])), [1, 0, 0])
 
 
-@every_cascade
+@also_ddbf
 @pytest.mark.parametrize("value", [np.inf, -np.inf])
 def test_infinity_is_refused(Cascade, value):
     X, y = data_for(Cascade, 20)
@@ -484,14 +495,14 @@ def test_infinity_is_refused(Cascade, value):
             call()
 
 
-@every_cascade
+@also_ddbf
 def test_the_wrong_number_of_features_is_named(Cascade):
     X, y = data_for(Cascade, 30)
     with pytest.raises(ValueError, match=rf"X has 1 features, but {Cascade.__name__} is expecting {X.shape[1]}"):
         small(Cascade).fit(X, y).predict(X[:, :1])
 
 
-@every_cascade
+@also_ddbf
 def test_a_column_of_targets_is_raveled_with_a_warning(Cascade):
     X, y = data_for(Cascade, 40)
     with pytest.warns(DataConversionWarning, match="A column-vector y was passed"):
@@ -499,7 +510,7 @@ def test_a_column_of_targets_is_raveled_with_a_warning(Cascade):
     assert same_predictions(model, small(Cascade).fit(X, y), X)
 
 
-@every_cascade
+@also_ddbf
 def test_one_row_is_too_few(Cascade):
     with pytest.raises(ValueError, match="minimum of 2 is required"):
         small(Cascade).fit([[1.0]], [1])
@@ -508,7 +519,7 @@ def test_one_row_is_too_few(Cascade):
         small(Cascade).fit(X, y, sample_weight=[0, 0, 1, 0, 0])
 
 
-@every_cascade
+@also_ddbf
 def test_rows_are_predicted_each_by_itself(Cascade):
     X, y = data_for(Cascade, 100)
     model = small(Cascade).fit(X, y)
@@ -544,7 +555,7 @@ def test_rows_without_weight_are_absent_rows(Cascade, how, foreign):
         assert set(model.decision_level_[~kept]) == {-1}
 
 
-@every_cascade
+@also_ddbf
 def test_equal_weights_are_no_weights(Cascade):
     X, y = data_for(Cascade, 100)
     weight = np.tile([2.5, 0.0], 50)
@@ -554,7 +565,7 @@ def test_equal_weights_are_no_weights(Cascade):
     assert same_predictions(some, small(Cascade).fit(X[::2], y[::2]), X)
 
 
-@every_cascade
+@also_ddbf
 @pytest.mark.parametrize("weighted", [False, True])
 def test_rows_without_weight_decide_no_bin(Cascade, weighted):
     """More values than bins: where bins end depends on the rows, and on their weights."""
@@ -567,7 +578,7 @@ def test_rows_without_weight_decide_no_bin(Cascade, weighted):
     assert same_predictions(model, absent, X)
 
 
-@every_cascade
+@also_ddbf
 def test_the_scale_of_weights_does_not_matter(Cascade):
     X, y = data_for(Cascade, 100)
     weight = np.random.default_rng(1).random(100)
@@ -575,7 +586,7 @@ def test_the_scale_of_weights_does_not_matter(Cascade):
     assert same_predictions(one, other, X)
 
 
-@every_cascade
+@also_ddbf
 def test_weights_reach_forests_and_scores(Cascade):
     """Rows of two groups with the same features and other targets: the heavy ones decide, and are scored."""
     X = np.repeat(np.random.default_rng(0).normal(size=(60, 3)), 2, axis=0)
@@ -586,10 +597,11 @@ def test_weights_reach_forests_and_scores(Cascade):
         X, y, sample_weight=np.where(heavy, 50.0, 1.0)
     )
     assert (np.round(model.predict(X)) == first).mean() > 0.9
-    assert model.validation_scores_.max() > (0.85 if Cascade in CLASSIFIERS else -0.4)  # unweighted: 0.5 and -0.7
+    least = -0.4 if Cascade is CascadeForestRegressor else 0.85  # unweighted: -0.7 and 0.5
+    assert model.validation_scores_.max() > least
 
 
-@every_cascade
+@also_ddbf
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
@@ -618,7 +630,7 @@ def test_a_row_of_next_to_no_weight_is_next_to_no_row(Cascade, how):
     assert np.isfinite(prediction(model, X)).all()
 
 
-@every_classifier
+@also_ddbf_classifier
 def test_class_weights_are_sample_weights(Cascade):
     X, y = data_for(Cascade, 100)
     names = np.array(["b", "c", "a"])
@@ -651,7 +663,7 @@ def test_balanced_counts_weighted_rows_by_weight(Cascade):
     assert model.predict_proba(X[:1]) == pytest.approx(np.array([[0.5, 0.5]]), abs=1e-6)
 
 
-@every_classifier
+@also_ddbf_classifier
 def test_a_class_without_weight_stays_a_class(Cascade):
     X, y = data_for(Cascade, 90)
     model = small(Cascade).fit(X, y, sample_weight=(y != 1).astype(float))
@@ -692,7 +704,7 @@ def test_nothing_but_missing_values_says_nothing(Cascade, how):
     assert got[0] == pytest.approx([0.75, 0.25] if Cascade in CLASSIFIERS else 0.25, abs=0.1)
 
 
-@every_classifier
+@also_ddbf_classifier
 def test_rare_classes_are_learned_though_folds_lack_them(Cascade):
     X = np.repeat([[0.0], [1.0], [2.0]], [30, 29, 1], axis=0)
     y = np.repeat(["a", "b", "c"], [30, 29, 1])
@@ -705,7 +717,7 @@ def test_rare_classes_are_learned_though_folds_lack_them(Cascade):
 # Scorers and estimators.
 
 
-@every_classifier
+@also_ddbf_classifier
 @pytest.mark.parametrize("scoring", ["balanced_accuracy", "roc_auc_ovr", "f1_macro"])
 def test_layers_are_chosen_by_the_scorer_that_is_asked_for(Cascade, scoring):
     X, y = data_for(Cascade)
@@ -716,7 +728,7 @@ def test_layers_are_chosen_by_the_scorer_that_is_asked_for(Cascade, scoring):
     assert scores != small(Cascade).fit(X, y).validation_scores_.tolist()
 
 
-@every_cascade
+@also_ddbf
 def test_a_function_may_score(Cascade):
     """One that likes the third layer best."""
     X, y = data_for(Cascade, 100)
@@ -732,14 +744,14 @@ def test_a_function_may_score(Cascade):
     assert calls == [100] * 3
 
 
-@every_cascade
+@also_ddbf
 def test_a_score_that_is_no_number_is_an_error(Cascade):
     X, y = data_for(Cascade, 60)
     with pytest.raises(ValueError, match="scoring gave nan on out-of-fold predictions; choose"):
         small(Cascade, scoring=lambda estimator, X, y: float("nan")).fit(X, y)
 
 
-@every_classifier
+@also_ddbf_classifier
 def test_probabilities_sum_to_one_as_closely_as_scorers_ask(Cascade):
     """Means of rounded vectors do not quite; scikit-learn's log loss then warns with each layer."""
     X, y = data_for(Cascade)
@@ -904,7 +916,7 @@ def test_wrong_parameters_are_named_with_value_and_remedy(Cascade, name, value):
         small(Cascade, **{name: value}).fit(X, y)
 
 
-@every_classifier
+@also_ddbf_classifier
 def test_a_list_of_class_weights_is_refused_by_name(Cascade):
     X, y = data_for(Cascade, 30)
     with pytest.raises(ValueError, match=r"^class_weight is "):
@@ -920,7 +932,7 @@ def test_wrong_parameters_of_forests_in_a_layer_are_named(Cascade, wrong):
         small(Cascade, estimators=[member]).fit(X, y)
 
 
-@every_classifier
+@also_ddbf_classifier
 def test_real_numbers_are_no_classes(Cascade):
     with pytest.raises(ValueError, match="Unknown label type"):
         small(Cascade).fit(np.arange(20.0)[:, None], np.linspace(0, 1, 20))

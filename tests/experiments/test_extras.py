@@ -1,14 +1,22 @@
 """Arrays that cells save for figures: what is in them, and what is said when a model cannot give them."""
 
+import logging
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 
-from cascadeforest import CascadeForestRegressor, GCForestClassifier, HiDFClassifier, MDDFClassifier
+from cascadeforest import (
+    CascadeForestRegressor,
+    DDBFClassifier,
+    GCForestClassifier,
+    HiDFClassifier,
+    MDDFClassifier,
+)
 from cascadeforest.data.dataset import Split
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.experiments import code_digest, projection
@@ -266,3 +274,83 @@ def test_the_plane_is_the_same_each_time_and_keeps_groups_apart():
 @pytest.mark.parametrize("values", [np.zeros((2, 3)), np.ones((50, 3))])
 def test_where_there_is_nothing_to_lay_out_all_rows_are_at_one_place(values):
     assert not tsne_plane(values).any()
+
+
+@pytest.fixture(scope="module")
+def ddbf():
+    parameters = {"threshold": "median", "vote_fraction": 0.8, "max_layers": 3, "patience": 3, "keep": "last"}
+    return fitted(DDBFClassifier(10, validation="oob", random_state=1, **parameters))
+
+
+def test_iterations_count_rows_of_each_class(ddbf):
+    arrays = arrays_of("iterations", ddbf)
+    model = ddbf.estimator
+    assert model.n_layers_ == 3
+    assert arrays["class_counts_train"].tolist() == model.class_counts_.tolist()
+    assert arrays["easy_counts_train"].tolist() == model.easy_counts_.tolist()
+    assert arrays["easy_counts_train"].sum() > 0
+    level = model.decision_level(X[TEST])
+    for i in range(3):
+        reached = np.bincount(Y[TEST][level >= i], minlength=3)
+        easy = model.easy(X[TEST], i) & (level >= i)
+        assert arrays["class_counts_test"][i].tolist() == reached.tolist()
+        assert arrays["easy_counts_test"][i].tolist() == np.bincount(Y[TEST][easy], minlength=3).tolist()
+        assert arrays["decided_counts_test"][i].tolist() == np.bincount(Y[TEST][level == i], minlength=3).tolist()
+    for name in ("fit_cpu_seconds", "predict_cpu_seconds"):
+        assert arrays[name].shape == (3,)
+        assert (arrays[name] >= 0).all()
+    assert arrays["fit_cpu_seconds"].sum() > 0
+
+
+def test_iterations_leave_logging_as_it_was(ddbf):
+    logger = logging.getLogger("cascadeforest")
+    before = logger.level, list(logger.handlers)
+    arrays_of("iterations", ddbf)
+    assert (logger.level, logger.handlers) == before
+
+
+def test_iterations_of_a_class_that_no_training_row_has(ddbf):
+    few = Y[TRAIN] < 2
+    split = replace(ddbf.split, X_train=X[TRAIN][few], y_train=Y[TRAIN][few])
+    model = clone(ddbf.estimator).fit(X[TRAIN][few], Y[TRAIN][few])
+    arrays = arrays_of("iterations", replace(ddbf, estimator=model, split=split, X_train=X[TRAIN][few]))
+    assert arrays["class_counts_test"][0].tolist() == np.bincount(Y[TEST])[:2].tolist()
+
+
+def test_models_without_iterations_save_none():
+    assert arrays_of("iterations", fitted(LogisticRegression(max_iter=1000))) == {}
+
+
+def test_a_decision_grid_covers_all_rows_and_predicts_them():
+    two = X[:, [1, 2]]
+    model = fitted(GCForestClassifier(2, 3, max_layers=1, random_state=0), two)
+    arrays = arrays_of("decision_grid", model)
+    assert arrays["predicted"].shape == arrays["confidence"].shape == (200, 200)
+    assert arrays["x"][0] < two[:, 0].min() < two[:, 0].max() < arrays["x"][-1]
+    assert arrays["y"][0] < two[:, 1].min() < two[:, 1].max() < arrays["y"][-1]
+    point = np.array([[arrays["x"][30], arrays["y"][120]]])  # x is the first feature, a line of the grid one y
+    assert arrays["predicted"][120, 30] == model.estimator.predict(point)[0]
+    assert arrays["confidence"][120, 30] == model.estimator.predict_proba(point).max()
+    for part, rows in (("train", TRAIN), ("test", TEST)):
+        assert arrays[f"X_{part}"].tolist() == two[rows].tolist()
+        assert arrays[f"y_{part}"].tolist() == Y[rows].tolist()
+        assert arrays[f"predicted_{part}"].tolist() == model.estimator.predict(two[rows]).tolist()
+
+
+def test_a_decision_grid_is_of_two_features():
+    with pytest.raises(ConfigError, match=r"'decision_grid' shows two features, but iris has 4"):
+        arrays_of("decision_grid", fitted(LogisticRegression(max_iter=1000)))
+
+
+def test_the_digest_of_a_cell_covers_a_nested_learner():
+    """Its code decides the numbers as well."""
+    target = "cascadeforest.cascade.on_hard_examples:HardExampleClassifier"
+    digests = [
+        digest_for(target, (), {"learner": {"estimator": learner, "params": {}}, "n_estimators": 5})
+        for learner in (
+            "cascadeforest.baselines.gbdt:GBDTClassifier",
+            "cascadeforest.baselines.mlp:SelectedMLPClassifier",
+        )
+    ]
+    assert len({*digests, digest_for(target)}) == 3
+    assert digest_for(target, (), {"n_estimators": 5}) == digest_for(target)

@@ -264,3 +264,48 @@ def test_missing_experiments_say_what_they_lack(plan):
 
 def test_metrics_are_known_everywhere(plan):
     assert {metric for e in plan.experiments.values() for metric in e.metrics} <= set(METRICS)
+
+
+def with_learner(root, learner, **others):
+    models = MODELS | {
+        "trains": {
+            "label": "T",
+            "estimator": {"classification": "sklearn.ensemble:BaggingClassifier"},
+            "params": {"learner": learner, "n_estimators": 30},
+            "libraries": ["numpy"],
+        }
+    }
+    experiments = EXPERIMENTS | {
+        "two": EXPERIMENTS["two"] | {"models": {"trains": "trains"}},
+    }
+    write(root, models=models | others, experiments=experiments)
+    return load_plan(root)
+
+
+def test_a_model_can_name_another_one_that_it_trains(root):
+    """With the other's parameters, bounded by the suite, and its libraries."""
+    plan = with_learner(root, "forest", forest=MODELS["forest"] | {"libraries": ["scipy"]})
+    run = plan.runs["iris", "trains"]
+    assert run.params == {
+        "learner": {
+            "estimator": "sklearn.ensemble:RandomForestClassifier",
+            "params": {"n_estimators": 10, "max_depth": 8},
+        },
+        "n_estimators": 10,
+    }
+    assert run.libraries == ("numpy", "scipy")
+
+
+def test_a_learner_that_is_not_written_yet_keeps_its_model_out(root):
+    plan = with_learner(root, "future")
+    assert plan.experiments["two"].missing_models == {"trains": "not implemented"}
+
+
+def test_an_unknown_learner_is_named(root):
+    with pytest.raises(ConfigError, match=r"models.yaml: trains/params/learner is 'foresd'.*Did you mean 'forest'"):
+        with_learner(root, "foresd")
+
+
+def test_learners_do_not_have_learners(root):
+    with pytest.raises(ConfigError, match=r"trains/params/learner is 'trains', which has a learner itself"):
+        with_learner(root, "trains")

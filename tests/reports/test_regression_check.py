@@ -9,7 +9,7 @@ from cascadeforest.data.errors import UserError
 from cascadeforest.reports import tables
 from cascadeforest.reports.__main__ import main
 from cascadeforest.reports.accept import accept
-from cascadeforest.reports.regression_check import check, compare
+from cascadeforest.reports.regression_check import allowed, check, compare
 from cascadeforest.reports.results import read_results
 from cascadeforest.reports.table import make_table, write_table
 from cascadeforest.reports.tidy import COLUMNS
@@ -360,3 +360,13 @@ def test_a_damaged_store_is_an_error_that_names_the_file(suite):
     (suite.root / "reports/smoke/cells.json.gz").write_bytes(b"not gzip")
     with pytest.raises(UserError, match=r"cells\.json\.gz: damaged"):
         check(suite.root, suite.name)
+
+
+@pytest.mark.parametrize(
+    ("metric", "foreign", "expected"),
+    [("recall", True, 2 / 40), ("recall", False, 0.005), ("accuracy", True, 0.005), ("accuracy_gap", False, 0.01)],
+)
+def test_shares_of_few_rows_and_differences_may_move_more(metric, foreign, expected):
+    """Of 40 test rows of a thinned class a single one is more than the floor; of a difference both means may move."""
+    row = {"metric": metric, "mean": "0.5", "std": "", "n": "3", "n_test": "40"}
+    assert allowed(row, foreign, "quick") == pytest.approx(expected)

@@ -123,7 +123,7 @@ def library_versions(wildcards):
 def model_code(wildcards):
     """Digest of the modules that this model and its extras use: editing one reruns the cells that use it, and only them."""
     run = PLAN.runs[wildcards.variant, wildcards.model]
-    return digest_for(run.estimator, run.extras)
+    return digest_for(run.estimator, run.extras, run.params)
 
 
 def memory_mib(wildcards, attempt):

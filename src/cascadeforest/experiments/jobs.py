@@ -18,6 +18,7 @@ import time
 import traceback
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from cascadeforest.data.errors import ConfigError, UserError
@@ -35,7 +36,7 @@ class JobFailed(Exception):
     """Some repeats failed; the others are in the cache, and the next run computes only the failed ones."""
 
 
-def digest_for(estimator: str, extras: Iterable[str] = ()) -> str:
+def digest_for(estimator: str, extras: Iterable[str] = (), params: Mapping[str, Any] = MappingProxyType({})) -> str:
     """Digest of all our modules that a cell of this estimator uses.
 
     Parameters
@@ -45,14 +46,18 @@ def digest_for(estimator: str, extras: Iterable[str] = ()) -> str:
         belongs to no distribution (a user's own file) counts with its text.
     extras : iterable of str
         What the cell saves beyond metrics.
+    params : mapping
+        Parameters of the estimator; one may be another estimator, as ``{"estimator": ..., "params": ...}``.
 
     Returns
     -------
     str
     """
-    module = estimator.partition(":")[0]
-    digest = code_digest([module, "cascadeforest.experiments.cells", *map(module_of, extras)])
-    files = [] if module.startswith(("cascadeforest.", "sklearn.")) else loose_files(module)
+    nested = [value["estimator"] for value in params.values() if isinstance(value, Mapping) and "estimator" in value]
+    modules = [target.partition(":")[0] for target in (estimator, *nested)]
+    digest = code_digest([*modules, "cascadeforest.experiments.cells", *map(module_of, extras)])
+    foreign = [module for module in modules if not module.startswith(("cascadeforest.", "sklearn."))]
+    files = [file for module in foreign for file in loose_files(module)]
     return digest_of([digest, *map(sha256_of, files)]) if files else digest
 
 
@@ -107,7 +112,7 @@ def run_job(spec: Mapping[str, Any], data: Path, cache: Path, output: Path, fail
             f"config/models.yaml: {spec['model']} needs {', '.join(missing)}, which is not installed. "
             "Run `make setup`, or install the extra that holds it: pip install 'cascadeforest[baselines]'."
         )
-    code = digest_for(spec["estimator"], spec["extras"])
+    code = digest_for(spec["estimator"], spec["extras"], spec["params"])
     stamp = {
         "versions": versions,
         "host": provenance.host(),

@@ -22,6 +22,8 @@ from cascadeforest.experiments.extras import extra_name
 from cascadeforest.experiments.metrics import METRICS
 
 NOT_IMPLEMENTED = "not implemented"
+#: Parameter of a model that names another one, which it trains.
+LEARNER = "learner"
 RENDERERS = PACKAGE_FOLDER / "reports" / "renderers"
 
 
@@ -258,6 +260,18 @@ class _Resolver:
         for name, row in models.items():
             for dataset in row.get("dataset_params", {}):
                 _choose(f"config/models.yaml: {name}/dataset_params", dataset, datasets)
+            if LEARNER in row["params"]:
+                _choose(f"config/models.yaml: {name}/params/{LEARNER}", row["params"][LEARNER], models)
+                if "classification" not in models[row["params"][LEARNER]]["estimator"]:
+                    raise ConfigError(
+                        f"config/models.yaml: {name}/params/{LEARNER} is '{row['params'][LEARNER]}', which has no "
+                        "estimator for classification. Name a classifier."
+                    )
+                if LEARNER in models[row["params"][LEARNER]]["params"]:
+                    raise ConfigError(
+                        f"config/models.yaml: {name}/params/{LEARNER} is '{row['params'][LEARNER]}', which has a "
+                        "learner itself. Name a model without one."
+                    )
 
     def _check_budget(self) -> None:
         place = f"config/config.yaml: suites/{self.suite}"
@@ -369,6 +383,9 @@ class _Resolver:
         return self.budget.get("unavailable", {}).get(base) or self.availability[base]
 
     def _implemented(self, preset: str) -> bool:
+        learner = self.models[preset]["params"].get(LEARNER)
+        if learner and not self._implemented(learner):
+            return False
         for target in self.models[preset]["estimator"].values():
             module, _, name = target.partition(":")
             if defines(target):
@@ -414,13 +431,21 @@ class _Resolver:
             value = params.get(parameter)
             if isinstance(value, int | float) and not isinstance(value, bool):
                 params[parameter] = min(value, cap)
+        if LEARNER in params:
+            learner = self.models[params[LEARNER]]
+            params[LEARNER] = {
+                "estimator": learner["estimator"]["classification"],
+                "params": self._params(params[LEARNER], base),
+            }
         shape = self.datasets[base].get("shape")
         if shape and params.get("scanning"):  # it must know what shape the rows have
             params["input_shape"] = list(shape)
         return params
 
     def _libraries(self, preset: str) -> list[str]:
-        return list(self.models[preset]["libraries"])
+        learner = self.models[preset]["params"].get(LEARNER)
+        own = self.models[preset]["libraries"]
+        return list(dict.fromkeys([*own, *(self._libraries(learner) if learner else [])]))
 
     def _notes(self, columns: Mapping[str, str]) -> list[str]:
         notes = {preset: self.models[preset].get("note") for preset in columns.values()}

@@ -122,8 +122,8 @@ def _other_data(cells: list[dict[str, Any]], summary: Mapping[str, Any] | None) 
 def _fill(new: Path, root: Path, results: Results, files: Mapping[str, bytes | str], message: str) -> None:
     for name, content in files.items():
         atomic_write(new / name, content)
-    for name in results.figures():
-        for path in needed_extras(results.experiments[name], results):
+    for experiment in results.experiments.values():
+        for path in needed_extras(experiment, results):
             atomic_write(new / STORED_EXTRAS / path.relative_to(results.extras), path.read_bytes())
     atomic_write(new / "index.html", index_page(results, new))
     atomic_write(new / CELLS, pack(results))

@@ -15,6 +15,10 @@ PROJECTED, PROJECTED_RELATIVE = frozenset({"intra_to_inter_variance"}), 0.5
 COORDINATES = ("tsne_1", "tsne_2")
 #: Computed by scikit-learn through BLAS, whatever the model: near the border a row may change sides.
 FOREIGN_METRICS = frozenset({"linear_accuracy"})
+#: Differences of two models' means: where both move, they move by up to twice as much.
+DIFFERENCES = frozenset({"accuracy_difference", "accuracy_gap", "roc_auc_difference"})
+#: Shares of the test rows of one class.
+OF_ONE_CLASS = frozenset({"recall"})
 #: Test rows that are counted.
 ROWS = "rows"
 #: A model's cost compared with another's. They move as the costs do, so no exact check covers them either.
@@ -25,6 +29,7 @@ DERIVED = MappingProxyType(
     {
         **COST_RATIOS,
         "accuracy_difference": Metric("accuracy, difference", "", None, percent=True),
+        "roc_auc_difference": Metric("ROC AUC, difference", "", None, percent=True),
         "screened_share": Metric("screened at level 1", "", None, percent=True),
         "remaining_share": Metric("go through all levels", "", None, percent=True),
         "different_predictions": Metric("screened rows predicted otherwise", ROWS, None),
@@ -40,7 +45,15 @@ DERIVED = MappingProxyType(
         "columns_at_a_root": Metric("features at a root", "", None),
         "root_importance": Metric("marginal importance", "", None),
         "importance": Metric("mean decrease in impurity", "", None),
+        "train_pass_rate": Metric("pass rate, training", "", None, percent=True),
+        "test_pass_rate": Metric("pass rate, test", "", None, percent=True),
         "p_value": Metric("p", "", None),
+        "recall": Metric("recall", "", True, percent=True),
+        "accuracy_gap": Metric("accuracy, difference", "", None, percent=True),
+        "training_rows": Metric("training rows", "", None),
+        "training_share": Metric("share of the training rows", "", None, percent=True),
+        "negatives_per_positive": Metric("negatives per positive", "", None),
+        "region_share": Metric("share of the plane", "", None, percent=True),
     }
 )
 

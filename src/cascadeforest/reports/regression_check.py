@@ -23,7 +23,9 @@ from cascadeforest.reports.derived import (
     COORDINATES,
     COST_FLOORS,
     COST_RATIOS,
+    DIFFERENCES,
     FOREIGN_METRICS,
+    OF_ONE_CLASS,
     PROJECTED,
     PROJECTED_RELATIVE,
     ROWS,
@@ -108,7 +110,8 @@ class CheckReport:
             *map(str, self.findings),
             f"Check of the suite {self.suite}: {len(self.tables)} tables, {self.n_rows} rows, {result}.",
             "Every table was also drawn anew from its cells, the stored and the new one: that must be exact.",
-            f"Tolerances: {rule}; deviations within {STD_FACTOR} times that of their mean; cost as ratios to "
+            f"Tolerances: {rule}; differences of two models within twice that; "
+            f"deviations within {STD_FACTOR} times that of their mean; cost as ratios to "
             f"{COST_REFERENCE}, within a factor of {COST_FACTOR:g} "
             f"(below {', '.join(f'{floor:g} {unit}' for unit, floor in COST_FLOORS.items())} it counts as noise).",
             *([f"If the new numbers are meant: make accept SUITE={self.suite} MESSAGE='why'"] if drifts else []),
@@ -333,9 +336,14 @@ def allowed(stored: Mapping[str, str], foreign: bool, suite: str) -> float:
         n_test = int(stored["n_test"])
         share = max(FOREIGN_SHARE, FOREIGN_ROWS / n_test) if suite in EXACT_SUITES else FLOOR_SHARE
         return share * n_test
+    models = 2 if stored["metric"] in DIFFERENCES else 1  # that may move
     if suite in EXACT_SUITES:
-        return max(FOREIGN_SHARE, FOREIGN_ROWS / int(stored["n_test"])) if metric.percent else FOREIGN_RELATIVE * size
-    floor = FLOOR_SHARE if metric.percent else FLOOR_RELATIVE * size
+        share = models * max(FOREIGN_SHARE, FOREIGN_ROWS / int(stored["n_test"]))
+        return share if metric.percent else FOREIGN_RELATIVE * size
+    share = FLOOR_SHARE
+    if foreign and stored["metric"] in OF_ONE_CLASS:  # so few test rows that a single one is more than the floor
+        share = max(FLOOR_SHARE, FOREIGN_ROWS / int(stored["n_test"]))
+    floor = models * share if metric.percent else FLOOR_RELATIVE * size
     spread = SPREADS * float(stored["std"]) / math.sqrt(int(stored["n"])) if stored["std"] else 0.0
     return max(floor, spread)
 

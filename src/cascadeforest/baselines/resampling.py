@@ -1,0 +1,169 @@
+"""A random forest on rows drawn until the classes are of one size (not in the papers; beside ddbf, Fig. 4)."""
+
+from __future__ import annotations
+
+from numbers import Integral
+
+import numpy as np
+from imblearn.over_sampling import RandomOverSampler
+from imblearn.under_sampling import RandomUnderSampler
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state, check_scalar
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from cascadeforest.baselines.targets import encode_classes
+from cascadeforest.forest.estimators import RandomForestClassifier
+
+# First part of a seed's address: what the randomness is for.
+_SAMPLING, _FOREST = range(2)
+
+
+class ResampledForestClassifier(ClassifierMixin, BaseEstimator):
+    """Our random forest behind a random sampler of imbalanced-learn, the plain remedy for classes of unequal size.
+
+    Parameters
+    ----------
+    n_estimators : int
+        Trees.
+    sampler : {'under', 'over'}
+        'under' drops rows, without replacement, until every class has as many as the smallest; 'over' repeats rows,
+        drawn with replacement, until every class has as many as the largest.
+    n_jobs : int or None
+        Threads of the forest; None means one, -1 all. The result does not depend on it.
+    random_state : int, RandomState instance or None
+        Decides the rows and the forest, each with a seed of its own.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels of the training rows.
+    n_sampled_rows_ : int
+        Rows after sampling, repeated ones counted each time: what the forest learned from.
+    forest_ : RandomForestClassifier
+        The fitted forest, on class codes. Missing values learn a side at each cut.
+
+    Notes
+    -----
+    The rows are drawn once and all trees learn from them, each on its own bootstrap; a forest that balances every
+    bootstrap by itself is ``RandomForestClassifier(class_weight="balanced_subsample")``. Out-of-bag scores of `forest_`
+    would mean nothing after over-sampling: of a repeated row, one copy is in the bag of a tree and another is not.
+    """
+
+    def __init__(
+        self,
+        n_estimators: int = 500,
+        *,
+        sampler: str = "under",
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ):
+        self.n_estimators = n_estimators
+        self.sampler = sampler
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X, y) -> ResampledForestClassifier:
+        """Draw the rows and grow the forest.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            NaN = missing.
+        y : array-like of shape (n_samples,)
+            Class labels.
+
+        Returns
+        -------
+        self : ResampledForestClassifier
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, or the rows are of one class.
+        """
+        check_scalar(self.n_estimators, "n_estimators", Integral, min_val=1)
+        # Both floating types stay as they are, as in the forest itself: it is to see the same numbers as without us.
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
+        self.classes_, codes = encode_classes(y, type(self).__name__)
+        entropy = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        rows = sampled_rows(codes, self.sampler, _seed_at(entropy, _SAMPLING))
+        self.n_sampled_rows_ = len(rows)
+        self.forest_ = RandomForestClassifier(
+            self.n_estimators, n_jobs=self.n_jobs, random_state=_seed_at(entropy, _FOREST)
+        ).fit(X[rows], codes[rows])
+        return self
+
+    def predict_proba(self, X) -> np.ndarray:
+        """Class probabilities among rows like the sampled ones, whose classes are equally frequent.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            NaN = missing.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            Columns in the order of `classes_`.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", reset=False)
+        return self.forest_.predict_proba(X)
+
+    def predict(self, X) -> np.ndarray:
+        """Most probable class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            NaN = missing.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        probabilities = self.predict_proba(X)
+        return self.classes_[probabilities.argmax(axis=1)]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def sampled_rows(codes: np.ndarray, sampler: str, seed: int) -> np.ndarray:
+    """Draw rows until all classes have the same number of them.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_samples,)
+        Class codes, of at least two classes.
+    sampler : {'under', 'over'}
+        Whether all classes get the size of the smallest or of the largest one.
+    seed : int
+        Decides which rows.
+
+    Returns
+    -------
+    rows : ndarray of shape (n_sampled_rows,), int
+        Numbers of rows. 'over' keeps every row once, in order, and appends the repeated ones.
+
+    Raises
+    ------
+    ValueError
+        If `sampler` is neither.
+    """
+    if sampler == "under":
+        balance = RandomUnderSampler(random_state=seed)
+    elif sampler == "over":
+        balance = RandomOverSampler(random_state=seed)
+    else:
+        raise ValueError(f"sampler is {sampler!r}; choose 'under' or 'over'.")
+    # The samplers copy what they are given: numbers of rows here, in place of the data.
+    numbers = np.arange(len(codes))[:, np.newaxis]
+    rows, _ = balance.fit_resample(numbers, codes)
+    return rows[:, 0]
+
+
+def _seed_at(entropy: int, *address: int) -> int:
+    return int(np.random.SeedSequence(entropy, spawn_key=address).generate_state(1)[0])

@@ -1,0 +1,819 @@
+"""DDBF: a forest answers the examples that it finds easy, the next one learns from the hard ones (Wang et al. 2020).
+
+The equations of the paper are functions here: `leaf_scores` (Eqs. 4 to 8), `mutual_information` (Eq. 9),
+`retained_trees` (section 3.3.1) and `HardExampleForest.easy` (Eqs. 1 and 3). `DDBFClassifier.fit` is Algorithm 1 with
+the two rules of section 3.3.2.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy.special import xlogy
+from sklearn.isotonic import IsotonicRegression
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from cascadeforest.cascade._base import _X_DTYPES, CascadeClassifier, rows_with_weight
+from cascadeforest.cascade.layer import FoldForest, LayerRules, check_member, fit_layer, mean_vector
+from cascadeforest.cascade.progress import Progress
+from cascadeforest.cascade.representation import Representation
+from cascadeforest.cascade.stopping import KEEPS, Scoring
+from cascadeforest.forest._compiling import ensure_compiled
+from cascadeforest.forest._parameters import check_choice, check_count, check_jobs, check_number, entropy_of
+from cascadeforest.forest.binning import BinMapper, BinnedMatrix
+from cascadeforest.forest.estimators import RandomForestClassifier
+from cascadeforest.forest.growth import in_bag_counts
+from cascadeforest.forest.selection import some_trees, trees_beside
+
+LEAF_SCORES = ("f1", "gini", "entropy")
+THRESHOLDS = ("mean", "median", "mutual_information")
+#: Rows whose counts make the leaf scores: all that the forest learned from, or each tree's own.
+LEAF_ROWS = ("all", "in_bag")
+#: Where out-of-sample predictions of training rows come from, and what that is called in a layer.
+VALIDATION = {"k_fold": "k_fold_refit", "oob": "oob"}
+PREDICT_WITH = ("retained", "all")
+#: Bytes of leaf statistics that are held at once.
+_AT_ONCE = 1 << 26
+#: Rows and trees that are asked at once whether a row is easy: a row that cannot become easy is asked no further.
+_ROWS_AT_ONCE, _TREES_AT_ONCE = 1 << 16, 16
+_FEW_ROWS = 1 << 10
+#: What rounding may do to a number of trees, and to scores and accuracies.
+_ROUNDING = 1e-9
+
+
+def leaf_scores(counts: np.ndarray, total: float, kind: str) -> np.ndarray:
+    """Quality of leaves, from the training rows that reach them (Eqs. 4 to 8).
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_leaves, n_classes)
+        Rows (or weight) of each class in each leaf, at least one in each leaf.
+    total : float
+        Rows (weight) of all leaves of a tree: |X| in Eq. 4.
+    kind : {"f1", "gini", "entropy"}
+        "f1" (Eq. 6): harmonic mean of support (Eq. 4), the leaf's share of all rows, and confidence (Eq. 5), the share
+        of the leaf's rows that are of its most frequent class; in (0, 1]. "gini" (Eq. 7) and "entropy" (Eq. 8):
+        impurities with a minus sign, 0 at best; of the entropy the natural logarithm. Eq. 8 as printed has p² log p;
+        the text says entropy, which is p log p.
+
+    Returns
+    -------
+    ndarray of shape (n_leaves,)
+    """
+    size = counts.sum(axis=1)
+    share = counts / size[:, None]
+    if kind == "gini":
+        return np.minimum((share * share).sum(axis=1) - 1.0, 0.0)
+    if kind == "entropy":
+        return np.minimum(xlogy(share, share).sum(axis=1), 0.0)
+    support, confidence = size / total, share.max(axis=1)
+    return 2.0 * support * confidence / (support + confidence)
+
+
+def mutual_information(counts: np.ndarray) -> float:
+    """Mutual information of class and leaf, in nats (Eq. 9).
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_leaves, n_classes)
+        Rows (or weight) of each class in each leaf of a tree.
+
+    Returns
+    -------
+    float
+        Between 0 and the entropy of the classes.
+    """
+    joint = counts / counts.sum()
+    independent = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0)
+    return float(max(0.0, xlogy(joint, np.divide(joint, independent, where=joint > 0, out=np.ones_like(joint))).sum()))
+
+
+def leaf_threshold(scores: np.ndarray, counts: np.ndarray, kind: str) -> float:
+    """Score that the leaves of easy examples exceed in a tree (section 5.1).
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_leaves,)
+        Of the tree's leaves.
+    counts : ndarray of shape (n_leaves, n_classes)
+        What they were made from.
+    kind : {"mean", "median", "mutual_information"}
+        Mean or median of the scores, or Eq. 9.
+
+    Returns
+    -------
+    float
+        Of equal scores exactly their value, which none of them exceeds, however a mean is rounded.
+    """
+    if kind == "mutual_information":
+        return mutual_information(counts)
+    middle = scores.mean() if kind == "mean" else np.median(scores)
+    return float(np.clip(middle, scores.min(), scores.max()))
+
+
+def retained_trees(fitness: np.ndarray, elimination: float) -> np.ndarray:
+    """Trees that are not eliminated (section 3.3.1).
+
+    Parameters
+    ----------
+    fitness : ndarray of shape (n_trees,)
+        Mean leaf score of each tree.
+    elimination : float
+        Share of the trees that are dropped, at most: those as good as the first tree that stays, stay too.
+
+    Returns
+    -------
+    ndarray of shape (n_trees,), bool
+        At least one is True.
+    """
+    n_dropped = min(int(elimination * len(fitness) + _ROUNDING), len(fitness) - 1)
+    return fitness >= np.sort(fitness)[n_dropped]
+
+
+@dataclass(frozen=True)
+class HardExampleForest:
+    """The forest of one iteration, and what it finds easy.
+
+    Parameters
+    ----------
+    forest : FoldForest
+        Its trees: those that were retained, or all if the eliminated ones predict as well.
+    mapper : BinMapper
+        Bins of its rows.
+    leaf_score : ndarray of shape (n_nodes,), float32
+        Score of each leaf, of all trees one after the other; 0 in splits.
+    threshold : ndarray of shape (n_trees,), float64
+        Score that the leaves of easy examples exceed, by tree (sigma of Eq. 3).
+    votes : ndarray of shape (n_trees,), bool
+        Trees that vote on who is easy: those that were retained.
+    n_needed : int
+        Votes that an easy example has, at least.
+    threshold_kind : str
+        What the threshold is: "mutual_information" becomes "mean" where no training row was easy.
+    is_valid : bool
+        Whether the division into easy and hard rows stands (rule 2 of section 3.3.2); if not, nobody is easy.
+    calibration : list of IsotonicRegression or None
+        Of each class, for the probabilities that the forest gives.
+    """
+
+    forest: FoldForest
+    mapper: BinMapper
+    leaf_score: np.ndarray
+    threshold: np.ndarray
+    votes: np.ndarray
+    n_needed: int
+    threshold_kind: str
+    is_valid: bool = True
+    calibration: list[IsotonicRegression] | None = None
+
+    def binned(self, X: Any, n_jobs: int | None) -> BinnedMatrix:
+        """Rows as the trees see them."""
+        return self.mapper.transform(X, n_jobs=n_jobs)
+
+    def easy(self, binned: BinnedMatrix, n_jobs: int | None = None) -> np.ndarray:
+        """Whether rows are easy: enough trees send them to a leaf above the tree's threshold (Eqs. 1 and 3).
+
+        Parameters
+        ----------
+        binned : BinnedMatrix
+            Rows, from `binned`.
+        n_jobs : int, optional
+            Threads.
+
+        Returns
+        -------
+        ndarray of shape (n,), bool
+        """
+        if not self.is_valid:
+            return np.zeros(binned.columns.shape[1], bool)
+        easy = np.empty(binned.columns.shape[1], bool)
+        for first in range(0, len(easy), _ROWS_AT_ONCE):
+            rows = np.arange(first, min(first + _ROWS_AT_ONCE, len(easy)), dtype=np.int32)
+            # Few rows go through all trees at once: a part of them costs a look at all of its nodes.
+            n_at_once = len(self.votes) if len(rows) <= _FEW_ROWS else _TREES_AT_ONCE
+            easy[rows] = False
+            easy[self._enough_votes(binned, rows, n_at_once, n_jobs)] = True
+        return easy
+
+    def _enough_votes(self, binned: BinnedMatrix, rows: np.ndarray, n_at_once: int, n_jobs: int | None) -> np.ndarray:
+        """Those of `rows` that have the votes; who cannot get them any more is not sent through the trees left."""
+        trees = self.forest.trees
+        n_votes, n_left = np.zeros(len(rows), np.int32), int(np.count_nonzero(self.votes))
+        for first in range(0, trees.n_trees, n_at_once):
+            last = min(first + n_at_once, trees.n_trees)
+            part = trees if last - first == trees.n_trees else trees_beside(trees, first, last)
+            voters = np.flatnonzero(self.votes[first:last])
+            leaves = part.apply(binned, rows, n_jobs=n_jobs)[:, voters] + trees.offsets[first + voters]
+            n_votes += (self.leaf_score[leaves] > self.threshold[first + voters]).sum(axis=1, dtype=np.int32)
+            n_left -= len(voters)
+            still = n_votes + n_left >= self.n_needed
+            rows, n_votes = rows[still], n_votes[still]
+        return rows
+
+    def probabilities(self, binned: BinnedMatrix, rows: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+        """Class probabilities of rows.
+
+        Parameters
+        ----------
+        binned : BinnedMatrix
+            Rows, from `binned`.
+        rows : ndarray of int
+            Those of it that are asked for.
+        n_jobs : int, optional
+            Threads.
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes)
+        """
+        values = self.forest.trees.predict(binned, rows, n_jobs=n_jobs)
+        return _calibrated(values / values.sum(axis=1, keepdims=True), self.calibration)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of trees and leaf scores."""
+        return self.forest.trees.nodes.nbytes + self.forest.trees.values.nbytes + self.leaf_score.nbytes
+
+
+@dataclass(frozen=True)
+class MiningRules:
+    """How easy examples are found: parameters of `DDBFClassifier` of the same names."""
+
+    leaf_score: str
+    threshold: str
+    leaf_rows: str
+    elimination: float
+    vote_fraction: float
+    predict_with: str
+
+    def mine(
+        self,
+        forest: FoldForest,
+        mapper: BinMapper,
+        binned: BinnedMatrix,
+        y: np.ndarray,
+        weights: np.ndarray | None,
+        n_jobs: int | None,
+    ) -> tuple[HardExampleForest, np.ndarray]:
+        """Score the leaves of a forest and find the rows that it finds easy (section 3.2).
+
+        Parameters
+        ----------
+        forest : FoldForest
+            Grown on these rows.
+        mapper : BinMapper
+            Of their features.
+        binned : BinnedMatrix
+            Their features.
+        y : ndarray of shape (n,), int
+            Their classes.
+        weights : ndarray of shape (n,) or None
+            Their weights.
+        n_jobs : int or None
+            Threads.
+
+        Returns
+        -------
+        HardExampleForest
+        easy : ndarray of shape (n,), bool
+        """
+        trees = forest.trees
+        scores = np.zeros(len(trees.nodes), np.float32)
+        fitness, thresholds, means = np.empty(trees.n_trees), np.empty(trees.n_trees), np.empty(trees.n_trees)
+        for t, leaves, counts in self._leaf_counts(forest, binned, y, weights, n_jobs):
+            own = leaf_scores(counts, counts.sum(), self.leaf_score).astype(np.float32)
+            scores[trees.offsets[t] : trees.offsets[t + 1]][leaves] = own
+            own = own.astype(np.float64)
+            fitness[t] = own.mean()
+            thresholds[t] = leaf_threshold(own, counts, self.threshold)
+            means[t] = leaf_threshold(own, counts, "mean")
+        votes = retained_trees(fitness, self.elimination)
+        if self.predict_with == "retained":
+            kept = np.flatnonzero(votes)
+            of_kept = np.repeat(votes, np.diff(trees.offsets))
+            forest = replace(forest, trees=some_trees(trees, kept), seeds=forest.seeds[kept])
+            scores, thresholds, means, votes = scores[of_kept], thresholds[kept], means[kept], votes[kept]
+        n_voters = int(np.count_nonzero(votes))
+        n_needed = max(1, int(np.ceil(self.vote_fraction * n_voters - _ROUNDING)))
+        mined = HardExampleForest(forest, mapper, scores, thresholds, votes, n_needed, self.threshold)
+        easy = mined.easy(binned, n_jobs)
+        if self.threshold == "mutual_information" and not easy.any():
+            mined = replace(mined, threshold=means, threshold_kind="mean")
+            easy = mined.easy(binned, n_jobs)
+        return mined, easy
+
+    def _leaf_counts(
+        self, forest: FoldForest, binned: BinnedMatrix, y: np.ndarray, weights: np.ndarray | None, n_jobs: int | None
+    ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+        """For each tree which of its nodes are leaves that rows reach, and the weight of each class in them."""
+        trees = forest.trees
+        n_rows, n_classes = len(y), trees.n_classes
+        of_class = np.zeros((n_rows, n_classes))
+        of_class[np.arange(n_rows), y] = 1.0
+        largest = int(np.diff(trees.offsets).max())
+        step = max(1, _AT_ONCE // (8 * (n_classes + 1) * largest))
+        for first in range(0, trees.n_trees, step):
+            part = trees_beside(trees, first, min(first + step, trees.n_trees))
+            row_weights: Any = weights
+            if self.leaf_rows == "in_bag":
+
+                def row_weights(tree: int, first: int = first) -> np.ndarray:
+                    counts = in_bag_counts(forest.seeds[first + tree], forest.n_draws, n_rows)
+                    return counts.astype(np.float64) if weights is None else counts * weights
+
+            weight, sums = part.leaf_statistics(binned, of_class, weights=row_weights, n_jobs=n_jobs)
+            for t, (begin, end) in enumerate(pairwise(part.offsets), first):
+                leaves = np.flatnonzero(weight[begin:end] > 0)
+                yield t, leaves, sums[begin:end][leaves]
+
+
+def _calibrated(probabilities: np.ndarray, calibration: list[IsotonicRegression] | None) -> np.ndarray:
+    """Probabilities after isotonic regression of each class; as they were where all classes came out as 0."""
+    if calibration is None or not len(probabilities):  # of no rows isotonic regression predicts nothing
+        return probabilities
+    own = np.column_stack([one.predict(p) for one, p in zip(calibration, probabilities.T, strict=True)])
+    total = own.sum(axis=1, keepdims=True)
+    return np.where(total > 0, own / np.where(total > 0, total, 1.0), probabilities)
+
+
+class DDBFClassifier(CascadeClassifier):
+    """Deep dynamic boosted forest: each iteration's forest answers what it finds easy; the next learns from the rest.
+
+    A leaf has a score that says how good a rule it is. An example is easy if the leaves that it reaches score above a
+    threshold in every tree. Easy training examples are taken away, the next forest is grown on the hard ones, and so
+    on; a new row is answered by the first forest that finds it easy, and by the last one if none does.
+
+    Parameters
+    ----------
+    n_estimators : int, default=200
+        Trees of each forest, before elimination.
+    max_layers : int, default=10
+        Greatest number of iterations (n of Algorithm 1).
+    leaf_score : {"f1", "gini", "entropy"}, default="f1"
+        Score of a leaf (Eqs. 6, 7, 8; see `leaf_scores`).
+    threshold : {"mean", "mutual_information", "median"}, default="mean"
+        Score that the leaves of easy examples exceed, by tree: the mean of its leaves' scores, the mutual information
+        of class and leaf in nats (Eq. 9), or the median. Gini and entropy scores are never positive, so that no leaf
+        exceeds a mutual information: where no row is easy the mean takes its place, with a warning. The median is not
+        in the paper.
+    vote_fraction : float, default=1.0
+        Share of the trees that must find an example easy, in (0, 1]: all of them in Eq. 1.
+    elimination : float, default=0.2
+        Share of the trees that are dropped for their fitness, the mean score of their leaves, in [0, 1).
+    leaf_rows : {"all", "in_bag"}, default="all"
+        Rows that make the leaf scores: all of the iteration's training rows, or those that the tree's bootstrap drew.
+        Fully grown trees have pure leaves of in-bag rows (but for rows that share all features), so that gini and
+        entropy scores are all equal and no row is easy with "in_bag".
+    predict_with : {"retained", "all"}, default="retained"
+        Trees that answer: those that were not eliminated, or all.
+    validation : {"k_fold", "oob"}, default="k_fold"
+        Out-of-sample predictions of training rows, by which the two rules of section 3.3.2 judge: from models of
+        `n_folds` folds, or from the trees of the forest that did not draw a row, for which nothing more is grown. The
+        forests of the iterations are the same as long as the rules decide alike.
+    n_folds : int, default=3
+        Folds of the validation.
+    patience : int, default=5
+        Decreases of the score in a row at which growing stops (rule 1); at least `max_layers` turns it off.
+    keep : {"best", "last"}, default="best"
+        Which iteration the cascade ends with: the first with the best score, or the last that was run.
+    scoring : str, callable or None, default=None
+        Scorer of scikit-learn for the out-of-sample predictions, each from the iteration that decided the row; None:
+        accuracy. Rule 2 always compares accuracies.
+    calibration : {"isotonic"} or None, default=None
+        Isotonic regression of each iteration's probabilities on its out-of-sample predictions: probabilities of
+        different iterations come from data of different class ratios, and are on different scales without it. The
+        score and both rules judge what is not calibrated.
+    criterion, max_depth, min_samples_leaf, max_features
+        As in `RandomForestClassifier`.
+    class_weight : {"balanced"}, dict or None, default=None
+        Weights of the classes.
+    n_jobs : int or None, default=None
+        Threads; None for one, -1 for all. The result does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Seed.
+    verbose : int, default=0
+        1: a line an iteration, through `logging`; 2: a progress bar too (needs tqdm).
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_classes_ : int
+        How many.
+    n_layers_ : int
+        Iterations that were kept.
+    layers_ : list of HardExampleForest
+        Their forests, with leaf scores and thresholds.
+    validation_scores_ : ndarray of shape (n_run_iterations,)
+        Score of the cascade if it ended at each iteration that was run, dropped ones included.
+    n_rows_ : ndarray of shape (n_layers_,), int
+        Training rows that reached each iteration.
+    n_trees_ : ndarray of shape (n_layers_,), int
+        Trees that were not eliminated.
+    class_counts_ : ndarray of shape (n_layers_, n_classes), int
+        Training rows of each class that reached each iteration.
+    easy_counts_ : ndarray of shape (n_layers_, n_classes), int
+        Those that it found easy; 0 where the division was annulled (rule 2).
+    decision_level_ : ndarray of shape (n_samples,), int16
+        Iteration (from 0) that decided each training row; -1 for rows without weight.
+    n_features_in_ : int
+        Features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X had names.
+
+    Notes
+    -----
+    No code was released; where the paper leaves room:
+
+    - Eq. 3 intersects over the leaves of a tree, of which a row reaches one; Eq. 1 intersects over trees. Section 3.1
+      says that easy examples are kept for the next iteration; Algorithm 1 keeps the hard ones, and so do we.
+    - Leaf scores come from all training rows of the iteration, and |X| of Eq. 4 is their number (with
+      ``leaf_rows="in_bag"``, of each tree's draws).
+    - Weights count as repeated rows, in forests, scores and accuracies. The rules that end the growth count rows.
+    - An iteration counts, keeps all rows, and is followed by another forest on them, if its division is annulled (rule
+      2: easy examples are predicted worse than all), and also if it finds nobody easy.
+    - Growing ends when no hard row is left, the hard rows are of one class, or fewer in all than `n_folds` times their
+      classes (whatever the validation). Classes that the hard rows lack have probability 0 there.
+    - Rule 1 says when to stop, not what to keep: the iterations up to the best score are kept.
+    - Each iteration bins its own rows, so that thresholds are finest where hard rows lie.
+
+    With "f1" the score is nearly twice the support, since that is far smaller than the confidence: fitness falls with
+    the number of leaves, so that the largest trees are eliminated, and large leaves are the good ones.
+
+    References
+    ----------
+    .. [1] H. Wang, X. Ren, J. Sun, W. Ye, L. Chen, M. Yu and S. Zhang, "Deep Dynamic Boosted Forest", ACML 2020.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from cascadeforest import DDBFClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = DDBFClassifier(n_estimators=20, random_state=0).fit(X, y)
+    >>> model.decision_level(X).shape
+    (569,)
+    """
+
+    #: Layers see the features themselves.
+    scanning = None
+
+    def __init__(
+        self,
+        n_estimators: Any = 200,
+        *,
+        max_layers: Any = 10,
+        leaf_score: Any = "f1",
+        threshold: Any = "mean",
+        vote_fraction: Any = 1.0,
+        elimination: Any = 0.2,
+        leaf_rows: Any = "all",
+        predict_with: Any = "retained",
+        validation: Any = "k_fold",
+        n_folds: Any = 3,
+        patience: Any = 5,
+        keep: Any = "best",
+        scoring: Any = None,
+        calibration: Any = None,
+        criterion: Any = "gini",
+        max_depth: Any = None,
+        min_samples_leaf: Any = 1,
+        max_features: Any = "sqrt",
+        class_weight: Any = None,
+        n_jobs: Any = None,
+        random_state: Any = None,
+        verbose: Any = 0,
+    ):
+        self.n_estimators = n_estimators
+        self.max_layers = max_layers
+        self.leaf_score = leaf_score
+        self.threshold = threshold
+        self.vote_fraction = vote_fraction
+        self.elimination = elimination
+        self.leaf_rows = leaf_rows
+        self.predict_with = predict_with
+        self.validation = validation
+        self.n_folds = n_folds
+        self.patience = patience
+        self.keep = keep
+        self.scoring = scoring
+        self.calibration = calibration
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.max_features = max_features
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DDBFClassifier:
+        """Grow forest after forest on what is still hard (Algorithm 1, lines 1 to 10).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training samples; NaN means missing.
+        y : array-like of shape (n_samples,)
+            Classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights, not negative; they count as repeated rows.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter, X, y or a weight cannot be used; the message says which and why.
+
+        Warns
+        -----
+        UserWarning
+            If the mean score took the place of mutual information in some iteration.
+        """
+        mining = self._checked_mining()
+        X, label, rows, weights = self._training_data(X, y, sample_weight)
+        member = self._forest_of_iteration()
+        scoring = Scoring(self.scoring, self.classes_)
+        progress = Progress(self.verbose)
+        rules = self._rules(progress)
+        ensure_compiled()
+        if weights is not None:
+            # Forests count in single precision, and leave out rows that have no weight there.
+            least = np.finfo(np.float32).tiny * weights.max()
+            rows = rows_with_weight(np.where(weights >= least, weights, 0.0), len(label))
+
+        everyone, n_decreases = rows, 0
+        decided = np.zeros((len(label), self.n_classes_))  # each row's probabilities at the last iteration it reached
+        decision_level = np.full(len(label), -1, np.int16)
+        layers, scores, reached, found_easy, seen = [], [], [], [], None
+        for iteration in range(self.max_layers):
+            own, w = label[rows], _at(weights, rows)
+            if seen is None:
+                given = X if len(rows) == X.shape[0] else X[rows]
+                seen, mapper = Representation.of_training_rows(given, 0, sample_weight=w, n_jobs=self.n_jobs)
+            with progress.layer(iteration, rules.n_models(1, len(rows))):  # line 4, and its out-of-sample predictions
+                places = np.arange(len(rows), dtype=np.int32)
+                layer, vectors = fit_layer([member], seen, places, own, w, rules, iteration, None)
+            decided[rows] = mean_vector(vectors)
+            decision_level[rows] = iteration
+            score = scoring(label[everyone], decided[everyone], _at(weights, everyone))
+            mined, easy = mining.mine(layer.forests[0][0], mapper, seen.binned, own, w, self.n_jobs)  # lines 5 and 6
+            right = decided[rows].argmax(axis=1) == own
+            if easy.any() and _is_less(_mean(right[easy], _at(w, easy)), _mean(right, w)):  # rule 2
+                mined, easy = replace(mined, is_valid=False), np.zeros(len(rows), bool)
+            if self.calibration is not None:
+                mined = replace(mined, calibration=_isotonic(decided[rows], own, w))
+            layers.append(mined)
+            reached.append(np.bincount(own, minlength=self.n_classes_))
+            found_easy.append(np.bincount(own[easy], minlength=self.n_classes_))
+            progress.say(
+                "iteration %d: out-of-sample score of all %.5f, %d rows, %d of them easy%s",
+                *(iteration + 1, score, len(rows), np.count_nonzero(easy)),
+                "" if mined.is_valid else " (division annulled)",
+            )
+            n_decreases = n_decreases + 1 if scores and _is_less(score, scores[-1]) else 0
+            scores.append(score)
+            if n_decreases >= self.patience:  # rule 1
+                break
+            hard = rows[~easy]  # line 7
+            classes_left = np.unique(label[hard])
+            if len(classes_left) < 2 or len(hard) < self.n_folds * len(classes_left):
+                break
+            if len(hard) < len(rows):
+                rows, seen = hard, None
+
+        best = next(i for i, score in enumerate(scores) if not _is_less(score, max(scores)))
+        self.n_layers_ = len(scores) if self.keep == "last" else best + 1
+        self.layers_ = layers[: self.n_layers_]
+        self.validation_scores_ = np.array(scores)
+        self.class_counts_ = np.array(reached[: self.n_layers_])
+        self.easy_counts_ = np.array(found_easy[: self.n_layers_])
+        self.n_rows_ = self.class_counts_.sum(axis=1)
+        self.n_trees_ = np.array([np.count_nonzero(layer.votes) for layer in self.layers_])
+        self.decision_level_ = np.minimum(decision_level, self.n_layers_ - 1).astype(np.int16)
+        progress.say("kept %d of %d iterations", self.n_layers_, len(layers))
+        self._warn_of_thresholds()
+        return self
+
+    def _checked_mining(self) -> MiningRules:
+        """Check all parameters."""
+        for name in ("n_estimators", "max_layers", "patience"):
+            check_count(name, getattr(self, name))
+        check_count("n_folds", self.n_folds, 2)
+        check_count("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
+        check_choice("leaf_score", self.leaf_score, LEAF_SCORES)
+        check_choice("threshold", self.threshold, THRESHOLDS)
+        check_choice("leaf_rows", self.leaf_rows, LEAF_ROWS)
+        check_choice("predict_with", self.predict_with, PREDICT_WITH)
+        check_choice("validation", self.validation, VALIDATION)
+        check_choice("keep", self.keep, KEEPS)
+        if self.calibration is not None:
+            check_choice("calibration", self.calibration, ("isotonic",))
+        check_number("vote_fraction", self.vote_fraction, most=1.0)
+        if not self.vote_fraction > 0:
+            raise ValueError(f"vote_fraction is {self.vote_fraction!r}; give a share of the trees above 0.")
+        check_number("elimination", self.elimination, most=1.0)
+        if not self.elimination < 1:
+            raise ValueError(f"elimination is {self.elimination!r}; give a share of the trees below 1.")
+        check_jobs(self.n_jobs)
+        return MiningRules(
+            self.leaf_score, self.threshold, self.leaf_rows, self.elimination, self.vote_fraction, self.predict_with
+        )
+
+    def _forest_of_iteration(self) -> RandomForestClassifier:
+        member = RandomForestClassifier(
+            self.n_estimators,
+            criterion=self.criterion,
+            max_depth=self.max_depth,
+            min_samples_leaf=self.min_samples_leaf,
+            max_features=self.max_features,
+        )
+        check_member(member, classification=True, class_vectors="k_fold")
+        return member
+
+    def _rules(self, progress: Progress) -> LayerRules:
+        """What the forests of all iterations have in common."""
+        return LayerRules(
+            self.classes_,
+            self.n_folds,
+            VALIDATION[self.validation],
+            "float32",
+            entropy_of(self.random_state),
+            self.n_jobs,
+            progress,
+        )
+
+    def _warn_of_thresholds(self) -> None:
+        fell_back = [i + 1 for i, layer in enumerate(self.layers_) if layer.threshold_kind != self.threshold]
+        if fell_back:
+            which = f"iteration{'s' if len(fell_back) > 1 else ''} {', '.join(map(str, fell_back))}"
+            warnings.warn(
+                f"threshold is 'mutual_information', above which leaf_score {self.leaf_score!r} had no easy row in "
+                f"{which}; the mean score was tried in its place.",
+                UserWarning,
+                stacklevel=3,  # the caller of fit
+            )
+
+    def _checked_X(self, X: Any) -> Any:
+        check_is_fitted(self)
+        check_jobs(self.n_jobs)
+        ensure_compiled()
+        return validate_data(
+            self, X, reset=False, dtype=_X_DTYPES, accept_sparse=["csr"], ensure_all_finite="allow-nan"
+        )
+
+    def iterate(self, X: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Answer rows iteration after iteration (Algorithm 1, lines 12 to 25).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        iterator of (rows, probabilities)
+            Of each iteration.
+        rows : ndarray of shape (n_decided,), int32
+            Numbers of the rows that the iteration decides, ascending: the easy ones, in the last iteration all that
+            are left.
+        probabilities : ndarray of shape (n_decided, n_classes)
+            Their class probabilities.
+        """
+        return self._decide(self._checked_X(X))
+
+    def _decide(self, X: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        rows = np.arange(X.shape[0], dtype=np.int32)
+        for iteration, layer in enumerate(self.layers_):
+            if not layer.is_valid and iteration < self.n_layers_ - 1:
+                yield rows[:0], np.empty((0, self.n_classes_))
+                continue
+            easy, binned = self._reach(X, rows, iteration)
+            places = np.flatnonzero(easy).astype(np.int32)
+            yield rows[places], layer.probabilities(binned, places, self.n_jobs)
+            rows = rows[~easy]
+
+    def _reach(self, X: Any, rows: np.ndarray, iteration: int) -> tuple[np.ndarray, BinnedMatrix]:
+        """Which of the rows that reach an iteration it decides, and how its trees see them."""
+        layer = self.layers_[iteration]
+        binned = layer.binned(X if len(rows) == X.shape[0] else X[rows], self.n_jobs)
+        last = iteration == self.n_layers_ - 1
+        return np.ones(len(rows), bool) if last else layer.easy(binned, self.n_jobs), binned
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities, of each row from the iteration that decides it.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns in the order of `classes_`.
+        """
+        X = self._checked_X(X)
+        probabilities = np.empty((X.shape[0], self.n_classes_))
+        for rows, own in self._decide(X):
+            probabilities[rows] = own
+        return probabilities
+
+    def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
+        """Class probabilities if the cascade ended at iteration 1, 2, ...
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Yields
+        ------
+        ndarray of shape (n_samples, n_classes)
+            Of each row from the last iteration that it reached, `n_layers_` times; the last one is `predict_proba`.
+        """
+        X = self._checked_X(X)
+        rows = np.arange(X.shape[0], dtype=np.int32)
+        probabilities = np.empty((len(rows), self.n_classes_))
+        for iteration, layer in enumerate(self.layers_):
+            easy, binned = self._reach(X, rows, iteration)
+            places = np.arange(len(rows), dtype=np.int32)
+            probabilities[rows] = layer.probabilities(binned, places, self.n_jobs)
+            yield probabilities.copy()
+            rows = rows[~easy]
+
+    def easy(self, X: Any, iteration: int = 0) -> np.ndarray:
+        """Whether an iteration's forest finds rows easy, whoever reaches it.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        iteration : int, default=0
+            Number of the iteration, counted from 0.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), bool
+            All False where the division was annulled.
+
+        Raises
+        ------
+        ValueError
+            If the cascade has no such iteration.
+        """
+        X = self._checked_X(X)
+        check_count("iteration", iteration, 0)
+        if iteration >= self.n_layers_:
+            raise ValueError(f"iteration is {iteration}; there are {self.n_layers_}, counted from 0.")
+        layer = self.layers_[iteration]
+        return layer.easy(layer.binned(X, self.n_jobs), self.n_jobs)
+
+    def decision_level(self, X: Any) -> np.ndarray:
+        """The iteration, counted from 0, that decides each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int16
+        """
+        X = self._checked_X(X)
+        levels = np.empty(X.shape[0], np.int16)
+        rows = np.arange(X.shape[0], dtype=np.int32)
+        for iteration in range(self.n_layers_):
+            easy, _ = self._reach(X, rows, iteration)
+            levels[rows] = iteration
+            rows = rows[~easy]
+        return levels
+
+
+def _isotonic(probabilities: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> list[IsotonicRegression]:
+    """Of each class, its share among rows as a function of the probability that they were given."""
+    return [
+        IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(p, y == c, weights)
+        for c, p in enumerate(probabilities.T)
+    ]
+
+
+def _is_less(one: float, other: float) -> bool:
+    """Whether a score is less than another by more than rounding: sums of weights depend on their order."""
+    return one < other - _ROUNDING * max(1.0, abs(other))
+
+
+def _mean(right: np.ndarray, weights: np.ndarray | None) -> float:
+    return float(np.average(right, weights=weights))
+
+
+def _at(weights: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:
+    return None if weights is None else weights[rows]

@@ -1,0 +1,194 @@
+"""Any learner on the hard examples of DDBF's first iteration (Wang et al. 2020, section 4.4 and Table 3)."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from cascadeforest.cascade.folds import seed_at
+from cascadeforest.cascade.hard_examples import DDBFClassifier
+from cascadeforest.forest._base import ProbabilisticClassifier
+from cascadeforest.forest._parameters import check_count, entropy_of
+
+#: Addresses below the entropy of a model.
+_MINING, _LEARNER = 0, 1
+
+
+class HardExampleClassifier(ProbabilisticClassifier, BaseEstimator):
+    """A forest answers what it finds easy; another learner is trained on the hard examples, and answers the rest.
+
+    Parameters
+    ----------
+    learner : classifier or mapping
+        Unfitted scikit-learn classifier with ``predict_proba``. Configuration files give a mapping instead:
+        ``{"estimator": "package.module:Class", "params": {...}}``.
+    n_estimators : int, default=200
+        Trees of the forest.
+    leaf_score, threshold, vote_fraction, elimination, validation
+        Of the forest's iteration, as in `DDBFClassifier`.
+    n_jobs : int or None, default=None
+        Threads; given to the learner too, if it has the parameter.
+    random_state : int, RandomState or None, default=None
+        Seed; the learner gets one of its own.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    forest_ : DDBFClassifier
+        The first iteration.
+    learner_ : classifier or None
+        Fitted on the hard examples. None if they are of one class or none is left: the forest answers all rows.
+    n_hard_ : int
+        Hard training rows.
+    n_features_in_ : int
+        Features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X had names.
+
+    Notes
+    -----
+    Where the division is annulled (rule 2 of section 3.3.2) all rows are hard, and the learner stands alone.
+
+    References
+    ----------
+    .. [1] H. Wang, X. Ren, J. Sun, W. Ye, L. Chen, M. Yu and S. Zhang, "Deep Dynamic Boosted Forest", ACML 2020.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from cascadeforest import HardExampleClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = HardExampleClassifier(LogisticRegression(max_iter=10_000), n_estimators=20, random_state=0)
+    >>> model.fit(X, y).predict(X[:3]).shape
+    (3,)
+    """
+
+    def __init__(
+        self,
+        learner: Any,
+        n_estimators: Any = 200,
+        *,
+        leaf_score: Any = "f1",
+        threshold: Any = "mean",
+        vote_fraction: Any = 1.0,
+        elimination: Any = 0.2,
+        validation: Any = "k_fold",
+        n_jobs: Any = None,
+        random_state: Any = None,
+    ):
+        self.learner = learner
+        self.n_estimators = n_estimators
+        self.leaf_score = leaf_score
+        self.threshold = threshold
+        self.vote_fraction = vote_fraction
+        self.elimination = elimination
+        self.validation = validation
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> HardExampleClassifier:
+        """Grow the forest, and train the learner on what it finds hard.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training samples; NaN means missing, if the learner takes it.
+        y : array-like of shape (n_samples,)
+            Classes.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter, X or y cannot be used; the message says which and why.
+        """
+        check_count("n_estimators", self.n_estimators)
+        learner = self._unfitted_learner()
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        entropy = entropy_of(self.random_state)
+        self.forest_ = DDBFClassifier(
+            self.n_estimators,
+            max_layers=1,
+            leaf_score=self.leaf_score,
+            threshold=self.threshold,
+            vote_fraction=self.vote_fraction,
+            elimination=self.elimination,
+            validation=self.validation,
+            n_jobs=self.n_jobs,
+            random_state=_seed_at(entropy, _MINING),
+        ).fit(X, y)
+        hard = ~self.forest_.easy(X)
+        self.n_hard_ = int(np.count_nonzero(hard))
+        self.learner_ = None
+        if len(np.unique(y[hard])) > 1:
+            self.learner_ = clone(learner)
+            known, seed = self.learner_.get_params(), _seed_at(entropy, _LEARNER)
+            own = {name: seed for name in known if name.split("__")[-1] == "random_state"}  # in pipelines, too
+            if "n_jobs" in known:
+                own["n_jobs"] = self.n_jobs
+            self.learner_.set_params(**own)
+            self.learner_.fit(X[hard], y[hard])
+        return self
+
+    def _unfitted_learner(self) -> Any:
+        learner = self.learner
+        if isinstance(learner, Mapping):
+            try:
+                module, _, name = learner["estimator"].partition(":")
+                learner = getattr(importlib.import_module(module), name)(**learner.get("params", {}))
+            except (KeyError, AttributeError, ImportError, TypeError, ValueError) as error:
+                raise ValueError(
+                    f"learner is {self.learner!r}; give a classifier, or a mapping with estimator "
+                    f"'package.module:Class' and its params. ({type(error).__name__}: {error})"
+                ) from error
+        if isinstance(learner, type) or not (hasattr(learner, "predict_proba") and is_classifier(learner)):
+            raise ValueError(f"learner is {learner!r}; give an unfitted classifier with predict_proba.")
+        return learner
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities: of easy rows from the forest, of hard ones from the learner.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns in the order of `classes_`; 0 for classes of which no hard example was there, in hard rows.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", reset=False)
+        if self.learner_ is None:
+            return self.forest_.predict_proba(X)
+        easy = self.forest_.easy(X)
+        probabilities = np.zeros((len(X), len(self.classes_)))
+        if easy.any():
+            probabilities[easy] = self.forest_.predict_proba(X[easy])
+        if not easy.all():
+            columns = np.searchsorted(self.classes_, self.learner_.classes_)
+            probabilities[np.ix_(~easy, columns)] = self.learner_.predict_proba(X[~easy])
+        return probabilities
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _seed_at(entropy: int, address: int) -> int:
+    return int(seed_at(entropy, address).generate_state(1)[0])
