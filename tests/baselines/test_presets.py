@@ -71,11 +71,14 @@ def test_the_smaller_suites_bound_trees_and_passes(plans):
 
 
 def test_the_stand_in_for_the_fraud_data_has_their_class_ratio(plans):
-    """ddbf, section 4.3: 565.38 negatives a positive in the training rows; skin has 50,859 and 194,198 rows."""
-    (variant,) = (name for name in plans["standard"].experiments["ddbf-table2"].datasets if name.startswith("skin"))
-    share = float(variant.rpartition("-")[2])
-    positives, negatives = round(0.7 * 50_859), round(0.7 * 194_198)
-    assert negatives / (positives - round(share * positives)) == pytest.approx(565.38, abs=2.5)  # one row is 2.4
+    """ddbf, section 4.3: 565.38 negatives a positive; and its three splits of five runs each."""
+    plan = plans["standard"]
+    assert "skin_thinned" in plan.experiments["ddbf-table2"].datasets
+    counts = plan.datasets["skin_thinned"]["expected"]["class_counts"]
+    assert counts["2"] / counts["1"] == pytest.approx(565.38, abs=1.7)  # one row is 1.65
+    assert plan.experiments["ddbf-table2"].repeats["skin_thinned"] == 15
+    protocols = [plan.datasets[name]["protocol"] for name in ("skin_thinned", "credit_fraud")]
+    assert protocols[0] == protocols[1]
 
 
 @pytest.mark.parametrize("suite", ["smoke", "quick"])

@@ -757,3 +757,32 @@ def test_imdb_refuses_an_archive_without_the_reviews_or_with_too_few_words(tmp_p
         parse("imdb", tmp_path, {"aclImdb_v1.tar.gz": tarred({"aclImdb/README": b""})})
     with pytest.raises(UserError, match="6 different words, 5000 are asked for"):
         parse("imdb", tmp_path, {"aclImdb_v1.tar.gz": tarred(REVIEWS)})
+
+
+def test_a_class_can_be_thinned(tmp_path):
+    """Always to the same rows; other classes keep theirs, in the order of the file."""
+    (tmp_path / "t").write_text("".join(f"{k},{'rare' if k % 2 else 'common'}\n" for k in range(40)))
+    files = {"t": tmp_path / "t"}
+    parsed = table(files, train="t", target=-1, thinned={"rare": 3})
+    assert np.count_nonzero(parsed.y == "rare") == 3
+    numbers = parsed.X[:, 0]
+    assert numbers[parsed.y == "common"].tolist() == list(range(0, 40, 2))
+    assert (np.diff(numbers) > 0).all()
+    assert (numbers[parsed.y == "rare"] % 2 == 1).all()
+    again = table(files, train="t", target=-1, thinned={"rare": 3})
+    assert again.X.tolist() == parsed.X.tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"thinned": {"rare": 21}}, "keeps 21 rows of class 'rare', which has 20"),
+        ({"thinned": {"rare": 0}}, "keeps 0 rows of class 'rare'"),
+        ({"thinned": {"unknown": 1}}, "of class 'unknown', which has 0"),
+        ({"thinned": {"rare": 1}, "train_rows": 30}, "one table without a given test part"),
+    ],
+)
+def test_what_cannot_be_thinned_is_named(tmp_path, options, words):
+    (tmp_path / "t").write_text("".join(f"{k},{'rare' if k % 2 else 'common'}\n" for k in range(40)))
+    with pytest.raises(ConfigError, match=words):
+        table({"t": tmp_path / "t"}, train="t", target=-1, **options)

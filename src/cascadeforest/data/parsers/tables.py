@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from cascadeforest.data.errors import ConfigError, UserError
+from cascadeforest.data.names import seed_for
 from cascadeforest.data.parsed import Parsed
 from cascadeforest.data.parsers.archives import open_binary
 
@@ -35,6 +36,7 @@ def table(
     missing: Sequence[str] = (),
     fill: float | None = None,
     class_order: Sequence[str] | None = None,
+    thinned: Mapping[str, int] | None = None,
 ) -> Parsed:
     """Parse a table: one row a sample, one column the target.
 
@@ -77,6 +79,8 @@ def table(
         Number to put where a value is missing; None keeps NaN.
     class_order : sequence of str, optional
         Class names in the order of their codes; None sorts them.
+    thinned : mapping of str to int, optional
+        Classes of which only so many rows are kept, drawn at random, always the same ones. For one file.
 
     Returns
     -------
@@ -86,7 +90,7 @@ def table(
     Raises
     ------
     ConfigError
-        If an option names a file or a column that is not there.
+        If an option names a file, a column or a class that is not there, or keeps more rows of a class than there are.
     UserError
         If a column that should hold numbers holds text.
     """
@@ -100,6 +104,9 @@ def table(
         given_test = np.arange(len(frame)) >= (n_train if train_rows is None else train_rows)
 
     labels = labels_of(frame[_name(frame, target, train)], train)
+    if thinned:
+        kept = _thinned(labels, thinned, train, has_given_test=given_test is not None)
+        frame, labels = frame[kept].reset_index(drop=True), labels[kept]
     # All names first: positions count the columns of the file, not those that are left.
     id_names = {_name(frame, column, train) for column in (target, *ids)}
     drop_names = {_name(frame, column, train) for column in drop}
@@ -282,6 +289,22 @@ def labels_of(column: "pd.Series", where: str) -> np.ndarray:
     if _is_numeric(column):
         return column.to_numpy()
     return column.to_numpy(dtype=object).astype(str)
+
+
+def _thinned(labels: np.ndarray, thinned: Mapping[str, int], where: str, *, has_given_test: bool) -> np.ndarray:
+    """Which rows are kept: of the classes named so many, drawn at random, of the others all."""
+    if has_given_test:
+        raise ConfigError(f"{where}: the option 'thinned' is for one table without a given test part.")
+    kept = np.ones(len(labels), bool)
+    for label, n_rows in thinned.items():
+        rows = np.flatnonzero(labels.astype(str) == label)
+        if not 0 < n_rows <= len(rows):
+            raise ConfigError(
+                f"{where}: the option 'thinned' keeps {n_rows} rows of class '{label}', which has {len(rows)}. "
+                "Name a class of the file, and one row or more."
+            )
+        kept[np.random.default_rng(seed_for("thinned", where, label)).permutation(rows)[n_rows:]] = False
+    return kept
 
 
 def _read_sheet(files: Mapping[str, Path], name: str, header: int | None, missing: Sequence[str]) -> "pd.DataFrame":
