@@ -77,6 +77,7 @@ FACTS = {
     "imdb": Facts(50_000, 5_000, 2, 25_000, 0, 25_000),
     "semg": Facts(1_800, 3_000, 6, 1_260, 0, 540),
     "skin": Facts(245_057, 3, 2, 171_539, 0, 73_518),
+    "skin_thinned": Facts(194_541, 3, 2, 126_451, 0, 68_090),
     "poker_train": Facts(25_010, 10, 10, 17_507, 0, 7_503),
     "credit_fraud_subset": Facts(7_409, 30, 2, 4_815, 0, 2_594),
 }
@@ -130,6 +131,7 @@ ALL_COUNTS = {
     ),
     "semg": dict.fromkeys(("spher", "tip", "palm", "lat", "cyl", "hook"), 300),
     "skin": {"1": 50_859, "2": 194_198},
+    "skin_thinned": {"1": 343, "2": 194_198},
     "poker_train": dict(zip("0123456789", (12_493, 10_599, 1_206, 513, 93, 54, 36, 6, 5, 5), strict=True)),
     "credit_fraud_subset": {"0": 6_917, "1": 492},
 }
