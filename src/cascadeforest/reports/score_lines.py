@@ -58,10 +58,10 @@ def part_lines(dataset: str, parts: Sequence[Part]) -> Iterable[Row]:
     is_one_reason = len(reasons) == 1 and next(iter(reasons))[0] != OK
     if is_one_reason:
         labels = (dataset, *(EVERYTHING for _ in parts[0].labels), REPRODUCED)
-        yield Row(labels, _cells(parts[0].rows), REPRODUCED)
+        yield Row(labels, number_cells(parts[0].rows), REPRODUCED)
     for part in parts:
         if not is_one_reason:
-            yield Row((dataset, *part.labels, REPRODUCED), _cells(part.rows), REPRODUCED, _size(part.rows))
+            yield Row((dataset, *part.labels, REPRODUCED), number_cells(part.rows), REPRODUCED, size_text(part.rows))
         if any(not cell.is_word for cell in part.printed):
             yield Row((dataset, *part.labels, PUBLISHED), part.printed, PUBLISHED)
 
@@ -135,15 +135,31 @@ def reason_notes(
             yield f"{status}: {', '.join(names)}{where}: {note}."
 
 
-def _cells(rows: Sequence[TidyRow]) -> tuple[Cell, ...]:
-    if len({(row.status, row.note) for row in rows}) == 1 and rows[0].status != OK:
+def number_cells(rows: Sequence[TidyRow | None]) -> tuple[Cell, ...]:
+    """Write the numbers of a line; a reason that all of them have in full.
+
+    Parameters
+    ----------
+    rows : sequence of TidyRow or None
+        None where a column does not apply.
+    """
+    if None not in rows and len({(row.status, row.note) for row in rows}) == 1 and rows[0].status != OK:
         reason = f"{rows[0].status}: {rows[0].note}" if _has_reason(rows[0]) else rows[0].status
         return (Cell(reason, is_word=True),) * len(rows)
-    return tuple(map(_cell, rows))
+    return tuple(map(number_cell, rows))
 
 
-def _cell(row: TidyRow) -> Cell:
-    if row.status == FAILED:
+def number_cell(row: TidyRow | None) -> Cell:
+    """Write a number, or a short form of the reason why there is none; `reason_notes` gives those that it shortens.
+
+    Parameters
+    ----------
+    row : TidyRow or None
+        None where the column does not apply.
+    """
+    if row is None:
+        return Cell("not applicable", is_word=True)
+    if row.status == FAILED and row.note:
         return Cell(f"failed: {row.note.split(':')[0]}", is_word=True)
     if row.status != OK:
         return Cell(row.note if _has_reason(row) and not _is_abbreviated(row) else row.status, is_word=True)
@@ -154,13 +170,15 @@ def _cell(row: TidyRow) -> Cell:
     return Cell(number_text(row.metric, row.mean, row.std), row.mark)
 
 
+def size_text(rows: Iterable[TidyRow | None]) -> str:
+    """Write how many repeats and test rows are behind the numbers of a line."""
+    sizes = sorted({(row.n, row.n_test) for row in rows if row is not None and row.n})
+    return ", ".join(f"{n} × {n_test:,}" for n, n_test in sizes)
+
+
 def _has_reason(row: TidyRow) -> bool:
     return bool(row.note) and row.status != NOT_IMPLEMENTED
 
 
 def _is_abbreviated(row: TidyRow) -> bool:
     return row.status == FAILED or (row.status == UNAVAILABLE and len(row.note) > _SHORT_REASON)
-
-
-def _size(rows: Iterable[TidyRow]) -> str:
-    return ", ".join(f"{n} × {n_test:,}" for n, n_test in sorted({(row.n, row.n_test) for row in rows if row.n}))

@@ -13,7 +13,8 @@ from typing import Any
 from cascadeforest.experiments.metrics import COST_METRICS, METRICS
 from cascadeforest.reports.notes import budget_note, data_notes, published_note
 from cascadeforest.reports.printed_numbers import Published
-from cascadeforest.reports.results import NOT_IMPLEMENTED, Results, present
+from cascadeforest.reports.results import Results, present
+from cascadeforest.reports.score_lines import number_cell, number_cells, reason_notes, size_text
 from cascadeforest.reports.table import Table
 from cascadeforest.reports.tables import (
     TESTED,
@@ -24,7 +25,7 @@ from cascadeforest.reports.tables import (
     summarised_metrics,
     win_tie_lose,
 )
-from cascadeforest.reports.tidy import ALL, FAILED, OK, UNAVAILABLE, TidyRow
+from cascadeforest.reports.tidy import ALL, OK, TidyRow
 from cascadeforest.reports.view import (
     NOT_PRINTED,
     PUBLISHED,
@@ -34,7 +35,6 @@ from cascadeforest.reports.view import (
     Row,
     TableView,
     metric_head,
-    number_text,
     printed_text,
     without_source,
 )
@@ -144,16 +144,10 @@ class ScoresLayout:
     def _pair(self, labels: tuple[str, ...], keys: list[tuple[str, str, str, str]]) -> Iterable[Row]:
         """A reproduced line and, where the paper prints any of its numbers, the published one below."""
         line = [self.rows.get(key) for key in keys]
-        yield Row((*labels, REPRODUCED), self._cells(line), REPRODUCED, _size(line))
+        yield Row((*labels, REPRODUCED), number_cells(line), REPRODUCED, size_text(line))
         printed = [self._printed(key) for key in keys]
         if any(not cell.is_word for cell in printed):
             yield Row((*labels, PUBLISHED), tuple(printed), PUBLISHED)
-
-    def _cells(self, line: list[TidyRow | None]) -> tuple[Cell, ...]:
-        reasons = {(row.status, row.note) for row in line if row is not None}
-        if len(reasons) == 1 and None not in line and line[0].status != OK:
-            return (Cell(_words(line[0]), is_word=True),) * len(line)
-        return tuple(_cell(row) for row in line)
 
     def _printed(self, key: tuple[str, str, str, str]) -> Cell:
         dataset, column, condition, metric = key
@@ -181,7 +175,7 @@ class ScoresLayout:
             row = self.rows.get(keys.get((column, metric)))
             if row is None:
                 return Cell("not ranked", is_word=True)
-            return Cell(f"{row.mean:.3f}") if row.status == OK else _cell(row)
+            return Cell(f"{row.mean:.3f}") if row.status == OK else number_cell(row)
 
         def printed(column: str, metric: str) -> Cell:
             key = keys.get((column, metric))
@@ -202,7 +196,7 @@ class ScoresLayout:
                 return Cell("not compared", is_word=True)
             found = [self.rows[ALL, column, conditions[metric], name] for name in ("win", "tie", "lose")]
             if found[0].status != OK:
-                return _cell(found[0])
+                return number_cell(found[0])
             return Cell("/".join(f"{row.mean:.0f}" for row in found))
 
         def printed(column: str, metric: str) -> Cell:
@@ -224,7 +218,7 @@ class ScoresLayout:
                     continue
                 found = [self.rows[ALL, column, decider.reference, name] for name in TESTED.values()]
                 ok = found[0].status == OK
-                cells.append(Cell("/".join(f"{row.mean:.0f}" for row in found)) if ok else _cell(found[0]))
+                cells.append(Cell("/".join(f"{row.mean:.0f}" for row in found)) if ok else number_cell(found[0]))
                 sizes |= {found[0].n} if ok else set()
             size = "" if not sizes else f"over {max(sizes)} data set{'s' if max(sizes) > 1 else ''}"
             yield Row((f"win/tie/lose of {decider.label}, tested", REPRODUCED), tuple(cells), SUMMARY, size)
@@ -263,7 +257,7 @@ class ScoresLayout:
             yield decider.legend()
         yield from self._cost_notes()
         yield from data_notes(self.experiment, self.results, self.published)
-        yield from _reason_notes(self.experiment, shown)
+        yield from reason_notes(self.experiment, shown, lambda row: self._label(row.model))
         if self.by_model and (missing := self.experiment["missing_models"]):
             yield f"Not implemented: {', '.join(self._label(column) for column in missing)}."
 
@@ -291,53 +285,3 @@ class ScoresLayout:
             yield "Model size is that of the pickled model."
         if COST_METRICS.intersection(self.metrics):
             yield "Measured cost differs from run to run and from machine to machine."
-
-
-def _reason_notes(experiment: Mapping[str, Any], rows: list[TidyRow]) -> Iterable[str]:
-    """Each reason that a cell abbreviates, once, with the models and data sets that it holds for."""
-    reasons: dict[tuple[str, str], dict[str, list[str]]] = {}
-    for row in rows:
-        if _is_abbreviated(row) and row.dataset not in experiment["absent"]:
-            places = reasons.setdefault((row.status, row.note), {}).setdefault(experiment["labels"][row.model], [])
-            if row.dataset not in places:
-                places.append(row.dataset)
-    for (status, note), models in reasons.items():
-        by_places: dict[tuple[str, ...], list[str]] = {}
-        for model, places in models.items():
-            by_places.setdefault(tuple(places), []).append(model)
-        for places, names in by_places.items():
-            everywhere = len(places) == len(present(experiment)) > 1
-            where = "" if everywhere else f" on {', '.join(places)}"
-            yield f"{status}: {', '.join(names)}{where}: {note}."
-
-
-def _cell(row: TidyRow | None) -> Cell:
-    if row is None:
-        return Cell("not applicable", is_word=True)
-    if row.status != OK:
-        return Cell(_words(row, short=True), is_word=True)
-    return Cell(number_text(row.metric, row.mean, row.std), row.mark)
-
-
-#: Reasons of up to so many letters stand in the cell itself.
-_SHORT_REASON = 20
-
-
-def _is_abbreviated(row: TidyRow) -> bool:
-    return row.status == FAILED or (row.status == UNAVAILABLE and len(row.note) > _SHORT_REASON)
-
-
-def _words(row: TidyRow, short: bool = False) -> str:
-    """Words in place of a number; a short form where the whole reason stands under the table."""
-    if row.status == NOT_IMPLEMENTED or not row.note:
-        return row.status
-    if short and row.status == FAILED:
-        return f"failed: {row.note.split(':')[0]}"
-    if short:
-        return row.status if _is_abbreviated(row) else row.note
-    return f"{row.status}: {row.note}"
-
-
-def _size(line: list[TidyRow | None]) -> str:
-    sizes = sorted({(row.n, row.n_test) for row in line if row is not None and row.n is not None})
-    return ", ".join(f"{n} × {n_test:,}" for n, n_test in sizes)
