@@ -10,8 +10,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "cascadeforest"
 #: A layer may import those before it, and itself.
-LAYERS = ["forest", "cascade", "explain", "data", "baselines", "experiments", "reports"]
-LIBRARY = {"forest", "cascade", "explain"}
+LAYERS = ["forest", "cascade", "explanations", "data", "baselines", "experiments", "reports"]
+LIBRARY = {"forest", "cascade", "explanations"}
 
 
 def imports_of(path):

@@ -402,3 +402,38 @@ def test_thinned_and_mixed_sets_have_the_ratios_that_they_promise(readings, tmp_
     data = readings.fraud_like(tmp_path / "fraud.csv", 0)
     assert (len(data.y) + len(data.y_test), data.y.sum() + data.y_test.sum()) == (readings.N_ROWS, 10)
     assert data.X.shape[1] == 30
+
+
+@pytest.fixture
+def explain_script(monkeypatch):
+    """The script that measures explanations, as a module."""
+    monkeypatch.syspath_prepend(SCRIPT.parent)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # it pins threads itself: put them back afterwards
+    for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+        monkeypatch.setenv(name, "1")
+    yield importlib.import_module("explain")
+    for name in ("explain", "measuring"):
+        sys.modules.pop(name, None)
+
+
+def test_our_forest_becomes_scikit_learns_with_the_same_predictions(explain_script):
+    X, y = explain_script._data(150, 6, 3)
+    X = X.astype(np.float32).astype(np.float64)
+    model = explain_script.RandomForestClassifier(5, random_state=0).fit(X, y)
+    theirs = explain_script.as_scikit_learn(model, X, np.eye(3)[y])
+    np.testing.assert_allclose(theirs.predict_proba(X), model.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("table", ["forests", "growth", "wide"])
+def test_tables_of_explanations_are_printed_and_missing_libraries_named(explain_script, monkeypatch, capsys, table):
+    monkeypatch.setattr(explain_script, "FORESTS", [(80, 5, 2, 4, None), (80, 5, 0, 4, 3)])
+    monkeypatch.setattr(explain_script, "N_EXPLAINED", 10)
+    for name in ("shap", "treeinterpreter"):
+        monkeypatch.setitem(sys.modules, name, None)
+    assert explain_script.main([table, "--max-rows", "60"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+    assert len({line.count("|") for line in lines}) == 1
+    rows = {"forests": 6, "growth": 14, "wide": 4}[table]
+    assert len(lines) == 2 + rows
+    if table == "forests":
+        assert sum("pip install -e '.[explain]'" in line for line in lines) == 4

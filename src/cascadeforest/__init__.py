@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cascadeforest.cascade.regression import CascadeForestRegressor
     from cascadeforest.cascade.scanning import MultiGrainedScanner
     from cascadeforest.cascade.screening import GCForestCSClassifier
+    from cascadeforest.explanations.explainer import Explainer, Explanation, explain
     from cascadeforest.forest.estimators import (
         CompletelyRandomForestClassifier,
         CompletelyRandomForestRegressor,
@@ -34,6 +35,8 @@ _HOME = {
     "CompletelyRandomForestRegressor": "cascadeforest.forest.estimators",
     "DDBFClassifier": "cascadeforest.cascade.hard_examples",
     "EnrichedRandomForestClassifier": "cascadeforest.forest.estimators",
+    "Explainer": "cascadeforest.explanations.explainer",
+    "Explanation": "cascadeforest.explanations.explainer",
     "ExtraTreesClassifier": "cascadeforest.forest.estimators",
     "ExtraTreesRegressor": "cascadeforest.forest.estimators",
     "GCForestCSClassifier": "cascadeforest.cascade.screening",
@@ -44,6 +47,7 @@ _HOME = {
     "MultiGrainedScanner": "cascadeforest.cascade.scanning",
     "RandomForestClassifier": "cascadeforest.forest.estimators",
     "RandomForestRegressor": "cascadeforest.forest.estimators",
+    "explain": "cascadeforest.explanations.explainer",
 }
 
 __all__ = [
@@ -52,6 +56,8 @@ __all__ = [
     "CompletelyRandomForestRegressor",
     "DDBFClassifier",
     "EnrichedRandomForestClassifier",
+    "Explainer",
+    "Explanation",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
     "GCForestCSClassifier",
@@ -63,6 +69,7 @@ __all__ = [
     "RandomForestClassifier",
     "RandomForestRegressor",
     "__version__",
+    "explain",
 ]
 
 

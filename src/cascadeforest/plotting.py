@@ -1,6 +1,7 @@
-"""Plots of fitted cascades; they need matplotlib.
+"""Plots of fitted cascades and of explanations; they need matplotlib.
 
 from cascadeforest.plotting import plot_layers, plot_margins
+from cascadeforest.plotting import plot_waterfall, plot_beeswarm, plot_importances, plot_dependence
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from cascadeforest.cascade.margin import margin_ratio
 from cascadeforest.cascade.stopping import Scoring
+from cascadeforest.explanations.plots import plot_beeswarm, plot_dependence, plot_importances, plot_waterfall
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+__all__ = ["plot_beeswarm", "plot_dependence", "plot_importances", "plot_layers", "plot_margins", "plot_waterfall"]
 
 _TRAIN, _TEST = "#0072B2", "#D55E00"
 

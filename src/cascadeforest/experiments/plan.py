@@ -99,7 +99,9 @@ class Experiment:
     reason : str
         What is missing; empty when ready.
     extras : tuple of str
-        What each cell saves beyond metrics, by full names (`cascadeforest.experiments.extras.extra_name`).
+        What cells save beyond metrics, by full names (`cascadeforest.experiments.extras.extra_name`).
+    extras_of : dict
+        Column name to those of them that its cells save.
     marks, win_tie_lose, paired_tests, average_rank, rank_columns, options, deviations
         As in the configuration.
     """
@@ -121,6 +123,7 @@ class Experiment:
     status: str
     reason: str
     extras: tuple[str, ...] = ()
+    extras_of: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     marks: str = "none"
     win_tie_lose: str | None = None
     paired_tests: tuple[str, ...] = ()
@@ -135,6 +138,11 @@ class Experiment:
             return []
         presets = [preset for column, preset in self.columns.items() if column not in self.missing_models]
         return [(dataset, preset) for dataset in self.present() for preset in dict.fromkeys(presets)]
+
+    def needed_extras(self, preset: str) -> list[str]:
+        """What the cells of a model preset save beyond metrics for this experiment."""
+        columns = [column for column, other in self.columns.items() if other == preset]
+        return list(dict.fromkeys(extra for column in columns for extra in self.extras_of[column]))
 
     def present(self) -> list[str]:
         """Rows that this suite and machine have."""
@@ -321,6 +329,7 @@ class _Resolver:
                         f"the task of '{variant}'. Take one of the two out, or add estimator/{task} to the model."
                     )
         status, reason = self._status(row, columns, missing, variants, place)
+        extras_of = self._extras_of(row, columns, f"{place}: {name}")
         return Experiment(
             id=name,
             paper=paper,
@@ -338,9 +347,8 @@ class _Resolver:
             missing_models=missing,
             status=status,
             reason=reason,
-            extras=tuple(
-                extra_name(extra, row.get("options", {}), f"{place}: {name}") for extra in row.get("extras", [])
-            ),
+            extras=tuple(dict.fromkeys(extra for extras in extras_of.values() for extra in extras)),
+            extras_of=extras_of,
             marks=row.get("marks", "none"),
             win_tie_lose=row.get("win_tie_lose"),
             paired_tests=tuple(row.get("paired_tests", [])),
@@ -366,10 +374,19 @@ class _Resolver:
                     estimator=model["estimator"][task],
                     params=self._params(preset, parse_variant(variant)[0]),
                     repeats=max(experiment.repeats[variant], before.repeats if before else 0),
-                    extras=tuple(sorted({*experiment.extras, *(before.extras if before else ())})),
+                    extras=tuple(sorted({*experiment.needed_extras(preset), *(before.extras if before else ())})),
                     libraries=tuple(self._libraries(preset)),
                 )
         return runs
+
+    def _extras_of(self, row: Mapping[str, Any], columns: Mapping[str, str], place: str) -> dict[str, tuple[str, ...]]:
+        """Full names of the extras of each column: the same for all, or by column in the configuration."""
+        given = row.get("extras", [])
+        for column in given if isinstance(given, Mapping) else ():
+            _choose(f"{place}/extras", column, columns)
+        of = given if isinstance(given, Mapping) else dict.fromkeys(columns, given)
+        options = row.get("options", {})
+        return {column: tuple(extra_name(extra, options, place) for extra in of.get(column, [])) for column in columns}
 
     def _base(self, variant: str, place: str) -> str:
         try:

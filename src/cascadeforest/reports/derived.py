@@ -21,13 +21,25 @@ DIFFERENCES = frozenset({"accuracy_difference", "accuracy_gap", "roc_auc_differe
 OF_ONE_CLASS = frozenset({"recall"})
 #: Test rows that are counted.
 ROWS = "rows"
+#: Measured beside what a cell measures of every model: of computing importances, and with the training before.
+IMPORTANCE_COST, WHOLE_COST = "importance_cpu_seconds", "fit_and_importance_cpu_seconds"
+_COSTS = MappingProxyType(
+    {
+        IMPORTANCE_COST: Metric("importances", "CPU s", False),
+        WHOLE_COST: Metric("training and importances", "CPU s", False),
+    }
+)
+#: All that is measured cost: it differs from run to run.
+COSTS = COST_METRICS | _COSTS.keys()
 #: A model's cost compared with another's. They move as the costs do, so no exact check covers them either.
 COST_RATIOS = MappingProxyType(
-    {f"{name}_ratio": Metric(f"{METRICS[name].label}, ratio", "", None) for name in sorted(COST_METRICS)}
+    {f"{name}_ratio": Metric(f"{(METRICS | _COSTS)[name].label}, ratio", "", None) for name in sorted(COSTS)}
 )
 DERIVED = MappingProxyType(
     {
+        **_COSTS,
         **COST_RATIOS,
+        "error_rate": Metric("test error", "", False, percent=True),
         "accuracy_difference": Metric("accuracy, difference", "", None, percent=True),
         "roc_auc_difference": Metric("ROC AUC, difference", "", None, percent=True),
         "screened_share": Metric("screened at level 1", "", None, percent=True),
@@ -54,6 +66,13 @@ DERIVED = MappingProxyType(
         "training_share": Metric("share of the training rows", "", None, percent=True),
         "negatives_per_positive": Metric("negatives per positive", "", None),
         "region_share": Metric("share of the plane", "", None, percent=True),
+        "bias": Metric("bias", "", None),
+        "contribution": Metric("contribution", "", None),
+        "contribution_size": Metric("mean size of the contribution", "", None),
+        "prediction": Metric("prediction", "", None),
+        "mdi": Metric("MDI", "", None),
+        "mdi_share": Metric("share of the MDI", "", None, percent=True),
+        "ranked_pairs": Metric("feature pairs ranked right", "", True, percent=True),
     }
 )
 

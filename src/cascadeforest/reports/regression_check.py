@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from cascadeforest.data.errors import UserError
-from cascadeforest.experiments.metrics import COST_METRICS, METRICS
 from cascadeforest.reports.derived import (
     COORDINATES,
     COST_FLOORS,
     COST_RATIOS,
+    COSTS,
     DIFFERENCES,
     FOREIGN_METRICS,
     OF_ONE_CLASS,
@@ -182,7 +182,8 @@ def _compare_figures(name: str, stored: Path, new: Path, experiment: Mapping[str
     before, after = (path.parents[1] / "figures" / path.name for path in (stored, new))
     if before.is_file() and after.is_file() and not any(experiment["libraries"].values()):
         drawn = after.read_text(encoding="utf-8")
-        yield from compare_numbers(name, before, drawn, "drawn in the figure", {*COORDINATES, *FOREIGN_METRICS})
+        moving = {*COORDINATES, *FOREIGN_METRICS, *COSTS, *COST_RATIOS}
+        yield from compare_numbers(name, before, drawn, "drawn in the figure", moving)
 
 
 def _redrawn(name: str, path: Path, results: Results, source: str) -> Iterable[Finding]:
@@ -271,7 +272,7 @@ def compare(
             findings.append(Finding(name, words(key), "row", *there, "none"))
             continue
         # Ratios of cost follow from the costs, which are compared below.
-        if key[0] != ALL and key[3] not in COST_METRICS and key[3] not in COST_RATIOS:
+        if key[0] != ALL and key[3] not in COSTS and key[3] not in COST_RATIOS:
             is_foreign_model = bool(experiment["libraries"].get(key[1])) and key[:2] not in exact
             foreign = is_foreign_model or key[3] in FOREIGN_METRICS
             findings += _compare_row(name, key, before[key], after[key], foreign, suite)
@@ -360,7 +361,7 @@ def _compare_derived(name: str, before: Mapping, after: Mapping, experiment: Map
         else:
             metric = key[3]
             moves, columns = _group(key) in moved, ("rank", "mark")
-        if metric in COST_METRICS:
+        if metric in COSTS:
             continue
         tolerance = "any: it follows from means that moved" if moves else "0 (exact)"
         findings += [
@@ -380,7 +381,7 @@ def _compare_costs(name: str, before: Mapping, after: Mapping) -> list[Finding]:
     findings = []
     groups: dict[tuple[str, str, str], list[tuple[str, ...]]] = {}
     for key in before:
-        if key in after and key[3] in COST_METRICS:
+        if key in after and key[3] in COSTS:
             if before[key]["status"] != after[key]["status"]:
                 findings.append(
                     Finding(name, words(key), "status", before[key]["status"], after[key]["status"], "0 (exact)")
@@ -388,7 +389,7 @@ def _compare_costs(name: str, before: Mapping, after: Mapping) -> list[Finding]:
             elif before[key]["mean"] and after[key]["mean"]:
                 groups.setdefault(_group(key), []).append(key)
     for (_, _, metric), keys in groups.items():
-        floor = COST_FLOORS[METRICS[metric].unit]
+        floor = COST_FLOORS[known_metric(metric).unit]
         reference = next((key for key in keys if key[1] == COST_REFERENCE), keys[0])
         for key in keys:
             ratios = [

@@ -217,8 +217,15 @@ def needed_extras(experiment: Mapping[str, Any], results: Results) -> list[Path]
         results.extra_path(cell, name)
         for dataset, preset in (needed_runs(experiment) if experiment["extras"] else [])
         for cell in results.cells(dataset, preset, experiment["repeats"][dataset]) or []
-        for name in experiment["extras"]
+        for name in _extras_of(experiment, preset)
     ]
+
+
+def _extras_of(experiment: Mapping[str, Any], preset: str) -> list[str]:
+    """Extras that the cells of a model preset save; plans that were stored long ago have the same for all columns."""
+    of = experiment.get("extras_of", {})
+    columns = [column for column, other in experiment["columns"].items() if other == preset]
+    return list(dict.fromkeys(extra for column in columns for extra in of.get(column, experiment["extras"])))
 
 
 def present(experiment: Mapping[str, Any]) -> list[str]:

@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from cascadeforest.experiments.metrics import COST_METRICS
-from cascadeforest.reports.derived import COST_RATIOS, ROWS, known_metric
+from cascadeforest.reports.derived import COST_RATIOS, COSTS, ROWS, known_metric
 
 REPRODUCED, PUBLISHED, SUMMARY = "reproduced", "published", "summary"
 #: What stands in a published row where the paper prints nothing.
@@ -151,7 +150,7 @@ def decimals(metric: str, value: float) -> int:
         return 2
     if known_metric(metric).unit == ROWS:
         return 0
-    digits = 3 if metric in COST_METRICS or metric in COST_RATIOS else 4
+    digits = 3 if metric in COSTS or metric in COST_RATIOS else 4
     magnitude = math.floor(math.log10(abs(value))) if value else 0
     return min(max(digits - 1 - magnitude, 0), 6)
 

@@ -1,0 +1,55 @@
+"""What features add to the predictions of the test rows, at the first and at the last layer of a cascade."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cascadeforest.experiments.extras import Fitted
+
+#: Contributions of all features are saved up to this number; of more features `N_FIRST`, and the sum of the others.
+N_ALL, N_FIRST = 12, 2
+
+
+def arrays(fitted: Fitted) -> dict[str, Any]:
+    """Bias, contributions and predictions of the test rows as if the cascade ended at `layers`, and the rows.
+
+    `contributions` has the shape (layers, rows, columns, outputs). Columns are all features; of more than `N_ALL` the
+    first `N_FIRST`, and the sum of the others in one more column. `rows` are the rows' numbers in the data set.
+
+    In single precision but for the bias, the targets and the sum over features before it is rounded.
+    """
+    import numpy as np
+    from scipy.sparse import issparse
+
+    from cascadeforest.explanations.explainer import Explainer
+
+    estimator, split = fitted.estimator, fitted.split
+    explainer = Explainer(estimator, fitted.X_train, split.y_train, n_jobs=getattr(estimator, "n_jobs", None))
+    layers = sorted({1, explainer.n_layers})
+    staged = enumerate(explainer.staged_explain(fitted.X_test), start=1)
+    found = [explanation for layer, explanation in staged if layer in layers]
+    n_features = fitted.X_train.shape[1]
+    n_shown = n_features if n_features <= N_ALL else N_FIRST
+
+    def columns(contributions: Any) -> Any:
+        if n_shown == n_features:
+            return contributions
+        others = contributions[:, n_shown:].sum(axis=1, keepdims=True)
+        return np.concatenate([contributions[:, :n_shown], others], axis=1)
+
+    def shown(X: Any) -> Any:
+        X = X[:, :n_shown]
+        return np.asarray(X.toarray() if issparse(X) else X, np.float32)
+
+    return {
+        "layers": np.array(layers, np.int64),
+        "n_features": np.array(n_features),
+        "bias": np.array([one.bias for one in found]),
+        "contributions": np.array([columns(one.contributions) for one in found], np.float32),
+        "predictions": np.array([one.prediction for one in found], np.float32),
+        "X_train": shown(fitted.X_train),
+        "y_train": split.y_train,
+        "X_test": shown(fitted.X_test),
+        "y_test": split.y_test,
+        "rows": split.test_rows,
+    }

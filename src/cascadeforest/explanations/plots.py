@@ -1,0 +1,266 @@
+"""Plots of explanations; they need matplotlib.
+
+Waterfall for one row, beeswarm for many, bars for importance, dependence for one feature: the pictures that users of
+SHAP values know, here of exact contributions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cascadeforest.explanations.explainer import Explanation
+from cascadeforest.forest._parameters import check_count
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Contributions that raise and lower a prediction (Okabe and Ito: told apart by all).
+RAISES, LOWERS = "#D55E00", "#0072B2"
+_GREY = "#777777"
+#: From low to high values of a feature.
+_VALUES = "viridis"
+
+
+def plot_waterfall(
+    explanation: Explanation, row: int = 0, output: Any = None, n_features: int = 10, ax: Axes | None = None
+) -> Axes:
+    """One row: from the bias, contribution by contribution, to the prediction.
+
+    Parameters
+    ----------
+    explanation : Explanation
+        Of at least this row.
+    row : int
+        Which.
+    output : int, str or None
+        Of which class; None: the predicted class, or the target.
+    n_features : int, default=10
+        Features that have a bar, those with the greatest contributions; the others share one.
+    ax : matplotlib Axes, optional
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    check_count("n_features", n_features)
+    row = range(len(explanation))[row]
+    if output is None:
+        output = int(explanation.prediction[row].argmax())
+    c = explanation.output(output)
+    own, values = explanation.contributions[row, :, c], explanation.values(row)
+    order = np.argsort(-np.abs(own), kind="stable")
+    shown, rest = order[:n_features], order[n_features:]
+    sizes = [*own[shown]] + ([own[rest].sum()] if len(rest) else [])
+    labels = [f"{explanation.feature_names[k]} = {_number(values[k])}" for k in shown]
+    labels += [f"{len(rest)} other features"] if len(rest) else []
+    bias = explanation.bias if explanation.bias.ndim == 1 else explanation.bias[row]
+    ends = bias[c] + np.cumsum(sizes[::-1])  # the smallest first, from the bottom up
+    starts = np.concatenate([[bias[c]], ends[:-1]])
+    ax = _axes(ax, 0.38 * len(sizes) + 1.4)
+    places = np.arange(len(sizes))
+    ax.barh(places, ends - starts, left=starts, color=[RAISES if size > 0 else LOWERS for size in sizes[::-1]])
+    for place, end in zip(places[:-1], ends[:-1], strict=True):
+        ax.plot([end, end], [place - 0.4, place + 1.4], color=_GREY, linewidth=0.8)
+    low, high = min(starts.min(), ends.min()), max(starts.max(), ends.max())
+    room = 0.02 * (high - low or 1.0)
+    for place, begin, end, size in zip(places, starts, ends, sizes[::-1], strict=True):
+        ax.text(max(begin, end) + room, place, f"{size:+.3g}", va="center", fontsize=9)
+    ax.set_xlim(low - 4 * room, high + 10 * room)
+    ax.set_yticks(places, labels[::-1])
+    ax.axvline(bias[c], color=_GREY, linestyle=":", linewidth=1)
+    ax.set_xlabel(_what(explanation, c))
+    ax.set_title(f"bias {_number(bias[c])}, prediction {_number(explanation.prediction[row, c])}", fontsize=10)
+    _plain(ax)
+    return ax
+
+
+def plot_beeswarm(explanation: Explanation, output: Any = None, n_features: int = 15, ax: Axes | None = None) -> Axes:
+    """Many rows: a point for each, beside its neighbours; the colour says whether the feature's value is low or high.
+
+    Parameters
+    ----------
+    explanation : Explanation
+        Of many rows.
+    output : int, str or None
+        Of which class; None: the second of two, or the target.
+    n_features : int, default=15
+        Features with a line, by mean absolute contribution.
+    ax : matplotlib Axes, optional
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The colour bar has axes of its own.
+    """
+    check_count("n_features", n_features)
+    c = explanation.output(output)
+    own = explanation.contributions[:, :, c]
+    order = np.argsort(-np.abs(own).mean(axis=0), kind="stable")[:n_features]
+    ax = _axes(ax, 0.38 * len(order) + 1.4)
+    span = np.abs(own).max() or 1.0
+    points = None
+    for place, k in enumerate(order[::-1]):
+        ranks = _ranks(explanation, k)
+        points = ax.scatter(own[:, k], place + _spread(own[:, k] / span), c=ranks, cmap=_VALUES, vmin=0, vmax=1, s=9)
+    ax.axvline(0, color=_GREY, linewidth=0.8)
+    ax.set_yticks(range(len(order)), [explanation.feature_names[k] for k in order[::-1]])
+    ax.set_ylim(-0.6, len(order) - 0.4)
+    ax.set_xlabel(f"contribution to the {_what(explanation, c)}")
+    bar = ax.figure.colorbar(points, ax=ax, ticks=[0, 1], fraction=0.03, pad=0.02)
+    bar.set_ticklabels(["low", "high"])
+    bar.set_label("value of the feature (rank)", labelpad=-12)
+    bar.outline.set_visible(False)
+    _plain(ax)
+    return ax
+
+
+def plot_importances(
+    importances: Any,
+    feature_names: Sequence[str] | None = None,
+    n_features: int = 15,
+    std: Any = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Bars of importances, the greatest on top.
+
+    Parameters
+    ----------
+    importances : array-like of shape (n_features,) or Explanation
+        Importances (`Explainer.importances`); of an explanation the mean absolute contributions, over all outputs.
+    feature_names : sequence of str, optional
+        Names of the features; those of the explanation, or x0, x1, ...
+    n_features : int, default=15
+        Features with a bar.
+    std : array-like of shape (n_features,), optional
+        Standard deviations, drawn as error bars.
+    ax : matplotlib Axes, optional
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not agree.
+    """
+    check_count("n_features", n_features)
+    label = "mean decrease in impurity"
+    if isinstance(importances, Explanation):
+        feature_names = importances.feature_names if feature_names is None else feature_names
+        importances, label = np.abs(importances.contributions).mean(axis=(0, 2)), "mean absolute contribution"
+    importances = np.asarray(importances, np.float64)
+    if importances.ndim != 1:
+        raise ValueError(f"importances has shape {importances.shape}; give one number a feature.")
+    names = [f"x{k}" for k in range(len(importances))] if feature_names is None else list(feature_names)
+    for name, given in (("feature_names", names), ("std", importances if std is None else std)):
+        if len(given) != len(importances):
+            raise ValueError(f"{name} has {len(given)} entries; importances has {len(importances)}.")
+    order = np.argsort(-importances, kind="stable")[:n_features][::-1]
+    ax = _axes(ax, 0.33 * len(order) + 1.2)
+    colours = [RAISES if importances[k] >= 0 else LOWERS for k in order]
+    errors = None if std is None else np.asarray(std, np.float64)[order]
+    ax.barh(range(len(order)), importances[order], color=colours, xerr=errors, ecolor="#333333", capsize=2)
+    ax.set_yticks(range(len(order)), [names[k] for k in order])
+    ax.axvline(0, color=_GREY, linewidth=0.8)
+    ax.set_xlabel(label)
+    _plain(ax)
+    return ax
+
+
+def plot_dependence(explanation: Explanation, feature: Any, output: Any = None, ax: Axes | None = None) -> Axes:
+    """One feature: its contribution against its value, a point a row.
+
+    Parameters
+    ----------
+    explanation : Explanation
+        Of many rows.
+    feature : int or str
+        Number or name of the feature.
+    output : int, str or None
+        Of which class; None: the second of two, or the target.
+    ax : matplotlib Axes, optional
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        If there is no such feature.
+    """
+    names = explanation.feature_names
+    if isinstance(feature, str) and feature in names:
+        k = names.index(feature)
+    elif isinstance(feature, (int, np.integer)) and not isinstance(feature, bool) and 0 <= feature < len(names):
+        k = int(feature)
+    else:
+        raise ValueError(f"feature is {feature!r}; give one of the names, or a number below {len(names)}.")
+    c = explanation.output(output)
+    ax = _axes(ax, 3.6)
+    own = explanation.contributions[:, k, c]
+    ax.scatter(_column(explanation, k), own, s=12, color=[RAISES if f > 0 else LOWERS for f in own], alpha=0.7)
+    ax.axhline(0, color=_GREY, linewidth=0.8)
+    ax.set_xlabel(names[k])
+    ax.set_ylabel(f"contribution to the\n{_what(explanation, c)}")
+    _plain(ax)
+    return ax
+
+
+def _axes(ax: Axes | None, height: float) -> Axes:
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=(6.4, height), layout="constrained")[1]
+
+
+def _plain(ax: Axes) -> None:
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def _what(explanation: Explanation, c: int) -> str:
+    names = explanation.output_names
+    return "prediction" if len(names) == 1 else f"probability of {names[c]}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}"
+
+
+def _column(explanation: Explanation, k: int) -> np.ndarray:
+    """Values of a feature."""
+    X = explanation.X
+    if hasattr(X, "iloc"):
+        return np.asarray(X.iloc[:, k], np.float64)
+    column = X[:, [k]]
+    return np.asarray(column.toarray() if hasattr(column, "toarray") else column, np.float64)[:, 0]
+
+
+def _ranks(explanation: Explanation, k: int) -> np.ndarray:
+    """Ranks of a feature's values from 0 to 1; equal values have equal ones, missing values none."""
+    column = _column(explanation, k)
+    levels, place = np.unique(column, return_inverse=True)
+    ranks = place / max(1, np.count_nonzero(np.isfinite(levels)) - 1)
+    return np.where(np.isnan(column), np.nan, np.minimum(ranks, 1.0))
+
+
+def _spread(x: np.ndarray, n_bins: int = 80) -> np.ndarray:
+    """Heights at which points that lie together stand beside each other, within 0.4 of their line."""
+    bins = np.round(x * n_bins).astype(int)
+    heights = np.zeros(len(x))
+    fullest = np.bincount(bins - bins.min()).max()
+    for b in np.unique(bins):
+        inside = np.flatnonzero(bins == b)
+        order = np.arange(len(inside))
+        sides = np.where(order % 2 == 0, 1, -1) * ((order + 1) // 2)
+        heights[inside] = 0.4 * sides / max(1.0, fullest / 2, 6.0)
+    return heights

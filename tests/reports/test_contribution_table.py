@@ -1,0 +1,251 @@
+"""Predictions as sums: the rows that are shown, the numbers beside the paper's, and what is refused."""
+
+import json
+import shutil
+from datetime import date, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cascadeforest.data.errors import ConfigError
+from cascadeforest.reports.renderers.contribution_table import day_number, nearest
+from cascadeforest.reports.results import read_results
+from cascadeforest.reports.table import make_table
+
+PUBLISHED = Path(__file__).parents[2] / "reports" / "published"
+POINTS = {"points": [[0, 1], [1, 1]]}
+DAYS = {
+    "rows": ["2011/12/7", "2012/9/21"],
+    "first_days": {"bike": "2011/1/1"},
+    "features": {"bike": ["year", "temperature"]},
+    "units": {"bike": {"year": {"add": 2011}, "temperature": {"times": 41}}},
+}
+#: Two test rows near the points, one far off; two layers, the last of which is shown. Three features are summed.
+CLASSES = {
+    "layers": np.array([1, 4]),
+    "n_features": np.array(5),
+    "rows": np.array([7, 8, 9]),
+    "X_test": np.array([[0.5, 0.5], [0.98, 0.98], [0.0, 0.98]], np.float32),
+    "y_test": np.array([2, 1, 0]),
+    "bias": np.array([[9.0, 9, 9], [0.5, 0.25, 0.25]]),
+    "contributions": np.zeros((2, 3, 3, 3), np.float32),
+    "predictions": np.zeros((2, 3, 3), np.float32),
+}
+CLASSES["contributions"][1, 2] = [[0.25, -0.125, -0.125], [0, 0.0625, -0.0625], [0.125, -0.0625, -0.0625]]
+CLASSES["predictions"][1, 2] = [0.875, 0.125, 0.0]
+CLASSES["predictions"][1, 1] = [0.25, 0.5, 0.25]
+
+
+def days(shift=0.0, rows=(340, 3, 629)):
+    """Days of a target; the second layer has the numbers."""
+    contributions = np.zeros((2, 3, 2, 1), np.float32)
+    contributions[1, 0, :, 0] = [-700 + shift, -1500]
+    contributions[1, 2, :, 0] = [1000 + shift, 1100]
+    predictions = np.zeros((2, 3, 1), np.float32)
+    predictions[1, :, 0] = [2300 + shift, 0, 6600 + shift]
+    return {
+        "layers": np.array([1, 2]),
+        "n_features": np.array(2),
+        "rows": np.array(rows),
+        "X_test": np.array([[0, 0.41], [0, 0], [1, 0.6]], np.float32),
+        "y_test": np.array([705.0, 1.0, 8167.0]),
+        "bias": np.array([[0.0], [4500.0]]),
+        "contributions": contributions,
+        "predictions": predictions,
+    }
+
+
+def declare(suite, name, dataset, options, **changes):
+    suite.experiment(
+        name,
+        render="contribution_table",
+        title="Contributions",
+        metrics=[],
+        columns={"gcforest" if name == "interp-table2" else "cascade_regressor": "preset"},
+        labels={"gcforest": "deep forest", "cascade_regressor": "deep forest"},
+        libraries={},
+        datasets=[dataset],
+        options=options,
+        **({"extras": ["contributions"]} | changes),
+    )
+    shutil.copy(PUBLISHED / f"{name}.csv", suite.root / "reports" / "published")
+    suite.summary(dataset, class_names=["1", "2", "3"] if name == "interp-table2" else [])
+
+
+def save(suite, dataset, repeats):
+    """Cells that saved arrays, each repeat in a file of its own."""
+    suite.run(dataset, "preset", [0.5] * len(repeats))
+    path = suite.folder / "runs" / dataset / "preset.json"
+    content = json.loads(path.read_text())
+    folder = suite.root / "results" / "cells" / "ab"
+    folder.mkdir(parents=True, exist_ok=True)
+    for cell, arrays in zip(content["cells"], repeats, strict=True):
+        cell["extras"] = {"contributions": f"ab/{cell['repeat']}.npz"}
+        np.savez_compressed(folder / f"{cell['repeat']}.npz", **arrays)
+    path.write_text(json.dumps(content))
+
+
+def table_of(suite, name):
+    return make_table(name, read_results(suite.root, suite.name))
+
+
+def lines(view):
+    return [(*row.labels[1:], *(cell.text for cell in row.cells)) for row in view.rows]
+
+
+@pytest.fixture
+def classes(suite):
+    declare(suite, "interp-table2", "three_class", POINTS)
+    more = {name: values.copy() for name, values in CLASSES.items()}
+    more["contributions"][1, 2, 0, 0] = 0.5
+    save(suite, "three_class", [CLASSES, more])
+    return suite
+
+
+@pytest.fixture
+def bike(suite):
+    declare(suite, "interp-table6", "bike", DAYS)
+    save(suite, "bike", [days(), days(shift=10)])
+    return suite
+
+
+# Which rows.
+
+
+def test_the_nearest_row_is_found_by_brute_force():
+    random = np.random.default_rng(0)
+    X = random.random((50, 4)).astype(np.float32)
+    for point in random.random((5, 2)):
+        distances = [np.hypot(row[0] - point[0], row[1] - point[1]) for row in X.astype(float)]
+        assert nearest(X, point) == min(range(50), key=lambda k: distances[k])
+
+
+def test_of_equally_near_rows_the_first_counts():
+    assert nearest(np.array([[5, 5], [0, 1], [1, 0]], np.float32), (0, 0)) == 1
+
+
+def test_days_are_counted_through_a_leap_year():
+    number = day_number("2012/9/21", "2011/1/1")
+    assert date(2011, 1, 1) + timedelta(days=number) == date(2012, 9, 21)
+    assert day_number("2011/1/1", "2011/1/1") == 0
+
+
+# Classes at points.
+
+
+def test_numbers_are_those_of_the_last_layer_at_the_nearest_row(classes):
+    rows = {row.key[2:]: row for row in table_of(classes, "interp-table2").rows}
+    bias = rows["point (0, 1), class 1", "bias"]
+    assert (bias.mean, bias.std, bias.n, bias.published) == (0.5, 0, 2, 0.46)
+    x1 = rows["point (0, 1), class 1, feature x1", "contribution"]
+    assert (x1.mean, x1.std, x1.published) == (0.375, pytest.approx(0.25 / np.sqrt(2)), 0.37)
+    others = rows["point (0, 1), class 3, other features", "contribution"]
+    assert (others.mean, others.published) == (-0.0625, None)
+    assert rows["point (1, 1), class 2", "prediction"].mean == 0.5
+
+
+def test_lines_stand_beside_the_papers(classes):
+    view = table_of(classes, "interp-table2").view
+    assert view.heads == (
+        "bias", "contribution of x1", "contribution of x2", "contribution of other features", "prediction",
+    )  # fmt: skip
+    found = lines(view)
+    assert found[:2] == [
+        ("point (0, 1)", "class 1", "reproduced", "0.500 ± 0.000", "0.375 ± 0.177", "0.000 ± 0.000", "0.125 ± 0.000",
+         "0.875 ± 0.000"),
+        ("point (0, 1)", "class 1", "published", "0.46", "0.37", "0.00", "not printed", "0.88"),
+    ]  # fmt: skip
+    assert [cell.mark for cell in view.rows[0].cells] == ["predicted"] * 5
+    assert [cell.mark for cell in view.rows[2].cells] == [""] * 5
+    assert view.rows[1].cells[0].mark == "predicted"
+
+
+def test_a_point_between_the_rows_is_told(classes):
+    notes = " ".join(table_of(classes, "interp-table2").view.notes)
+    assert "point (0, 1) is shown by the nearest test row, (0, 0.98)." in notes
+    assert "point (1, 1) is shown by the nearest test row, (0.98, 0.98)." in notes
+
+
+def test_a_point_that_is_a_row_needs_no_words(classes):
+    declare(classes, "interp-table2", "three_class", {"points": [[0.5, 0.5]]})
+    assert "nearest test row" not in " ".join(table_of(classes, "interp-table2").view.notes)
+
+
+# Days of a target.
+
+
+def test_days_are_rows_of_the_data_and_values_are_in_their_unit(bike):
+    rows = {row.key[1:]: row for row in table_of(bike, "interp-table6").rows}
+    year = rows["cascade_regressor", "day 2011/12/7, feature year", "contribution"]
+    assert (year.mean, year.std, year.n, year.published) == (-695, pytest.approx(10 / np.sqrt(2)), 2, -714)
+    value = rows["", "day 2012/9/21, feature year", "feature_value"]
+    assert (value.mean, value.published) == (2012, 2012)
+    temperature = rows["", "day 2011/12/7, feature temperature", "feature_value"]
+    assert (temperature.mean, temperature.published) == (pytest.approx(0.41 * 41), 17)
+    assert rows["", "day 2012/9/21", "target"].mean == 8167
+
+
+def test_a_line_a_feature_between_bias_and_prediction(bike):
+    found = lines(table_of(bike, "interp-table6").view)[:6]
+    assert found == [
+        ("day 2011/12/7", "bias", "reproduced", "", "4,500 ± 0"),
+        ("day 2011/12/7", "year", "reproduced", "2011", "−695 ± 7"),
+        ("day 2011/12/7", "year", "published", "2011", "−714"),
+        ("day 2011/12/7", "temperature", "reproduced", "16.81", "−1,500 ± 0"),
+        ("day 2011/12/7", "temperature", "published", "17", "−1,479"),
+        ("day 2011/12/7", "prediction; its value: the target", "reproduced", "705", "2,305 ± 7"),
+    ]
+
+
+def test_a_day_that_is_no_test_row_is_refused(bike):
+    declare(bike, "interp-table6", "bike", DAYS | {"rows": ["2011/1/2"]})
+    with pytest.raises(ConfigError, match=r"has 2011/1/2, which is no test row of the first repeat of bike \(row 1\)"):
+        table_of(bike, "interp-table6")
+
+
+def test_data_without_days_show_their_first_test_rows_and_only_repeats_that_have_them(suite):
+    declare(suite, "interp-table6", "diabetes", DAYS)
+    save(suite, "diabetes", [days(), days(shift=10, rows=(5, 340, 6))])
+    table = table_of(suite, "interp-table6")
+    rows = {row.key[2:]: row for row in table.rows}
+    both, one = rows["row 340, feature x1", "contribution"], rows["row 3, feature x1", "contribution"]
+    assert (both.mean, both.n) == ((-700 + 0) / 2, 2)  # in the second repeat it is the row in the middle
+    assert (one.mean, one.n, one.std) == (0, 1, None)
+    assert "diabetes has no days: shown are the first test rows of the first repeat" in " ".join(table.view.notes)
+    assert not [row for row in table.view.rows if row.kind == "published"]
+
+
+# What is refused, and what has not run.
+
+
+@pytest.mark.parametrize(("name", "dataset", "options"), [
+    ("interp-table2", "three_class", POINTS), ("interp-table6", "bike", DAYS),
+])  # fmt: skip
+def test_a_run_that_is_missing_is_told(suite, name, dataset, options):
+    declare(suite, name, dataset, options)
+    table = table_of(suite, name)
+    assert [(row.status, row.note) for row in table.rows] == [("unavailable", "not run")]
+    assert "unavailable: not run" in table.files()[".md"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, r"options are \[\]; give 'points' or 'rows', not both"),
+        (POINTS | DAYS, r"not both"),
+        ({"points": [[0, 1, 2]]}, r"options/points is \[\[0, 1, 2\]\]; give a list of pairs"),
+        ({"rows": ["7 December"]}, r"options/rows is \['7 December'\]; give a list of days, as in \[2011/12/7\]"),
+        ({"rows": ["2011/13/1"]}, r"options/rows is"),
+    ],
+)
+def test_options_that_name_no_rows_are_refused(classes, options, message):
+    declare(classes, "interp-table2", "three_class", options)
+    with pytest.raises(ConfigError, match=message):
+        table_of(classes, "interp-table2")
+
+
+def test_an_experiment_without_the_extra_is_refused(classes):
+    declare(classes, "interp-table2", "three_class", POINTS, extras=[])
+    with pytest.raises(ConfigError, match=r"extras are \[\]; add 'contributions'"):
+        table_of(classes, "interp-table2")

@@ -1,0 +1,140 @@
+"""Plots of explanations show the explanation's numbers, in any form of X, and say what they lack."""
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+
+from cascadeforest import Explanation
+from cascadeforest.plotting import plot_beeswarm, plot_dependence, plot_importances, plot_waterfall
+
+
+@pytest.fixture(autouse=True)
+def no_windows():
+    import matplotlib.pyplot as plt
+
+    with mpl.rc_context({"backend": "agg"}):
+        yield
+        plt.close("all")
+
+
+CLASSES = ["healthy", "ill"]
+X = np.array([[1.0, 5.0, 0.0], [2.0, 5.0, 3.0], [3.0, 7.0, 0.0]])
+OF_ILL = np.array([[0.25, -0.125, 0.0], [0.0, 0.125, -0.25], [0.0625, 0.0, 0.5]])
+BIAS = np.array([0.75, 0.25])
+
+
+def explanation(X=X, bias=BIAS):
+    contributions = np.stack([-OF_ILL, OF_ILL], axis=2)
+    return Explanation(bias, contributions, BIAS + contributions.sum(axis=1), ["age", "dose", "rare"], CLASSES, X)
+
+
+def texts(ax):
+    return [text.get_text() for text in ax.texts]
+
+
+def ticks(ax):
+    return [label.get_text() for label in ax.get_yticklabels()]
+
+
+@pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame, scipy.sparse.csr_matrix])
+def test_the_waterfall_leads_from_the_bias_to_the_prediction(kind):
+    ax = plot_waterfall(explanation(kind(X)), 2, "ill")
+    assert ticks(ax) == ["dose = 7", "age = 3", "rare = 0"]  # from the bottom up: the greatest is on top
+    starts = [bar.get_x() for bar in ax.patches]
+    assert starts[0] == 0.25
+    ends = [bar.get_x() + bar.get_width() for bar in ax.patches]
+    assert ends == [0.25, 0.3125, 0.8125]
+    assert starts[1:] == ends[:-1]
+    assert texts(ax) == ["+0", "+0.0625", "+0.5"]
+    assert ax.get_xlabel() == "probability of ill"
+    assert "0.8125" in ax.get_title()
+
+
+def test_the_waterfall_sums_the_small_ones_up_and_takes_the_predicted_class():
+    ax = plot_waterfall(explanation(), 1, n_features=1)
+    assert ax.get_xlabel() == "probability of healthy"
+    assert ticks(ax) == ["2 other features", "rare = 3"]
+    assert texts(ax) == ["-0.125", "+0.25"]
+    by_row = np.tile(BIAS, (3, 1))
+    assert plot_waterfall(explanation(bias=by_row), 1).get_title() == plot_waterfall(explanation(), 1).get_title()
+
+
+@pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame, scipy.sparse.csr_matrix])
+def test_the_beeswarm_has_a_point_for_each_row_coloured_by_rank(kind):
+    ax = plot_beeswarm(explanation(kind(X)), n_features=2)
+    assert ticks(ax) == ["age", "rare"]  # mean absolute contributions 0.104 and 0.25
+    rare = ax.collections[1]
+    np.testing.assert_array_equal(rare.get_offsets()[:, 0], OF_ILL[:, 2])
+    np.testing.assert_array_equal(rare.get_array(), [0, 1, 0])
+    assert (abs(rare.get_offsets()[:, 1] - 1) <= 0.4).all()
+
+
+def test_points_that_lie_together_stand_beside_each_other():
+    together = np.zeros((50, 1, 1))
+    one = Explanation(np.zeros(1), together, together[:, 0], ["x"], ["prediction"], np.arange(50.0)[:, None])
+    heights = plot_beeswarm(one).collections[0].get_offsets()[:, 1]
+    assert len(np.unique(heights)) == 50
+
+
+def test_missing_values_have_no_colour():
+    with_nan = X.copy()
+    with_nan[0, 0] = np.nan
+    ages = plot_beeswarm(explanation(with_nan)).collections[1].get_array()
+    np.testing.assert_array_equal(np.ma.getmaskarray(np.ma.masked_invalid(ages)), [True, False, False])
+
+
+def test_importances_are_bars_the_greatest_on_top():
+    ax = plot_importances([0.1, -0.2, 0.3], ["a", "b", "c"], n_features=2, std=[0.0, 0.1, 0.2])
+    assert ticks(ax) == ["a", "c"]
+    assert [bar.get_width() for bar in ax.patches] == [0.1, 0.3]
+    assert ax.get_xlabel() == "mean decrease in impurity"
+    of_explanation = plot_importances(explanation())
+    assert of_explanation.get_xlabel() == "mean absolute contribution"
+    np.testing.assert_allclose([bar.get_width() for bar in of_explanation.patches][-1], 0.25)
+
+
+def test_dependence_shows_value_and_contribution():
+    for feature in ("rare", 2):
+        points = plot_dependence(explanation(), feature).collections[0].get_offsets()
+        np.testing.assert_array_equal(points, np.column_stack([X[:, 2], OF_ILL[:, 2]]))
+
+
+def test_plots_draw_where_they_are_told_to():
+    import matplotlib.pyplot as plt
+
+    _, places = plt.subplots(2, 2)
+    plots = [
+        lambda ax: plot_waterfall(explanation(), ax=ax),
+        lambda ax: plot_beeswarm(explanation(), ax=ax),
+        lambda ax: plot_importances(explanation(), ax=ax),
+        lambda ax: plot_dependence(explanation(), "age", ax=ax),
+    ]
+    for plot, ax in zip(plots, places.flat, strict=True):
+        assert plot(ax) is ax
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: plot_dependence(explanation(), "weight"), "'weight'"),
+        (lambda: plot_dependence(explanation(), 3), "below 3"),
+        (lambda: plot_beeswarm(explanation(), "dead"), "'dead'"),
+        (lambda: plot_waterfall(explanation(), output=2), "output is 2"),
+        (lambda: plot_waterfall(explanation(), n_features=0), "n_features"),
+        (lambda: plot_importances([[1.0]]), "importances has shape"),
+        (lambda: plot_importances([1.0], ["a", "b"]), "feature_names has 2"),
+        (lambda: plot_importances([1.0], std=[0.1, 0.2]), "std has 2"),
+    ],
+)
+def test_what_cannot_be_drawn_is_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_a_class_must_be_named_where_there_are_three():
+    three = Explanation(np.zeros(3), np.zeros((1, 2, 3)), np.zeros((1, 3)), ["a", "b"], ["u", "v", "w"], X[:1, :2])
+    with pytest.raises(ValueError, match="output is None, but there are 3 classes"):
+        plot_beeswarm(three)
+    assert plot_beeswarm(three, "w").get_xlabel() == "contribution to the probability of w"
