@@ -188,9 +188,9 @@ class Explainer:
     Notes
     -----
     Time grows as O(M₁ M₂ n log n) times features and classes, with M₁ trees a layer, M₂ layers and n training rows.
-    Memory: 4 bytes (8 with calibration "multiplicative") times n_train * n_features * n_outputs * n_forests for the layer
-    before, and as much for the present one if another follows; beside them a few arrays without the factor n_forests. A
-    forest or a cascade of one layer has only these.
+    Memory: 4 bytes (8 with calibration "multiplicative") times n_train * n_features * n_outputs * n_forests for the
+    layer before, and as much for the present one if another follows; beside them a few arrays without the factor
+    n_forests. A forest or a cascade of one layer has only these.
 
     Contributions of a training row in deeper layers are those of the models that did not learn from it, as its class
     vectors are. With ``class_vectors="k_fold_refit"``, where `fit` dropped these models, they are grown again.
