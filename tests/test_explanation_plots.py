@@ -138,3 +138,13 @@ def test_a_class_must_be_named_where_there_are_three():
     with pytest.raises(ValueError, match="output is None, but there are 3 classes"):
         plot_beeswarm(three)
     assert plot_beeswarm(three, "w").get_xlabel() == "contribution to the probability of w"
+
+
+def test_a_number_is_a_label_where_labels_are_numbers():
+    numbers = Explanation(np.zeros(3), np.zeros((1, 2, 3)), np.eye(3)[:1], ["a", "b"], ["1", "2", "3"], X[:1, :2])
+    assert [numbers.output(label) for label in (1, np.int64(2), "3")] == [0, 1, 2]
+    with pytest.raises(ValueError, match="output is 0"):
+        numbers.output(0)
+    assert numbers.text(0).splitlines()[0].endswith("probability of 1 of row 0")
+    truth = Explanation(np.zeros(2), np.zeros((1, 2, 2)), np.zeros((1, 2)), ["a", "b"], ["False", "True"], X[:1, :2])
+    assert truth.output(True) == truth.output(np.True_) == 1

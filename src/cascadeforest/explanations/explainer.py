@@ -77,8 +77,9 @@ class Explanation:
 
         Parameters
         ----------
-        output : int, str or None
-            Its number or name. None: the only one in regression, the second of two classes.
+        output : class label, int or None
+            A class. A number is a position, from 0, only where no class is a number. None: the only output in
+            regression, the second of two classes.
 
         Returns
         -------
@@ -94,9 +95,15 @@ class Explanation:
             if len(names) > 2:
                 raise ValueError(f"output is None, but there are {len(names)} classes; give one of {names}.")
             return len(names) - 1
-        if isinstance(output, str) and output in names:
-            return names.index(output)
-        if isinstance(output, (int, np.integer)) and not isinstance(output, bool) and 0 <= output < len(names):
+        if str(output) in names:  # a label, also one that is a number, before a position
+            return names.index(str(output))
+        labels_are_numbers = any(name.lstrip("-").isdigit() for name in names)
+        if (
+            not labels_are_numbers
+            and isinstance(output, (int, np.integer))
+            and not isinstance(output, bool)
+            and 0 <= output < len(names)
+        ):
             return int(output)
         raise ValueError(f"output is {output!r}; give one of {names}, or a number below {len(names)}.")
 
@@ -141,9 +148,7 @@ class Explanation:
         """
         row = range(len(self))[row]
         check_count("n_features", n_features)
-        if output is None:
-            output = int(self.prediction[row].argmax()) if len(self.output_names) > 1 else 0
-        c = self.output(output)
+        c = int(self.prediction[row].argmax()) if output is None else self.output(output)
         bias = self.bias if self.bias.ndim == 1 else self.bias[row]
         own, values = self.contributions[row, :, c], self.values(row)
         order = np.argsort(-np.abs(own), kind="stable")

@@ -48,9 +48,7 @@ def plot_waterfall(
     """
     check_count("n_features", n_features)
     row = range(len(explanation))[row]
-    if output is None:
-        output = int(explanation.prediction[row].argmax())
-    c = explanation.output(output)
+    c = int(explanation.prediction[row].argmax()) if output is None else explanation.output(output)
     own, values = explanation.contributions[row, :, c], explanation.values(row)
     order = np.argsort(-np.abs(own), kind="stable")
     shown, rest = order[:n_features], order[n_features:]
