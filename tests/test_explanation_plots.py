@@ -148,3 +148,19 @@ def test_a_number_is_a_label_where_labels_are_numbers():
     assert numbers.text(0).splitlines()[0].endswith("probability of 1 of row 0")
     truth = Explanation(np.zeros(2), np.zeros((1, 2, 2)), np.zeros((1, 2)), ["a", "b"], ["False", "True"], X[:1, :2])
     assert truth.output(True) == truth.output(np.True_) == 1
+
+
+def test_kernels_are_compiled_where_no_folder_can_be_written(monkeypatch):
+    import numba
+
+    from cascadeforest.explanations import _kernels
+
+    compile_ = numba.njit
+
+    def without_cache(cache=False, **options):
+        if cache:
+            return lambda function: (_ for _ in ()).throw(RuntimeError("no locator available"))
+        return compile_(**options)
+
+    monkeypatch.setattr(numba, "njit", without_cache)
+    assert _kernels._compiled(lambda x: x + 1)(1) == 2

@@ -22,8 +22,17 @@ _EQUAL = 1e-9
 #: Numbers of a long sum that are summed over all rows before the next ones.
 _PIECE = 1024
 
-# numba's own cache looks at the file of a function only: everything that is called from here stands here.
-_compiled = numba.njit(nogil=True, cache=True, error_model="numpy")
+
+def _compiled(function):
+    """Compile, without the GIL, kept on disk where a folder can be written.
+
+    numba's own cache looks at the file of a function only: everything that is called from here stands here.
+    """
+    options = {"nogil": True, "error_model": "numpy"}
+    try:
+        return numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # no folder can be written: compiled in each process, as the forests' kernels are
+        return numba.njit(**options)(function)
 
 
 @_compiled

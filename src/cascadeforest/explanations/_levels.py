@@ -80,7 +80,7 @@ class Part:
     contributions: np.ndarray
 
 
-class Level:
+class Level(ABC):
     """One layer with its training rows.
 
     Parameters
@@ -95,7 +95,14 @@ class Level:
         How contributions are computed.
     hands_on : bool
         Whether another layer follows.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n,) or None
+        Weights of the training rows.
     """
+
+    weights: np.ndarray | None
 
     def __init__(self, n_features: int, Y: np.ndarray, before: Preceding | None, options: Options, hands_on: bool):
         self.n_features, self.Y, self.before, self.options = n_features, Y, before, options
@@ -120,8 +127,6 @@ class Level:
                 own, _ = contributions(model, self.n_features, self.before, binned, rows, n_jobs=self.options.n_jobs)
                 total += own / (len(models) * len(self.forests))
         return total
-
-    weights: np.ndarray | None
 
     def as_it_is(self) -> Level:
         """The same layer, the columns that it was given taken for features of their own."""

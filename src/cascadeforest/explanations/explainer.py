@@ -105,7 +105,8 @@ class Explanation:
             and 0 <= output < len(names)
         ):
             return int(output)
-        raise ValueError(f"output is {output!r}; give one of {names}, or a number below {len(names)}.")
+        position = "" if labels_are_numbers else f", or a number below {len(names)}"
+        raise ValueError(f"output is {output!r}; give one of {names}{position}.")
 
     def to_frame(self, row: int = 0) -> pd.DataFrame:
         """One row's explanation as a table.
@@ -137,8 +138,8 @@ class Explanation:
         ----------
         row : int
             Which.
-        output : int, str or None
-            Of which output; None: the predicted class, or the target.
+        output : class label, int or None
+            As in `output`; None: the predicted class, or the target.
         n_features : int
             Features that are named; the others are summed up in one line.
 
