@@ -30,18 +30,19 @@ def main() -> None:
     y = y.map({0: "malignant", 1: "benign"})
     X_train, X_test, y_train, _ = train_test_split(X, y, stratify=y, random_state=0)
     model = GCForestClassifier(n_forests=4, n_estimators=50, random_state=0).fit(X_train, y_train)
-    explainer = Explainer(model, X_train, y_train)
+    explainer = Explainer(model)
     explanation = explainer.explain(X_test)
     unsure = int(abs(explanation.prediction[:, 1] - 0.65).argmin())
     print(f"{model.n_layers_} layers\n{explanation.text(unsure, n_features=5)}")
     _save(plot_waterfall(explanation, unsure), output / "explanation_waterfall.png")
     _save(plot_beeswarm(explanation, "malignant", n_features=12), output / "explanation_beeswarm.png")
-    _save(plot_importances(explainer.importances(), list(X), n_features=12), output / "explanation_importances.png")
+    bars = plot_importances(explainer.importances(), list(X), n_features=12, label="MDI on held-out rows")
+    _save(bars, output / "explanation_importances.png")
 
     X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     X_train, X_test, y_train, _ = train_test_split(X, y, random_state=0)
     regressor = CascadeForestRegressor(random_state=0).fit(X_train, y_train)
-    explanation = Explainer(regressor, X_train, y_train).explain(X_test)
+    explanation = Explainer(regressor).explain(X_test)
     _save(plot_dependence(explanation, "bmi"), output / "explanation_dependence.png")
 
 

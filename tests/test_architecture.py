@@ -41,6 +41,16 @@ def test_arrows_never_turn_back(path):
             assert parts[0] not in {"mlflow", "snakemake"}, f"{path} imports {name}"
 
 
+def test_one_module_asks_the_package_who_stands_above_it():
+    """`feature_importances_` of cascades: decision 28. From the package all layers can be reached."""
+    users = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in modules()
+        if path.relative_to(PACKAGE).parts[0] in LAYERS and "cascadeforest" in imports_of(path)
+    }
+    assert users == {"cascade/explainable.py"}
+
+
 @pytest.mark.parametrize("package", ["data", "baselines", "experiments", "reports"])
 def test_command_lines_can_set_threads_before_numpy_loads(package):
     """These packages import nothing by themselves; `python -m` reads their __init__ first."""

@@ -89,10 +89,33 @@ def test_importances_are_bars_the_greatest_on_top():
     ax = plot_importances([0.1, -0.2, 0.3], ["a", "b", "c"], n_features=2, std=[0.0, 0.1, 0.2])
     assert ticks(ax) == ["a", "c"]
     assert [bar.get_width() for bar in ax.patches] == [0.1, 0.3]
-    assert ax.get_xlabel() == "mean decrease in impurity"
+    assert ax.get_xlabel() == "importance"
+    assert plot_importances([0.1], label="MDI").get_xlabel() == "MDI"
+    assert plot_importances(explanation(), label="mean of |contributions|").get_xlabel() == "mean of |contributions|"
     of_explanation = plot_importances(explanation())
     assert of_explanation.get_xlabel() == "mean absolute contribution"
     np.testing.assert_allclose([bar.get_width() for bar in of_explanation.patches][-1], 0.25)
+
+
+def test_rows_of_which_nothing_is_known_are_not_drawn():
+    """Rows without weight in `fit`, in explanations of held-out rows."""
+    whole = explanation()
+    parts = (whole.contributions.copy(), whole.prediction.copy())
+    for part in parts:
+        part[1] = np.nan
+    some = Explanation(whole.bias, *parts, whole.feature_names, whole.output_names, whole.X)
+    known = whole[[0, 2]]
+    offsets = [plot_beeswarm(e).collections[1].get_offsets() for e in (some, known)]
+    np.testing.assert_array_equal(*offsets)
+    np.testing.assert_array_equal(*(plot_dependence(e, 2).collections[0].get_offsets() for e in (some, known)))
+    widths = [[bar.get_width() for bar in plot_importances(e).patches] for e in (some, known)]
+    assert widths[0] == widths[1]
+    with pytest.raises(ValueError, match="row is 1, which had no weight"):
+        plot_waterfall(some, 1)
+    for empty in (whole[:0], some[1]):
+        for plot in (plot_beeswarm, plot_importances, lambda e: plot_dependence(e, 0)):
+            with pytest.raises(ValueError, match="explanation has no rows"):
+                plot(empty)
 
 
 def test_dependence_shows_value_and_contribution():
@@ -145,7 +168,7 @@ def test_a_number_is_a_label_where_labels_are_numbers():
     assert [numbers.output(label) for label in (1, np.int64(2), "3")] == [0, 1, 2]
     with pytest.raises(ValueError, match="output is 0"):
         numbers.output(0)
-    assert numbers.text(0).splitlines()[0].endswith("probability of 1 of row 0")
+    assert numbers.text(0).splitlines()[0].endswith("probability of 1")
     truth = Explanation(np.zeros(2), np.zeros((1, 2, 2)), np.zeros((1, 2)), ["a", "b"], ["False", "True"], X[:1, :2])
     assert truth.output(True) == truth.output(np.True_) == 1
 

@@ -154,3 +154,6 @@ def test_what_cannot_be_calibrated_is_refused(arguments, message):
 def test_shares_of_other_features_are_refused():
     with pytest.raises(ValueError, match=r"equal has shape \(3,\); estimated has 2 features"):
         calibrate([0.1, 0.2], 0.1, equal=[1.0, 0.0, 0.0])
+    for equal in ([0.5, 0.4], [1.5, -0.5], [np.nan, 1.0]):
+        with pytest.raises(ValueError, match=r"equal has the sum .*; give shares, not negative, with sum 1"):
+            calibrate([0.0, 0.0], 1.0, equal=equal)

@@ -1,8 +1,10 @@
 """`Explainer` and `Explanation`: what does not change explanations, what is refused, and how explanations are read."""
 
+import copy
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
@@ -12,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 import cascadeforest
-from cascadeforest import CascadeForestRegressor, GCForestClassifier, RandomForestClassifier
+from cascadeforest import CascadeForestRegressor, GCForestClassifier, RandomForestClassifier, RandomForestRegressor
 from cascadeforest.explanations import Explainer, explain
 
 from .models import CASCADES, FORESTS, MODELS, SMALL, data
@@ -132,7 +134,7 @@ def test_presets_choose_the_rows_of_nodes():
 
 # What is refused.
 
-WRONG = r"X_train and y_train are not the rows that the model learned from"
+WRONG = r"(X_train|y_train|sample_weight) is not what the model learned from"
 
 
 @pytest.mark.parametrize("name", ["gcforest", "regressor", "screening", "mddf", "random forest", "regression forest"])
@@ -147,24 +149,56 @@ def test_other_training_rows_are_noticed(name):
         (own.X[:-1], own.y[:-1], None),
         (np.vstack([own.X, own.X[:1]]), np.append(own.y, own.y[0]), None),
     ):
-        with pytest.raises(ValueError, match=WRONG):
-            Explainer(model, X, y, weights).explain(own.new)
-        with pytest.raises(ValueError, match=WRONG):
-            Explainer(model, X, y, weights).importances("in_bag")
+        for known in (model, pickle.loads(pickle.dumps(model))):
+            with pytest.raises(ValueError, match=WRONG):
+                Explainer(known, X, y, weights)
 
 
-@pytest.mark.parametrize("kind", [GCForestClassifier, CascadeForestRegressor])
-def test_other_weights_are_noticed_where_leaves_hold_unlike_rows(kind):
-    """Leaves of like rows have the same mean under any weights; nothing else is kept of the rows."""
-    own = data(3 if kind is GCForestClassifier else 0)
-    model = kind(**SMALL, max_depth=3).fit(own.X, own.y)
-    with pytest.raises(ValueError, match=WRONG):
+@pytest.mark.parametrize("name", ["gcforest", "regressor", "mddf", "random forest", "regression forest"])
+def test_other_weights_are_noticed(name):
+    """Also where all leaves are pure, and weights change no number."""
+    model, own, _ = MODELS[name].fitted()
+    with pytest.raises(ValueError, match="sample_weight is not what"):
         explain(model, own.new, own.X, own.y, np.linspace(1, 3, len(own.y)))
+
+
+@pytest.mark.parametrize("name", [*SOME, "mddf refit", "screening refit"])
+def test_a_value_that_changes_no_bin_is_no_other_row(name):
+    """Also where layers are grown again: from the bins of `fit`."""
+    case = MODELS[name]
+    _, own, weights = case.fitted()
+    model = clone(case.model).fit(own.X, own.y, weights)
+    expected = Explainer(model).explain_held_out().contributions
+    X = own.X.astype(np.float32)
+    assert (X != own.X).any()
+    for known in (model, pickle.loads(pickle.dumps(model))):
+        found = Explainer(known, X, own.y, weights)
+        assert_array_equal(found.explain_held_out().contributions, expected)
+        assert_array_equal(found.explain(own.new).contributions, explain(model, own.new).contributions)
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_features_in_other_units_are_other_rows(name):
+    """Their own bins would be the same ones."""
+    model, own, weights = MODELS[name].fitted()
+    with pytest.raises(ValueError, match="X_train is not what"):
+        Explainer(model, np.exp(own.X) * 1000, own.y, weights)
+
+
+@pytest.mark.parametrize("name", ["gcforest", "mddf", "random forest", "regression forest", "regressor"])
+def test_equal_weights_are_none(name):
+    case = MODELS[name]
+    own = data(case.n_classes)
+    ones = np.full(len(own.y), 2.0)
+    without, equal = clone(case.model).fit(own.X, own.y), clone(case.model).fit(own.X, own.y, ones)
+    expected = explain(without, own.new).contributions
+    for model, weights in ((without, ones), (equal, None), (equal, ones)):
+        assert_allclose(explain(model, own.new, own.X, own.y, weights).contributions, expected, rtol=0, atol=1e-9)
 
 
 def test_missing_weights_are_noticed():
     model, own, weights = CASCADES["gcforest weighted"].fitted()
-    with pytest.raises(ValueError, match=WRONG):
+    with pytest.raises(ValueError, match="sample_weight is not what"):
         explain(model, own.new, own.X, own.y)
     with pytest.raises(ValueError, match=r"sample_weight has shape \(69,\)"):
         explain(model, own.new, own.X, own.y, weights[1:])
@@ -220,7 +254,9 @@ def test_scanning_is_refused():
 def test_models_that_cannot_be_explained_are_refused():
     own = data(3)
     X = np.nan_to_num(own.X)
-    with pytest.raises(TypeError, match=r"model is a RandomForestClassifier; give one of .*GCForestClassifier"):
+    with pytest.raises(
+        TypeError, match=r"model is a RandomForestClassifier; give a forest of ours, or a .*GCForestClassifier"
+    ):
         Explainer(ForestOfScikitLearn(2).fit(X, own.y), X, own.y)
     for model in (GCForestClassifier(), CascadeForestRegressor(), RandomForestClassifier()):
         with pytest.raises(NotFittedError):
@@ -241,14 +277,236 @@ def test_options_that_do_not_exist_are_refused(options, message):
         explainer_of("gcforest", **options)
 
 
-def test_training_rows_are_needed():
+def test_training_rows_come_together_or_not_at_all():
     model, own, _ = CASCADES["gcforest"].fitted()
-    for arguments in ((), (own.X,), (None, own.y)):
-        with pytest.raises(ValueError, match=r"X_train or y_train is None.*explain\(model, X, X_train, y_train\)"):
+    for arguments, missing in (((own.X,), "y_train"), ((None, own.y), "X_train")):
+        with pytest.raises(ValueError, match=f"{missing} is None; give X_train and y_train, or neither"):
             explain(model, own.new, *arguments)
+    with pytest.raises(ValueError, match="sample_weight is given without X_train"):
+        explain(model, own.new, sample_weight=np.ones(len(own.y)))
+
+
+@pytest.mark.parametrize("name", ["gcforest", "random forest"])
+def test_columns_of_another_name_are_refused(name):
+    case = MODELS[name]
+    own = data(3)
+    X, other = pd.DataFrame(own.X, columns=list("abcde")), pd.DataFrame(own.X, columns=list("abxde"))
+    model = clone(case.model).fit(X, own.y)
+    with pytest.raises(ValueError, match="X_train has the column 'x' where the model learned from 'c'"):
+        Explainer(model, other, own.y)
+    Explainer(model, own.X, own.y)
+
+
+# Rows that a model keeps.
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_in_memory_needs_no_training_rows(name):
+    model, own, weights = MODELS[name].fitted()
+    alone, given = Explainer(model), Explainer(model, own.X, own.y, weights)
+    for found, expected in zip(alone.staged_explain(own.new), given.staged_explain(own.new), strict=True):
+        assert found.contributions.tobytes() == expected.contributions.tobytes()
+        assert found.bias.tobytes() == expected.bias.tobytes()
+    assert alone.importances("in_bag").tobytes() == given.importances("in_bag").tobytes()
+    assert explain(model, own.new).contributions.tobytes() == expected.contributions.tobytes()
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_a_pickled_model_has_no_training_rows_and_says_so(name):
+    case = MODELS[name]
+    _, own, weights = case.fitted()
+    model = clone(case.model).fit(own.X, own.y, weights)
+    for copied in (pickle.loads(pickle.dumps(model)), pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(model))))):
+        with pytest.raises(ValueError, match=r"was pickled.*Give X_train, y_train"):
+            explain(copied, own.new)
+        found = explain(copied, own.new, own.X, own.y, weights)
+        assert_array_equal(found.contributions, explain(model, own.new).contributions)
+    again = copy.deepcopy(model)
+    assert_array_equal(explain(again, own.new).contributions, found.contributions)
+
+
+def test_files_do_not_grow_with_the_rows():
+    rng = np.random.default_rng(0)
+    X = rng.random((3000, 200))
+    y = (X[:, 0] > 0.5).astype(int)
+    for model in (RandomForestClassifier(1, max_depth=1), GCForestClassifier(1, 1, max_layers=1, max_depth=1)):
+        size = len(pickle.dumps(model.fit(X, y)))
+        assert size - len(pickle.dumps(model.fit(X[:300], y[:300]))) < 100_000  # edges; bins would take 540,000
+
+
+def test_rows_that_change_after_fit_change_no_explanation():
+    own = data(3)
+    targets = data(0).y
+    for model in (
+        GCForestClassifier(**SMALL),
+        RandomForestClassifier(5, random_state=0),
+        CascadeForestRegressor(**SMALL),
+        RandomForestRegressor(5, random_state=0),
+    ):
+        y = (targets if "Regressor" in type(model).__name__ else own.y).copy()
+        X, weights = own.X.copy(), np.linspace(1, 2, len(y))
+        model.fit(X, y, weights)
+        explainer = Explainer(model)
+        expected = explainer.explain(own.new).contributions
+        X[:], y[:], weights[:] = 0, 0, 1
+        explainer.responses[:], explainer.weights[:] = 0, 1
+        assert_array_equal(explain(model, own.new).contributions, expected)
+
+
+def test_rows_can_be_let_go():
+    case = MODELS["gcforest"]
+    own = data(3)
+    model = clone(case.model).fit(own.X, own.y)
+    explainer, expected = Explainer(model), explain(model, own.new).contributions
+    assert model.forget_training_rows() is model
+    assert_array_equal(explainer.explain(own.new).contributions, expected)  # it has them still
+    with pytest.raises(ValueError, match="has no training rows"):
+        explain(model, own.new)
+    assert_array_equal(explain(model, own.new, own.X, own.y).contributions, expected)
+    with pytest.raises(ValueError, match="y_train is not what"):
+        explain(model, own.new, own.X, own.y[::-1])
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_an_explainer_of_an_earlier_fit_says_so(name):
+    case = MODELS[name]
+    _, own, weights = case.fitted()
+    model = clone(case.model).fit(own.X, own.y, weights)
+    explainer = Explainer(model)
+    model.fit(own.X[:60], own.y[:60], None if weights is None else weights[:60])
+    for call in (
+        lambda: explainer.explain(own.new),
+        lambda: explainer.importances("in_bag"),
+        explainer.explain_held_out,
+    ):
+        with pytest.raises(RuntimeError, match="was fitted again since; make a new Explainer"):
+            call()
+
+
+@pytest.mark.parametrize("model", [GCForestClassifier(**SMALL), RandomForestClassifier(3)], ids=["cascade", "forest"])
+def test_a_fit_that_fails_leaves_no_explanation_of_the_one_before(model):
+    own = data(3)
+    model.fit(own.X, own.y)
+    hasattr(model, "feature_importances_")
+    bad = {"n_estimators": 0}
+    n_estimators = model.n_estimators
+    with pytest.raises(ValueError, match="n_estimators"):
+        model.set_params(**bad).fit(own.X[:, :4], np.arange(len(own.y)) % 2)
+    model.set_params(n_estimators=n_estimators)
+    with pytest.raises(ValueError, match="last fit of the model was interrupted"):
+        explain(model, own.new)
+    with pytest.raises(ValueError, match="last fit of the model was interrupted"):
+        explain(model, own.new, own.X, own.y)
+
+
+def test_explanations_of_screening_do_not_mix():
+    """Within one Explainer: a walk through the layers has what it needs of its own."""
+    explainer, new = explainer_of("screening"), MODELS["screening"].fitted()[1].new
+    expected = [e.contributions for e in explainer.staged_explain(new)]
+    assert len(expected) > 1
+    for found, before in zip(explainer.staged_explain(new), expected, strict=True):
+        assert_array_equal(explainer.explain(new, layer=1).contributions, expected[0])
+        assert_array_equal(found.contributions, before)
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        ("gcforest refit", {"max_depth": 1, "max_features": 1, "n_estimators": 2, "estimators": ["extra_trees"]}),
+        ("regressor oob", {"preset": "official"}),
+        ("screening refit", {"n_estimators": 2, "max_growth": 1.0, "growth": "none"}),
+        ("mddf", {"weight_floor": 0.9, "scaled_loss": True, "cumulative": "normalized", "ablation": "stacking"}),
+        ("mddf refit", {"min_samples_leaf": 9, "preset": "official"}),
+        ("gcforest weighted", {"class_weight": None}),
+        ("random forest balanced by tree", {"class_weight": None, "max_samples": None}),
+    ],
+)
+def test_parameters_that_are_set_after_fit_change_no_explanation(name, changed):
+    case = MODELS[name]
+    _, own, weights = case.fitted()
+    model = clone(case.model).fit(own.X, own.y, weights)
+    expected = list(Explainer(model).staged_explain(own.new))
+    held_out = Explainer(model).explain_held_out()
+    model.set_params(**changed)
+    assert_array_equal(explain(model, own.new, own.X, own.y, weights).contributions, expected[-1].contributions)
+    for found, before in zip(Explainer(model).staged_explain(own.new), expected, strict=True):
+        assert_array_equal(found.contributions, before.contributions)
+    assert_array_equal(Explainer(model).explain_held_out().contributions, held_out.contributions)
+
+
+def test_values_of_kept_rows_are_the_middles_of_their_bins():
+    case = MODELS["gcforest"]
+    own = data(3)
+    rng = np.random.default_rng(0)
+    X = np.column_stack([own.X, rng.random(len(own.X))])
+    X = np.repeat(X, 5, axis=0)
+    X[:, -1] = rng.random(len(X))  # more values than bins
+    X[3, -1] = np.nan
+    model = clone(case.model).set_params(max_layers=1).fit(X, np.repeat(own.y, 5))
+    found, given = Explainer(model).explain_held_out(), Explainer(model, X, np.repeat(own.y, 5)).explain_held_out()
+    assert_array_equal(found.contributions, given.contributions)
+    assert_array_equal(found.X[:, :-1], X[:, :-1])
+    assert np.isnan(found.X[3, -1])
+    weights = np.ones(len(X))
+    weights[5:10], X[:5, 0], X[10:, 0] = 0, np.nan, np.nan
+    forest = RandomForestClassifier(3, random_state=0).fit(X, np.repeat(own.y, 5), weights)
+    assert np.isnan(Explainer(forest).explain_held_out().X[:, 0]).all()  # known of rows without weight alone
+    X[:, 0] = np.repeat(own.X[:, 0], 5)
+    distance = np.abs(found.X[:, -1] - X[:, -1])
+    assert 0 < np.nanmax(distance) < 0.05
+    assert_array_equal(given.X, X)
+
+
+def test_forests_within_a_layer_keep_no_rows():
+    own = data(3)
+    member = RandomForestClassifier(3, class_weight="balanced", random_state=0)
+    X = np.nan_to_num(own.X)
+    model = GCForestClassifier(**SMALL, estimators=[member]).fit(X, own.y)
+    assert model._learned_rows is None
+    assert not model.layers_[0].forests[0][0].estimator._learned_rows.are_here
+    with pytest.raises(ValueError, match="weights of its own"):
+        explain(model, X)
 
 
 # Reading an explanation.
+
+
+def test_rows_that_do_not_exist_or_say_nothing_are_refused():
+    model, _, weights = CASCADES["gcforest weighted"].fitted()
+    explanation = Explainer(model).explain_held_out()
+    silent = int(np.flatnonzero(weights == 0)[0])
+    for call in (explanation.to_frame, explanation.text):
+        with pytest.raises(ValueError, match=f"row is {silent}, which had no weight in fit"):
+            call(silent)
+        for row in (len(explanation), -len(explanation) - 1, 1.0, "a", True):
+            with pytest.raises(IndexError, match=f"row is {row!r}; the explanation has {len(explanation)} rows"):
+                call(row)
+    for rows in (None, (1, 2), ..., True, np.zeros((2, 2), int)):
+        with pytest.raises(IndexError, match="give a number, a slice"):
+            explanation[rows]
+
+
+def test_an_explanation_names_itself_and_is_only_itself():
+    explanation = explainer_of("gcforest").explain(data(3).new)
+    assert repr(explanation) == f"Explanation({len(explanation)} rows, 5 features, outputs: 0, 1, 2)"
+    assert explanation == explanation
+    assert explanation != explanation[:]
+    assert len({explanation, explanation}) == 1
+    assert "row" not in explanation[3].text()
+
+
+def test_values_that_are_strings_of_digits_and_a_class_called_value():
+    own = data(3)
+    X = np.nan_to_num(own.X)
+    model = RandomForestClassifier(5, random_state=0).fit(X, np.array(["value", "b", "c"])[own.y])
+    explanation = explain(model, X[:3].astype(str))
+    assert f"= {float(str(X[1, 0])):.6g}" in explanation.text(1)
+    columns = list("abcde")
+    model.fit(pd.DataFrame(X, columns=columns), own.y)
+    frame = pd.DataFrame({name: pd.array([1, None, 3], "Int64") for name in columns})
+    assert explain(model, frame).text(1).count("= nan") == 5
+    table = explanation.to_frame(1)
+    assert sorted(table.columns) == ["b", "c", "value", "value"]
 
 
 def test_slices_are_explanations_of_fewer_rows():

@@ -1,8 +1,13 @@
 """Importances: Eq. 6 by brute force, Eqs. 10, 11 and 31 as loops, Proposition 5.1, MDI-oob, and permutations."""
 
+import pickle
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.feature_selection import SelectFromModel
+from sklearn.linear_model import LogisticRegression
 
 from cascadeforest import GCForestClassifier, RandomForestClassifier, RandomForestRegressor
 from cascadeforest.explanations import (
@@ -222,6 +227,76 @@ def test_what_has_no_mean_is_refused(mean):
         mean(np.full((2, 3, 1), np.nan), np.zeros((2, 1)))
 
 
+@pytest.mark.parametrize("name", CASCADES)
+def test_columns_have_names(name):
+    """As many as columns, also in the paper's structures of mdDF that leave the sum or the features out."""
+    case = CASCADES[name]
+    explainer = explainer_of(case)
+    outputs = explainer.output_names
+    features = ["x0", "x1", "x2", "x3", "x4"]
+    assert explainer.column_names(1) == features
+    added = [
+        f"{output} of forest {k}" for k in range(1, len(case.fitted()[0].layers_[0].forests) + 1) for output in outputs
+    ]
+    expected = {"mddf stacking": added, "mddf no_preconc": features}.get(name, features + added)
+    assert explainer.column_names() == expected
+    for layer in (1, 2):
+        assert len(explainer.column_importances("in_bag", layer)) == len(explainer.column_names(layer))
+    with pytest.raises(ValueError, match="layer is 9"):
+        explainer.column_names(9)
+
+
+@pytest.mark.parametrize("name", ["gcforest", "regressor", "screening weighted", "mddf refit", "gcforest oob"])
+def test_cascades_have_importances_as_scikit_learn_knows_them(name):
+    case = CASCADES[name]
+    _, own, weights = case.fitted()
+    model = clone(case.model)
+    assert not hasattr(model, "feature_importances_")
+    model.fit(own.X, own.y, weights)
+    found = model.feature_importances_
+    raw = np.maximum(Explainer(model).importances(), 0.0)
+    assert_allclose(found, raw / raw.sum(), rtol=1e-14, atol=0)
+    assert (found >= 0).all()
+    assert found[4] == 0.0  # a constant
+    assert found[:2].sum() > 0.6
+    assert_allclose(found.sum(), 1.0, rtol=1e-14)
+    found[:] = 9.0  # a copy
+    assert_allclose(model.feature_importances_.sum(), 1.0, rtol=1e-14)
+    kept = pickle.loads(pickle.dumps(model))
+    assert_array_equal(kept.feature_importances_, model.feature_importances_)
+    with pytest.raises(AttributeError, match=r"no feature_importances_.*was pickled"):
+        pickle.loads(pickle.dumps(model.fit(own.X, own.y, weights))).feature_importances_  # noqa: B018
+
+
+def test_showing_a_model_asks_for_no_importances():
+    own = data(3)
+    model = GCForestClassifier(**SMALL).fit(own.X, own.y)
+    assert "n_layers_" in model._repr_html_()
+    assert model._importances is None
+    assert "feature_importances_" not in dir(model)
+    model.feature_importances_  # noqa: B018
+    assert "feature_importances_" in dir(model)
+
+
+def test_importances_select_features_in_a_pipeline():
+    own = data(3)
+    X = np.nan_to_num(own.X)
+    selector = SelectFromModel(GCForestClassifier(**SMALL), max_features=2, threshold=-np.inf).fit(X, own.y)
+    assert selector.get_support().tolist() == [True, True, False, False, False]
+
+
+def test_importances_are_zero_without_a_split_and_missing_where_nothing_is_traced_back():
+    X = np.ones((30, 3))
+    assert_array_equal(GCForestClassifier(**SMALL).fit(X, np.arange(30) % 2).feature_importances_, np.zeros(3))
+    X = np.random.default_rng(0).random((30, 12))
+    scanning = GCForestClassifier(**SMALL, scanning={"windows": [4]}, input_shape=(12,)).fit(X, np.arange(30) % 2)
+    assert not hasattr(scanning, "feature_importances_")
+    with pytest.raises(AttributeError, match="scans windows"):
+        scanning.feature_importances_  # noqa: B018
+    foreign = GCForestClassifier(**SMALL, estimators=[LogisticRegression()]).fit(X, np.arange(30) % 2)
+    assert not hasattr(foreign, "feature_importances_")
+
+
 def test_importances_that_do_not_exist_are_refused():
     cascade, regressor = explainer_of(CASCADES["gcforest"]), explainer_of(CASCADES["regressor"])
     with pytest.raises(ValueError, match=r"rows is 'out_of_bag'.*choose 'held_out' for a cascade"):
@@ -230,6 +305,9 @@ def test_importances_that_do_not_exist_are_refused():
         cascade.importances("test")
     with pytest.raises(ValueError, match="rows is 'out_of_bag'"):
         cascade.column_importances("out_of_bag")
+    for options in ({"rows": "in_bag"}, {"average": "classes"}):
+        with pytest.raises(ValueError, match=r"centred is False with rows .*, where it has no meaning"):
+            cascade.importances(centred=False, **options)
     with pytest.raises(ValueError, match="average is 'forests'"):
         cascade.importances(average="forests")
     with pytest.raises(ValueError, match="average is 'classes'"):

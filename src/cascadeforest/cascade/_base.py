@@ -64,9 +64,14 @@ class Cascade(BaseEstimator):
             check_choice("vector_dtype", self.vector_dtype, (*double, "float32", "float16"))
         check_jobs(self.n_jobs)
 
-    def _members(self, default: Sequence[str], *, classification: bool) -> list[Any]:
-        """The forests of a layer: `n_forests`, of each kind of `estimators` in turn."""
-        kinds = default if self.estimators is None else self.estimators
+    def _kinds(self) -> tuple[str, ...]:
+        """Kinds of forests where `estimators` is None."""
+        return ("random_forest", {"paper": "completely_random_forest", "official": "extra_trees"}[self.preset])
+
+    def _members(self) -> list[Any]:
+        """The forests of a layer, unfitted: `n_forests`, of each kind of `estimators` in turn."""
+        classification = isinstance(self, ClassifierMixin)
+        kinds = self._kinds() if self.estimators is None else self.estimators
         if isinstance(kinds, str) or not isinstance(kinds, Sequence) or not len(kinds):
             raise ValueError(f"estimators is {kinds!r}; give a list of names of forests or of estimators, or None.")
         if self.estimators is not None and len(kinds) > self.n_forests:
@@ -277,6 +282,11 @@ def checked_weights(weights: Any, n_rows: int, name: str = "sample_weight") -> n
     if weights.max() == 0:
         raise ValueError(f"{name} is zero for every row; give at least two rows a positive weight.")
     return None if weights.min() == weights.max() else weights
+
+
+def weights_at(weights: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:
+    """Weights of some rows; None for equal ones."""
+    return None if weights is None else weights[rows]
 
 
 def rows_with_weight(weights: np.ndarray | None, n_rows: int) -> np.ndarray:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from cascadeforest.cascade._base import CascadeClassifier
+from cascadeforest.cascade._base import CascadeClassifier, weights_at
+from cascadeforest.cascade.explainable import ExplainableCascade
 from cascadeforest.cascade.layer import fit_layer, mean_vector
 from cascadeforest.cascade.progress import Progress
 from cascadeforest.cascade.stopping import KEEPS, BestLayer, Scoring
@@ -15,7 +16,7 @@ from cascadeforest.forest._compiling import ensure_compiled
 from cascadeforest.forest._parameters import check_choice
 
 
-class GCForestClassifier(CascadeClassifier):
+class GCForestClassifier(ExplainableCascade, CascadeClassifier):
     """gcForest: a cascade of layers of forests, grown as long as out-of-fold predictions become better.
 
     Layer t + 1 sees the features and the class vectors of layer t. Half of the forests of a layer are random forests,
@@ -90,6 +91,8 @@ class GCForestClassifier(CascadeClassifier):
         Score of the out-of-fold predictions of each layer that was grown, dropped ones included.
     features_ : PlainFeatures, FixedGrains or FreshGrains
         What the layers see of X: bins, or class vectors of windows.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Importances of the features (not with scanning), see there.
     n_features_in_ : int
         Features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -187,18 +190,20 @@ class GCForestClassifier(CascadeClassifier):
         ValueError
             If a parameter, X, y or a weight cannot be used; the message says which and why.
         """
+        self._begin()
         self._check_shared()
         check_choice("keep", self.keep, KEEPS)
         X, label, rows, weights = self._training_data(X, y, sample_weight)
-        members = self._members(("random_forest", "completely_random_forest"), classification=True)
+        members = self._members()
         scoring = Scoring(self.scoring, self.classes_)
         patience = {"paper": 1, "official": 4}[self.preset] if self.patience is None else self.patience
         progress = Progress(self.verbose)
         rules = self._layer_rules(self.classes_, self.vector_dtype or "float32", progress)
         ensure_compiled()
         features = self._features(members, X.shape[1], rules)
-        y, weights = label[rows], None if weights is None else weights[rows]
-        features.fit(X, rows, y, weights)
+        features.fit(X, rows, label[rows], weights_at(weights, rows))
+        of_all = weights
+        y, weights = label[rows], weights_at(weights, rows)
 
         layers, best, added_mapper = [], BestLayer(patience, self.tol), None
         for level in range(self.max_layers):
@@ -215,12 +220,16 @@ class GCForestClassifier(CascadeClassifier):
                 break
 
         self.n_layers_ = best.n_kept(self.keep)
+        self._remember(features, label, of_all)
         features.finish(self.n_layers_)
         self.features_ = features
         self.layers_ = layers[: self.n_layers_]
         self.validation_scores_ = np.array(best.scores)
         progress.say("kept %d of %d layers", self.n_layers_, len(layers))
         return self
+
+    def _kinds(self) -> tuple[str, ...]:
+        return ("random_forest", "completely_random_forest")
 
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
         """Class probabilities if the cascade ended at layer 1, 2, ...

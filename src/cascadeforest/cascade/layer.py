@@ -447,6 +447,8 @@ class _Fit:
             weights = {"sample_weight": self.weights[chosen]}
         labels = y if self.rules.classes is None else self.rules.classes[y]
         estimator.fit(self.representation.values(self.rows[chosen]), labels, **weights)
+        if isinstance(estimator, Forest):
+            estimator.forget_training_rows()  # nobody explains the forests of a layer one by one
         return FoldEstimator(estimator, self.rules.classes)
 
 

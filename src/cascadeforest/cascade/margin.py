@@ -17,7 +17,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, has_fit_parameter
 
-from cascadeforest.cascade._base import CascadeClassifier
+from cascadeforest.cascade._base import CascadeClassifier, weights_at
+from cascadeforest.cascade.explainable import ExplainableCascade
 from cascadeforest.cascade.layer import Layer, LayerRules, fit_layer, mean_vector
 from cascadeforest.cascade.progress import Progress
 from cascadeforest.cascade.representation import Representation
@@ -220,6 +221,11 @@ def reweighted(loss: np.ndarray, floor: float) -> np.ndarray:
     return weights / weights.mean()
 
 
+def equal_are_none(weights: np.ndarray | None) -> np.ndarray | None:
+    """Weights, None if they are equal: in products with those of Eq. 27 they would still show in the last digit."""
+    return None if weights is None or (weights == weights[0]).all() else weights
+
+
 def margin_ratio(z: np.ndarray) -> float:
     """Standard deviation of margins over their mean: lambda of Theorem 1.
 
@@ -325,7 +331,7 @@ class Growth:
     margins: list[np.ndarray] = field(default_factory=list)
 
 
-class MDDFClassifier(CascadeClassifier):
+class MDDFClassifier(ExplainableCascade, CascadeClassifier):
     """mdDF: a cascade as an additive model; each layer weights the rows by the margins of the layers so far.
 
     Layer t learns from rows weighted by their margin loss under layers 1 to t - 1 (Eq. 27), and enters the sum with the
@@ -388,7 +394,8 @@ verbose
 
     Attributes
     ----------
-    classes_, n_classes_, n_layers_, layers_, validation_scores_, features_, n_features_in_, feature_names_in_
+    classes_, n_classes_, n_layers_, layers_, validation_scores_, features_, feature_importances_, \
+n_features_in_, feature_names_in_
         As in `GCForestClassifier`. The score of a layer is that of the sum up to it.
     gamma_, mu_, theta_ : float, float, int
         What was used.
@@ -513,10 +520,11 @@ verbose
         ValueError
             If a parameter, X, y or a weight cannot be used; the message says which and why.
         """
+        self._begin()
         self._check_shared()
         self._check_margins()
         X, label, rows, weights = self._training_data(X, y, sample_weight)
-        members = self._members(self._kinds(), classification=True)
+        members = self._members()
         _check_weighted(members)
         scoring = Scoring(self.scoring, self.classes_)
         progress = Progress(self.verbose)
@@ -525,9 +533,7 @@ verbose
         )
         ensure_compiled()
         features = self._features(members, X.shape[1], rules)
-        y, weights = label[rows], None if weights is None else weights[rows]
-        if weights is not None and (weights == weights[0]).all():
-            weights = None  # in products with those of Eq. 27 equal ones would still show in the last digit
+        y, of_all, weights = label[rows], weights, equal_are_none(weights_at(weights, rows))
         features.fit(X, rows, y, weights)
         seen = features.at(0, rows, y, weights)
         self._structure = self.ablation
@@ -539,6 +545,7 @@ verbose
         self.gamma_, self.mu_, self.theta_ = setting.gamma, setting.mu, setting.theta
         grown = self._grow(members, data, rules, scoring, setting, self.max_layers, patience)
         n_kept = grown.best.n_kept(self._chosen("keep"))
+        self._remember(features, label, of_all)
         features.finish(n_kept)
         self.features_ = features
         self.layers_ = grown.layers[:n_kept]
@@ -585,7 +592,7 @@ verbose
     def _kinds(self) -> tuple[str, ...]:
         if self.ablation == "same_forests":
             return ("random_forest",)
-        return ("random_forest", {"paper": "completely_random_forest", "official": "extra_trees"}[self.preset])
+        return super()._kinds()
 
     def _alone(self, seen: Representation) -> Representation | None:
         """Room for the sum alone, which is all that later layers see in ablation ST."""
@@ -664,10 +671,7 @@ verbose
             total += alpha
             cumulative = (1.0 - share) * cumulative + share * own
             model.add(vectors, share)
-            z = cumulative if self._chosen("cumulative") == "normalized" else total * cumulative
-            of_rows = reweighted(
-                margin_loss(z, setting.gamma, setting.mu, scaled=self._chosen("scaled_loss")), self.weight_floor
-            )
+            of_rows = self._row_weights(cumulative, total, setting)
             probabilities = model.probabilities
             score = scoring(y, probabilities, weights)
             grown.best.is_better(score)
@@ -698,6 +702,12 @@ verbose
             return data.seen, None
         seen = data.seen if data.alone is None else data.alone
         return seen, seen.fit_added(model.features, data.rows, self.n_jobs)
+
+    def _row_weights(self, cumulative: np.ndarray, total: float, setting: Setting) -> np.ndarray:
+        """Weights of the next layer's rows (Eq. 27), from their margins and the sum of the factors so far."""
+        z = cumulative if self._chosen("cumulative") == "normalized" else total * cumulative
+        loss = margin_loss(z, setting.gamma, setting.mu, scaled=self._chosen("scaled_loss"))
+        return reweighted(loss, self.weight_floor)
 
     def _factor(
         self, own: np.ndarray, cumulative: np.ndarray, total: float, weights: np.ndarray | None, setting: Setting

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from cascadeforest.cascade._base import Cascade, checked_weights, rows_with_weight
+from cascadeforest.cascade._base import Cascade, checked_weights, rows_with_weight, weights_at
+from cascadeforest.cascade.explainable import ExplainableCascade
 from cascadeforest.cascade.layer import fit_layer
 from cascadeforest.cascade.progress import Progress
 from cascadeforest.cascade.stopping import KEEPS, BestLayer, Scoring
@@ -17,7 +18,7 @@ from cascadeforest.forest._compiling import ensure_compiled
 from cascadeforest.forest._parameters import check_choice
 
 
-class CascadeForestRegressor(RegressorMixin, Cascade):
+class CascadeForestRegressor(ExplainableCascade, RegressorMixin, Cascade):
     """Deep forest for regression, as in the interpretation paper: gcForest whose forests predict the target.
 
     Layer t + 1 sees the features and one predicted target for each forest of layer t. A training row's comes from the
@@ -57,6 +58,8 @@ class CascadeForestRegressor(RegressorMixin, Cascade):
         Score of the out-of-fold predictions of each layer that was grown, dropped ones included; greater is better.
     features_ : PlainFeatures
         Bins of the features.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Importances of the features, see there.
     n_features_in_ : int
         Features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -139,22 +142,23 @@ class CascadeForestRegressor(RegressorMixin, Cascade):
         ValueError
             If a parameter, X, y or a weight cannot be used; the message says which and why.
         """
+        self._begin()
         self._check_shared()
         check_choice("keep", self.keep, KEEPS)
         X, y = self._training_X_y(X, y, numeric=True)
         y = np.asarray(y, np.float64)
         weights = checked_weights(sample_weight, len(y))
         rows = rows_with_weight(weights, len(y))
-        second = {"paper": "completely_random_forest", "official": "extra_trees"}[self.preset]
-        members = self._members(("random_forest", second), classification=False)
+        members = self._members()
         scoring = Scoring(self.scoring, None)
         progress = Progress(self.verbose)
         vector_dtype = {"paper": "float64", "official": "float16"}[self.preset]
         rules = self._layer_rules(None, self.vector_dtype or vector_dtype, progress)
         ensure_compiled()
         features = self._plain_features(members, 1)
-        y, weights = y[rows], None if weights is None else weights[rows]
-        features.fit(X, rows, y, weights)
+        features.fit(X, rows, y[rows], weights_at(weights, rows))
+        of_all = (y, weights)
+        y, weights = y[rows], weights_at(weights, rows)
 
         layers, best, added_mapper = [], BestLayer(3 if self.patience is None else self.patience, self.tol), None
         for level in range(self.max_layers):
@@ -171,6 +175,7 @@ class CascadeForestRegressor(RegressorMixin, Cascade):
                 break
 
         self.n_layers_ = best.n_kept(self.keep)
+        self._remember(features, *of_all)
         features.finish(self.n_layers_)
         self.features_ = features
         self.layers_ = layers[: self.n_layers_]

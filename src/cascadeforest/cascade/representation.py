@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse
 
 from cascadeforest.forest.binning import MAX_BINS, BinMapper, BinnedMatrix
+from cascadeforest.forest.learned_rows import LearnedRows
 
 
 class Representation:
@@ -76,6 +77,28 @@ class Representation:
         return cls(columns, centers, n_given, X if keep_values else None), mapper
 
     @classmethod
+    def of_bins(cls, given: BinnedMatrix, room: int) -> Representation:
+        """Training rows that are binned already.
+
+        Parameters
+        ----------
+        given : BinnedMatrix
+            The features; copied.
+        room : int
+            Columns that a layer may add.
+
+        Returns
+        -------
+        Representation
+        """
+        n_given, n_rows = given.columns.shape
+        columns, centers = np.empty((n_given + room, n_rows), np.uint8), np.empty((n_given + room, MAX_BINS))
+        columns[:n_given] = given.columns
+        if given.centers is not None:  # which only growing needs
+            centers[:n_given] = given.centers
+        return cls(columns, centers, n_given)
+
+    @classmethod
     def of_new_rows(
         cls, X: Any, room: int, mapper: BinMapper, *, keep_values: bool = False, n_jobs: int | None = None
     ) -> Representation:
@@ -129,6 +152,12 @@ class Representation:
         """The matrix that forests see; a view."""
         centers = None if self._centers is None else self._centers[: self.n_features]
         return BinnedMatrix(self._columns[: self.n_features], centers)
+
+    @property
+    def given(self) -> BinnedMatrix:
+        """The given features alone; a view."""
+        centers = None if self._centers is None else self._centers[: self.n_given]
+        return BinnedMatrix(self._columns[: self.n_given], centers)
 
     def fit_added(self, values: np.ndarray, rows: np.ndarray, n_jobs: int | None = None) -> BinMapper:
         """Put columns behind the features, in place of those that stood there.
@@ -233,6 +262,14 @@ class PlainFeatures:
     def at(self, level: int, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> Representation:
         """What a level sees of the training rows."""
         return self._seen
+
+    def learned_rows(
+        self, y: np.ndarray, weights: np.ndarray | None, *, centers_are_written: bool
+    ) -> LearnedRows | None:
+        """What explanations need of all training rows; None with estimators that are not ours, which have none."""
+        if self._keep_values:
+            return None
+        return LearnedRows(self._seen.given, y, weights, centers_are_written=centers_are_written)
 
     def finish(self, n_levels: int) -> None:
         """Keep what rows to predict need."""

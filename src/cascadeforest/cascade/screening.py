@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from cascadeforest.cascade._base import CascadeClassifier
+from cascadeforest.cascade._base import CascadeClassifier, weights_at
+from cascadeforest.cascade.explainable import ExplainableCascade
 from cascadeforest.cascade.folds import seed_at
 from cascadeforest.cascade.layer import fit_layer, grows_on_bins, mean_vector
 from cascadeforest.cascade.progress import Progress
@@ -114,7 +115,7 @@ def refill(goes_on: np.ndarray, y: np.ndarray, least: int, seed: np.random.SeedS
     return goes_on
 
 
-class GCForestCSClassifier(CascadeClassifier):
+class GCForestCSClassifier(ExplainableCascade, CascadeClassifier):
     """gcForest with confidence screening: each level decides the rows that it is sure of, and only the others go on.
 
     Levels become cheaper as rows leave, and their forests larger. The confidence that lets a row leave is set by
@@ -148,7 +149,8 @@ vector_dtype, scanning, input_shape, class_weight, n_jobs, random_state, verbose
 
     Attributes
     ----------
-    classes_, n_classes_, n_layers_, layers_, validation_scores_, features_, n_features_in_, feature_names_in_
+    classes_, n_classes_, n_layers_, layers_, validation_scores_, features_, feature_importances_, \
+n_features_in_, feature_names_in_
         As in `GCForestClassifier`.
     a_ : float
         The fraction that was used.
@@ -260,19 +262,19 @@ vector_dtype, scanning, input_shape, class_weight, n_jobs, random_state, verbose
         ValueError
             If a parameter, X, y or a weight cannot be used; the message says which and why.
         """
+        self._begin()
         self._check_shared()
         check_choice("keep", self.keep, KEEPS)
         self._check_screening()
         X, label, rows, weights = self._training_data(X, y, sample_weight)
-        second = {"paper": "completely_random_forest", "official": "extra_trees"}[self.preset]
-        members = self._members(("random_forest", second), classification=True)
+        members = self._members()
         scoring = Scoring(self.scoring, self.classes_)
         patience = {"paper": 1, "official": 4}[self.preset] if self.patience is None else self.patience
         progress = Progress(self.verbose)
         rules = self._layer_rules(self.classes_, self.vector_dtype or "float32", progress)
         ensure_compiled()
         features = self._features(members, X.shape[1], rules)
-        features.fit(X, rows, label[rows], _at(weights, rows))
+        features.fit(X, rows, label[rows], weights_at(weights, rows))
 
         everyone = rows  # of all rows that have weight; `rows` are those that reached the level
         decided = np.zeros((len(label), self.n_classes_))  # each row's probabilities at the last level it reached
@@ -280,20 +282,20 @@ vector_dtype, scanning, input_shape, class_weight, n_jobs, random_state, verbose
         layers, thresholds, n_rows, n_trees = [], [], [], []
         best, added_mapper = BestLayer(patience, self.tol), None
         for level in range(self.max_layers):
-            seen = features.at(level, rows, label[rows], _at(weights, rows))
+            seen = features.at(level, rows, label[rows], weights_at(weights, rows))
             if level:
                 added_mapper = seen.fit_added(vectors.reshape(len(rows), -1), rows, self.n_jobs)  # noqa: F821
             grown = self._grown(members, len(rows), len(everyone), seen.n_given, seen.n_added)
             with progress.layer(level, rules.n_models(len(members), len(rows))):
                 layer, vectors = fit_layer(
-                    grown, seen, rows, label[rows], _at(weights, rows), rules, level, added_mapper
+                    grown, seen, rows, label[rows], weights_at(weights, rows), rules, level, added_mapper
                 )
             decided[rows] = mean_vector(vectors)
             decision_level[rows] = level
             layers.append(layer)
             n_rows.append(len(rows))
             n_trees.append(next((m.n_estimators for m in grown if grows_on_bins(m)), 0))
-            score = scoring(label[everyone], decided[everyone], _at(weights, everyone))
+            score = scoring(label[everyone], decided[everyone], weights_at(weights, everyone))
             if best.is_better(score) or self.keep == "last":
                 self.decision_level_ = decision_level.copy()
             if level == 0:
@@ -311,6 +313,7 @@ vector_dtype, scanning, input_shape, class_weight, n_jobs, random_state, verbose
             rows, vectors = rows[goes_on], vectors[goes_on]
 
         self.n_layers_ = best.n_kept(self.keep)
+        self._remember(features, label, weights)
         features.finish(self.n_layers_)
         self.features_ = features
         self.layers_ = layers[: self.n_layers_]
@@ -416,7 +419,3 @@ vector_dtype, scanning, input_shape, class_weight, n_jobs, random_state, verbose
                 vectors = layer.transform(seen, rows, self.n_jobs)
                 probabilities[rows] = mean_vector(vectors)
             yield probabilities, rows
-
-
-def _at(weights: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:
-    return None if weights is None else weights[rows]

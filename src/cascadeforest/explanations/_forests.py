@@ -18,10 +18,6 @@ from cascadeforest.forest.trees import Trees
 _UNIT = 16
 #: Leaves hold float32, relative to the spread of the responses: this share of it is rounding.
 _ROUNDING = 1e-5
-WRONG_ROWS = (
-    "X_train and y_train are not the rows that the model learned from (a tree's leaf holds another mean than they "
-    "have); give the same rows in the same order, with the same sample_weight."
-)
 
 
 @dataclass(frozen=True)
@@ -152,7 +148,10 @@ def _trees(learned: Learned, first: int, last: int) -> Iterator[_Tree]:
         stored = learned.trees.values[view.value_row[own][is_leaf]].astype(np.float64)
         value[is_leaf] = learned.offset + learned.scale * stored
         if not (np.abs(value - mean)[is_leaf] <= _ROUNDING * spread).all() or not (total[is_leaf] > 0).all():
-            raise ValueError(WRONG_ROWS)
+            raise RuntimeError(
+                "A tree's leaf holds another mean than its training rows have: the model was changed after fit; fit it "
+                "again."
+            )
         yield _Tree(first + t, feature, right, parent, depth, end, deepest, weights, leaf, mean, value)
 
 

@@ -1,7 +1,8 @@
 """What each layer of a fitted model saw of its training rows, layer by layer, and what it sees of new ones.
 
-`fit` keeps no training row. Given the same rows again, folds and bootstraps are drawn from their addresses, held-out
-class vectors come from the models that did not learn from a row, and weights are computed as `fit` computed them.
+`fit` keeps the features of its training rows in bins, and nothing of what layers added. Folds and bootstraps are drawn
+again from their addresses, held-out class vectors come from the models that did not learn from a row, and weights are
+computed as `fit` computed them.
 """
 
 from __future__ import annotations
@@ -16,16 +17,15 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from cascadeforest.cascade._base import CascadeClassifier, checked_weights, rows_with_weight
+from cascadeforest.cascade._base import CascadeClassifier, checked_weights, rows_with_weight, weights_at
 from cascadeforest.cascade.gcforest import GCForestClassifier
 from cascadeforest.cascade.layer import FoldForest, Layer, LayerRules, fit_layer, mean_vector
-from cascadeforest.cascade.margin import Additive, MDDFClassifier, Setting, margin_loss, margins, reweighted
+from cascadeforest.cascade.margin import Additive, MDDFClassifier, Setting, equal_are_none, margins
 from cascadeforest.cascade.progress import Progress
 from cascadeforest.cascade.regression import CascadeForestRegressor
 from cascadeforest.cascade.representation import PlainFeatures, Representation
 from cascadeforest.cascade.screening import GCForestCSClassifier
 from cascadeforest.explanations._forests import (
-    WRONG_ROWS,
     Learned,
     Preceding,
     contributions,
@@ -35,7 +35,8 @@ from cascadeforest.explanations._forests import (
 from cascadeforest.explanations._kernels import MULTIPLICATIVE, calibrate
 from cascadeforest.forest._base import Forest, ForestClassifier
 from cascadeforest.forest.binning import BinnedMatrix
-from cascadeforest.forest.growth import _kernel_weights
+from cascadeforest.forest.growth import kernel_weights
+from cascadeforest.forest.learned_rows import LearnedRows
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,8 @@ class Level(ABC):
     """
 
     weights: np.ndarray | None
+    #: What it changed to come here from the first level, of the mean response and by feature; only in gcForest_CS.
+    passage: Part
 
     def __init__(self, n_features: int, Y: np.ndarray, before: Preceding | None, options: Options, hands_on: bool):
         self.n_features, self.Y, self.before, self.options = n_features, Y, before, options
@@ -239,20 +242,12 @@ class LayerLevel(Level):
         super().__init__(**shared)
         self.layer, self.of_folds = layer, of_folds
         self.seen, self.rows, self.y, self.weights = seen, rows, y, weights
-        for models in (*layer.forests, *of_folds.forests):
-            for model in models:
-                if not isinstance(model, FoldForest):
-                    name = type(getattr(model, "estimator", model)).__name__
-                    raise ValueError(
-                        f"The model has layers with {name}, which is no forest of ours: how its predictions come about "
-                        "is not known. Fit the cascade without it in estimators."
-                    )
 
     def _learned(self, model: FoldForest, chosen: np.ndarray) -> Learned:
         """A model with the rows at the places `chosen`."""
         weights = None
         if self.weights is not None:
-            weights = _kernel_weights(self.weights[chosen])
+            weights = kernel_weights(self.weights[chosen])
             chosen, weights = chosen[weights > 0], weights[weights > 0]
         return Learned(
             *(model.trees, model.offset, model.scale, model.seeds, model.n_draws),
@@ -338,12 +333,19 @@ class ForestLevel(Level):
     def _held_out_of(self, k: int) -> Part:
         if not self._model.n_draws:
             raise ValueError(
-                "The forest has no rows out of the bag: bootstrap is False. Fit it with bootstrap=True, or explain "
-                "rows that it did not learn from."
+                "The forest has no rows out of the bag: bootstrap is False. Ask for importances with rows='in_bag', "
+                "explain other rows than it learned from, or fit it with bootstrap=True."
             )
         rows = np.arange(self._n_rows, dtype=np.int32)
         fallback = np.average(self._model.Y, axis=0, weights=self._model.weights)
         return _out_of_bag(self._model, self, self._model.binned, rows, fallback)
+
+
+#: Of training rows that are given and are not those of `fit`; by what the model keeps of them.
+WRONG_ROWS = (
+    "{name} is not what the model learned from; give the same rows as fit had, in the same order, with the same "
+    "sample_weight and class_weight."
+)
 
 
 class Training(ABC):
@@ -353,13 +355,15 @@ class Training(ABC):
     ----------
     model : estimator
         Fitted.
-    X, y, sample_weight
-        What it was fitted with.
+    given : tuple of (X, y, sample_weight) or None
+        What it was fitted with; None to take what the model keeps of it.
     options : Options
         How contributions are computed.
 
     Attributes
     ----------
+    learned : LearnedRows
+        The rows in bins.
     Y : ndarray of shape (n_samples, n_outputs)
         Responses of all training rows: indicators of the classes, or targets.
     weights : ndarray of shape (n_samples,) or None
@@ -368,9 +372,10 @@ class Training(ABC):
         Rows that have weight.
     n_layers : int
         Layers that were kept.
+    n_features : int
+        Original features.
     """
 
-    Y: np.ndarray
     weights: np.ndarray | None
     rows: np.ndarray
     n_layers: int
@@ -379,15 +384,48 @@ class Training(ABC):
     #: Precision of what layers predict.
     vector_dtype = "float64"
 
-    def __init__(self, model: Any, X: Any, y: Any, sample_weight: Any, options: Options):
+    def __init__(self, model: Any, given: tuple[Any, Any, Any] | None, options: Options):
         self.model, self.options = model, options
-        shadow = copy.copy(model)  # checks of training data note what they see
-        self._read(shadow, X, y, sample_weight)
         self.n_features = model.n_features_in_
+        self.learned = self._kept() if given is None else self._given(*given)
+        y = self.learned.y
+        self.Y = np.eye(len(model.classes_))[y] if hasattr(model, "classes_") else y.reshape(-1, 1).copy()
+        self._prepare()
 
     @abstractmethod
-    def _read(self, shadow: Any, X: Any, y: Any, sample_weight: Any) -> None:
-        """Set `Y`, `weights`, `rows` and `n_layers`."""
+    def _prepare(self) -> None:
+        """Set `weights`, `rows` and `n_layers`."""
+
+    @abstractmethod
+    def _read(self, shadow: Any, X: Any, y: Any, sample_weight: Any) -> LearnedRows:
+        """Check and bin rows as `fit` does; `shadow` is a copy of the model that may note what it sees."""
+
+    def _kept(self) -> LearnedRows:
+        learned = self._known()
+        if not learned.are_here:
+            raise ValueError(
+                "The model has no training rows: it was pickled, or came back from another process, and models keep "
+                "them in memory only. Give X_train, y_train (and sample_weight): what fit had."
+            )
+        return learned
+
+    def _known(self) -> LearnedRows:
+        learned = self.model._learned_rows
+        if learned is None:
+            raise ValueError("The last fit of the model was interrupted by an error; fit it again.")
+        return learned
+
+    def _given(self, X: Any, y: Any, sample_weight: Any) -> LearnedRows:
+        known = self._known()
+        learned = self._read(self._shadow(), X, y, sample_weight)
+        if name := known.difference(learned):
+            raise ValueError(WRONG_ROWS.format(name=name))
+        learned.centers = known.centers
+        return learned
+
+    @abstractmethod
+    def _shadow(self) -> Any:
+        """A model that reads rows as `fit` did, and may note what it sees."""
 
     def _check_features(self, shadow: Any) -> None:
         if shadow.n_features_in_ != self.model.n_features_in_:
@@ -395,18 +433,27 @@ class Training(ABC):
                 f"X_train has {shadow.n_features_in_} features, but the model learned from "
                 f"{self.model.n_features_in_}; give the rows that it learned from."
             )
+        names, known = (getattr(m, "feature_names_in_", None) for m in (shadow, self.model))
+        if names is not None and known is not None and (other := names != known).any():
+            raise ValueError(
+                f"X_train has the column {names[other][0]!r} where the model learned from {known[other][0]!r}; give "
+                "the rows that it learned from."
+            )
 
-    def _indicators(self, shadow: Any, label: np.ndarray) -> np.ndarray:
+    def _check_classes(self, shadow: Any) -> None:
         if not np.array_equal(shadow.classes_, self.model.classes_):
             raise ValueError(
                 f"y_train has the classes {shadow.classes_.tolist()}, but the model learned "
                 f"{self.model.classes_.tolist()}; give the rows that it learned from."
             )
-        return np.eye(len(shadow.classes_))[label]
 
     @abstractmethod
     def levels(self) -> Iterator[Level]:
         """The layers, one after the other; what the layer before contributed is all that stays in memory."""
+
+    def columns_of(self, number: int) -> tuple[int, int]:
+        """Original features that a layer sees, and columns that the layer before added."""
+        return self.n_features, 0
 
     @abstractmethod
     def new_rows(self, X: Any) -> NewRows:
@@ -463,8 +510,14 @@ class NewRows(ABC):
 class ForestTraining(Training):
     """A forest that stands alone."""
 
-    def _read(self, shadow: Forest, X: Any, y: Any, sample_weight: Any) -> None:
-        self.n_layers = 1
+    n_layers = 1
+
+    def _shadow(self) -> Forest:
+        shadow = copy.copy(self.model)
+        vars(shadow).update(self.model._weighted_by)
+        return shadow
+
+    def _read(self, shadow: Forest, X: Any, y: Any, sample_weight: Any) -> LearnedRows:
         is_classifier = isinstance(shadow, ForestClassifier)
         X, y = validate_data(
             shadow,
@@ -476,28 +529,29 @@ class ForestTraining(Training):
             y_numeric=not is_classifier,
         )
         self._check_features(shadow)
-        weight, self._balance = shadow._checked_weight(sample_weight, X.shape[0]), False
+        weight, balanced = shadow._checked_weight(sample_weight, X.shape[0]), False
         if is_classifier:
             shadow.classes_, label = np.unique(y, return_inverse=True)
-            self.Y = self._indicators(shadow, label)
-            weight, self._balance = shadow._class_weighted(y, label, weight)
+            self._check_classes(shadow)
+            weight, balanced = shadow._class_weighted(y, label, weight)
         else:
-            self.Y = np.asarray(y, np.float64).reshape(-1, 1)
-        self.weights = None if weight is None else _kernel_weights(np.asarray(weight, np.float64))
-        self.rows = np.arange(len(self.Y), dtype=np.int32)
+            label = np.asarray(y, np.float64)
+        binned = shadow.bin_mapper_.transform(X, n_jobs=self.options.n_jobs)
+        return LearnedRows(binned, label, weight, balanced=balanced)
+
+    def _prepare(self) -> None:
+        self.weights, self.rows = self.learned.weights, np.arange(len(self.Y), dtype=np.int32)
         if self.weights is not None:
+            self.weights = kernel_weights(self.weights)
             self.rows = np.flatnonzero(self.weights).astype(np.int32)
-        self._binned = shadow.bin_mapper_.transform(X, n_jobs=self.options.n_jobs)
 
     def levels(self) -> Iterator[Level]:
         model, bags = self.model, self.model._bags
-        if len(self.Y) != bags.n_samples or len(self.rows) != bags.n_kept:
-            raise ValueError(WRONG_ROWS)
         learned = Learned(
             *(model.trees_, model._offset, model._scale, bags.seeds, bags.n_draws),
-            *(self._binned, self.rows, self.rows.astype(np.int64), self.Y[self.rows]),
+            *(self.learned.binned, self.rows, self.rows.astype(np.int64), self.Y[self.rows]),
             None if self.weights is None else self.weights[self.rows],
-            self._balance,
+            self.learned.balanced,
         )
         yield ForestLevel(
             learned, len(self.Y), self.weights, n_features=self.n_features, Y=self.Y, options=self.options
@@ -523,33 +577,51 @@ class ForestRows(NewRows):
 class CascadeTraining(Training):
     """gcForest and the cascade for regression: a layer sees the features and the vectors of the layer before."""
 
-    def _read(self, shadow: Any, X: Any, y: Any, sample_weight: Any) -> None:
-        model = self.model
-        if not isinstance(model.features_, PlainFeatures):
+    def __init__(self, model: Any, given: tuple[Any, Any, Any] | None, options: Options):
+        self._refuse(model)
+        super().__init__(model, given, options)
+
+    @staticmethod
+    def _refuse(cascade: Any) -> None:
+        if not isinstance(cascade.features_, PlainFeatures):
             raise ValueError(
                 "The model scans windows (scanning is not None): its layers see class vectors of windows, not the "
                 "features. Fit it without scanning to explain it."
             )
+        for layer in cascade.layers_:
+            for model in (model for models in layer.forests for model in models if not isinstance(model, FoldForest)):
+                name = type(getattr(model, "estimator", model)).__name__
+                raise ValueError(
+                    f"The model has layers with {name}, which is no forest of ours, or has weights of its own: how its "
+                    "predictions come about is not known. Fit the cascade without it in estimators."
+                )
+
+    def _read(self, shadow: Any, X: Any, y: Any, sample_weight: Any) -> LearnedRows:
         if isinstance(shadow, CascadeClassifier):
-            X, self._y, self.rows, self.weights = shadow._training_data(X, y, sample_weight)
-            self.Y = self._indicators(shadow, self._y)
+            X, y, _, weights = shadow._training_data(X, y, sample_weight)
+            self._check_classes(shadow)
         else:
             X, y = shadow._training_X_y(X, y, numeric=True)
-            self._y = np.asarray(y, np.float64)
-            self.Y = self._y.reshape(-1, 1)
-            self.weights = checked_weights(sample_weight, len(self._y))
-            self.rows = rows_with_weight(self.weights, len(self._y))
+            y = np.asarray(y, np.float64)
+            weights = checked_weights(sample_weight, len(y))
         self._check_features(shadow)
-        self.n_layers, self.vector_dtype = model.n_layers_, model.layers_[0].vector_dtype
-        self._X = X
+        return LearnedRows(self.model.features_.mapper.transform(X, n_jobs=self.options.n_jobs), y, weights)
+
+    def _shadow(self) -> Any:
+        return copy.copy(self.model._as_fitted)
+
+    def _prepare(self) -> None:
+        self.weights = self.learned.weights
+        self.rows = rows_with_weight(self.weights, len(self.Y))
+        self.n_layers, self.vector_dtype = self.model.n_layers_, self.model.layers_[0].vector_dtype
 
     def levels(self) -> Iterator[Level]:
         rows, before, columns = self.rows, None, None
-        seen = self._seen(rows, self._weights_of(rows))
+        seen = self._seen()
         for number, layer in enumerate(self.model.layers_):
             if number:
                 seen.fit_added(columns, rows, self.options.n_jobs)
-            level = self._level(number, layer, seen, rows, self._weights_of(rows), before)
+            level = self._level(number, layer, seen, rows, weights_at(self.weights, rows), before)
             yield level
             if number + 1 < self.n_layers:
                 goes_on = self._goes_on(number, rows)
@@ -559,15 +631,12 @@ class CascadeTraining(Training):
                     handed_on = handed_on[:, goes_on]
                 rows, before = rows[goes_on], self._preceding(handed_on, seen.n_given)
 
-    def _weights_of(self, rows: np.ndarray) -> np.ndarray | None:
-        return None if self.weights is None else self.weights[rows]
+    def _seen(self) -> Representation:
+        """Training rows with room for what layers add."""
+        return Representation.of_bins(self.learned.binned, len(self.model.layers_[0].forests) * self.Y.shape[1])
 
-    def _seen(self, rows: np.ndarray, weights: np.ndarray | None) -> Representation:
-        """Training rows, binned as `fit` did."""
-        room = len(self.model.layers_[0].forests) * self.Y.shape[1]
-        features = PlainFeatures(room, keep_values=False, n_jobs=self.options.n_jobs)
-        features.fit(self._X, rows, self._y[rows], weights)
-        return features.at(0, rows, self._y[rows], weights)
+    def columns_of(self, number: int) -> tuple[int, int]:
+        return self.n_features, len(self.model.layers_[0].forests) * self.Y.shape[1] if number else 0
 
     def _goes_on(self, number: int, rows: np.ndarray) -> np.ndarray:
         """Which training rows of a layer the next one learns from."""
@@ -585,7 +654,7 @@ class CascadeTraining(Training):
         weights: np.ndarray | None,
         before: Preceding | None,
     ) -> LayerLevel:
-        y, of_folds = self._y[rows], layer
+        y, of_folds = self.learned.y[rows], layer
         if layer.folds is not None and len(layer.forests[0]) == 1 < int(layer.folds.of(y, 0).max()) + 1:
             of_folds = self._grown_again(number, layer, seen, rows, y, weights)
         shared = {"n_features": self.n_features, "Y": self.Y[rows], "before": before, "options": self.options}
@@ -616,12 +685,8 @@ class CascadeTraining(Training):
         return fit_layer(members, seen, rows, y, weights, rules, number, layer.added_mapper)[0]
 
     def _members(self, number: int, seen: Representation, n_rows: int) -> list[Any]:
-        """The forests of a layer, unfitted."""
-        model = self.model
-        if isinstance(model, CascadeForestRegressor):
-            second = {"paper": "completely_random_forest", "official": "extra_trees"}[model.preset]
-            return model._members(("random_forest", second), classification=False)
-        return model._members(("random_forest", "completely_random_forest"), classification=True)
+        """The forests of a layer as `fit` had them, unfitted."""
+        return self.model._as_fitted._members()
 
     def new_rows(self, X: Any) -> NewRows:
         return CascadeRows(self.model, X, self.options.n_jobs)
@@ -661,37 +726,29 @@ class ScreeningTraining(CascadeTraining):
     def _goes_on(self, number: int, rows: np.ndarray) -> np.ndarray:
         return self.model.decision_level_[rows] > number
 
-    def _read(self, shadow: Any, X: Any, y: Any, sample_weight: Any) -> None:
-        super()._read(shadow, X, y, sample_weight)
-        if len(self._y) != len(self.model.decision_level_):
-            raise ValueError(WRONG_ROWS)
-
     def levels(self) -> Iterator[Level]:
-        size = self.Y.shape[1] * self.n_features
-        before: LayerLevel | None = None
-        self.passages = [Part(np.zeros((1, self.Y.shape[1])), np.zeros((1, size)))]
+        n_outputs = self.Y.shape[1]
+        passage, before = Part(np.zeros((1, n_outputs)), np.zeros((1, n_outputs * self.n_features))), None
         for level in super().levels():
             if before is not None:
-                self.passages.append(self._passage(before, level))
+                passage = self._passage(before, level, passage)
+            level.passage = passage
             before = level
             yield level
 
-    def _passage(self, before: LayerLevel, level: LayerLevel) -> Part:
-        """What it changed to come from the first level to this one: of the mean response, and by feature."""
+    def _passage(self, before: LayerLevel, level: LayerLevel, passage: Part) -> Part:
+        """What it changed to come to a level from the first one; `passage` is the same of the level before."""
         all_rows = before.held_out()[0].contributions
         goes_on = np.isin(before.rows, level.rows, assume_unique=True)
         estimated = np.average(all_rows[goes_on], axis=0, weights=level.weights)
         estimated -= np.average(all_rows, axis=0, weights=before.weights)
         change = level.bias - before.bias
         calibrate(estimated, change, level.before.equal, self.options.rule)
-        last = self.passages[-1]
-        return Part(last.bias + change, last.contributions + estimated)
+        return Part(passage.bias + change, passage.contributions + estimated)
 
     def _members(self, number: int, seen: Representation, n_rows: int) -> list[Any]:
-        model = self.model
-        second = {"paper": "completely_random_forest", "official": "extra_trees"}[model.preset]
-        members = model._members(("random_forest", second), classification=True)
-        return model._grown(members, n_rows, len(self.rows), seen.n_given, seen.n_added)
+        fitted = self.model._as_fitted
+        return fitted._grown(fitted._members(), n_rows, len(self.rows), seen.n_given, seen.n_added)
 
     def new_rows(self, X: Any) -> NewRows:
         return ScreeningRows(self.model, X, self.options.n_jobs)
@@ -702,7 +759,7 @@ class ScreeningTraining(CascadeTraining):
         return new.rows[new.prediction[new.rows].max(axis=1) >= self.model.thresholds_[number]]
 
     def combined(self, number: int, level: Level, rows: np.ndarray, own: Part, result: Part) -> None:
-        passage = self.passages[number]
+        passage = level.passage
         result.bias[rows] = own.bias - passage.bias
         result.contributions[rows] = own.contributions + passage.contributions
 
@@ -735,14 +792,16 @@ class MarginTraining(CascadeTraining):
 
     margin_sum = True
 
+    def columns_of(self, number: int) -> tuple[int, int]:
+        n_given, n_added = super().columns_of(number)
+        return {"stacking": (0 if number else n_given, n_added), "no_preconc": (n_given, 0)}.get(
+            self.model._structure, (n_given, n_added)
+        )
+
     def levels(self) -> Iterator[Level]:
-        model, rows, y = self.model, self.rows, self._y[self.rows]
-        weights = self._weights_of(rows)
-        if weights is not None and (weights == weights[0]).all():
-            weights = None
-        if len(self._y) != model.margins_.shape[1]:
-            raise ValueError(WRONG_ROWS)
-        seen = self._seen(rows, weights)
+        model, rows, y = self.model, self.rows, self.learned.y[self.rows]
+        weights = equal_are_none(weights_at(self.weights, rows))
+        seen = self._seen()
         alone = model._alone(seen)
         additive = Additive(len(rows), len(model.layers_[0].forests), self.Y.shape[1])
         cumulative, total, of_rows, before = np.zeros(len(rows)), 0.0, None, None
@@ -765,9 +824,7 @@ class MarginTraining(CascadeTraining):
             own = margins(mean_vector(vectors), y)
             total += model.alphas_[number]
             cumulative = (1.0 - share) * cumulative + share * own
-            z = cumulative if model._chosen("cumulative") == "normalized" else total * cumulative
-            scaled = model._chosen("scaled_loss")
-            of_rows = reweighted(margin_loss(z, setting.gamma, setting.mu, scaled=scaled), model.weight_floor)
+            of_rows = model._as_fitted._row_weights(cumulative, total, setting)
             if summed is None:
                 shape = (len(layer.forests), len(rows), self.Y.shape[1] * self.n_features)
                 summed = np.zeros(shape, self.options.dtype)
@@ -776,9 +833,8 @@ class MarginTraining(CascadeTraining):
                 block += own_part.dtype.type(share) * own_part
 
     def _members(self, number: int, seen: Representation, n_rows: int) -> list[Any]:
-        model = self.model
-        members = model._members(model._kinds(), classification=True)
-        return model._at_depth(members, Setting(model.gamma_, model.mu_, model.theta_).depth(number))
+        model, fitted = self.model, self.model._as_fitted
+        return fitted._at_depth(fitted._members(), Setting(model.gamma_, model.mu_, model.theta_).depth(number))
 
     def new_rows(self, X: Any) -> NewRows:
         return MarginRows(self.model, X, self.options.n_jobs)

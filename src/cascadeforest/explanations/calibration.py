@@ -68,6 +68,8 @@ def calibrate(estimated: Any, change: Any, calibration: str = "partial", *, equa
     equal = np.full(len(out), 1.0 / len(out)) if equal is None else np.asarray(equal, np.float64)
     if equal.shape != (len(out),):
         raise ValueError(f"equal has shape {equal.shape}; estimated has {len(out)} features.")
+    if not np.isfinite(equal).all() or equal.min() < 0 or abs(equal.sum() - 1.0) > 1e-9:
+        raise ValueError(f"equal has the sum {equal.sum()}; give shares, not negative, with sum 1.")
     flat = out.T.flatten()
     _kernels.calibrate(flat, change, equal, CALIBRATIONS[calibration])
     return flat.reshape(out.T.shape).T.reshape(estimated.shape)

@@ -30,7 +30,7 @@ _BLOCK = 256
 _ROUNDING = {"float64": 1e-10, "float32": 1e-6, "float16": 4e-3}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
     """Predictions as sums: ``prediction = bias + contributions.sum(axis=1)``.
 
@@ -48,11 +48,12 @@ class Explanation:
     output_names : list of str
         Names of the classes; ``["prediction"]`` in regression.
     X : ndarray, DataFrame or sparse matrix of shape (n_samples, n_features)
-        The rows, for plots and texts.
+        The rows, for plots and texts; not copied.
 
     Notes
     -----
-    Slices are explanations of fewer rows: ``explanation[3]``, ``explanation[:100]``, ``explanation[mask]``.
+    Slices are explanations of fewer rows: ``explanation[3]``, ``explanation[:100]``, ``explanation[mask]``. Rows of a
+    slice are counted anew from 0.
     """
 
     bias: np.ndarray
@@ -66,11 +67,46 @@ class Explanation:
         return len(self.contributions)
 
     def __getitem__(self, rows: Any) -> Explanation:
-        rows = np.atleast_1d(np.arange(len(self))[rows])
+        chosen = None if isinstance(rows, (bool, np.bool_, tuple)) else np.atleast_1d(np.arange(len(self))[rows])
+        if rows is Ellipsis or chosen is None or chosen.ndim > 1:
+            raise IndexError(f"Rows are {rows!r}; give a number, a slice, a mask, or numbers of rows.")
+        rows = chosen
         bias = self.bias if self.bias.ndim == 1 else self.bias[rows]
         names = (self.feature_names, self.output_names)
         X = self.X.iloc[rows] if hasattr(self.X, "iloc") else self.X[rows]
         return Explanation(bias, self.contributions[rows], self.prediction[rows], *names, X)
+
+    def __repr__(self) -> str:
+        return (
+            f"Explanation({len(self)} rows, {len(self.feature_names)} features, "
+            f"outputs: {', '.join(self.output_names)})"
+        )
+
+    def row(self, row: int) -> int:
+        """Number of a row that is explained, counted from 0.
+
+        Parameters
+        ----------
+        row : int
+            The same; negative ones count from the end.
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        IndexError
+            If there is no such row.
+        ValueError
+            If the row had no weight in `fit`, so that nothing is said of it.
+        """
+        if not isinstance(row, (int, np.integer)) or isinstance(row, bool) or not -len(self) <= row < len(self):
+            raise IndexError(f"row is {row!r}; the explanation has {len(self)} rows.")
+        row = int(row) % len(self)
+        if np.isnan(self.prediction[row]).any():
+            raise ValueError(f"row is {row}, which had no weight in fit and is in no fold; choose another one.")
+        return row
 
     def output(self, output: Any = None) -> int:
         """Number of an output.
@@ -120,10 +156,15 @@ class Explanation:
         -------
         DataFrame
             A line a feature with its ``value`` and a column of contributions for each output, the greatest first.
+
+        Raises
+        ------
+        IndexError, ValueError
+            As in `row`.
         """
-        row = range(len(self))[row]
+        row = self.row(row)
         table = pd.DataFrame(self.contributions[row], index=self.feature_names, columns=self.output_names)
-        table.insert(0, "value", self.values(row))
+        table.insert(0, "value", self.values(row), allow_duplicates=True)  # a class may have that name
         return table.iloc[np.argsort(-np.abs(self.contributions[row]).max(axis=1), kind="stable")]
 
     def values(self, row: int) -> np.ndarray:
@@ -146,16 +187,22 @@ class Explanation:
         Returns
         -------
         str
+
+        Raises
+        ------
+        IndexError, ValueError
+            As in `row`; if there is no such output.
         """
-        row = range(len(self))[row]
+        row = self.row(row)
         check_count("n_features", n_features)
         c = int(self.prediction[row].argmax()) if output is None else self.output(output)
         bias = self.bias if self.bias.ndim == 1 else self.bias[row]
         own, values = self.contributions[row, :, c], self.values(row)
         order = np.argsort(-np.abs(own), kind="stable")
         what = "prediction" if len(self.output_names) == 1 else f"probability of {self.output_names[c]}"
-        lines = [(f"{self.prediction[row, c]:.6g}", f"{what} of row {row}"), (f"{bias[c]:.6g}", "bias")]
-        lines += [(f"{own[k]:+.6g}", f"{self.feature_names[k]} = {values[k]:.6g}") for k in order[:n_features]]
+        what += f" of row {row}" if len(self) > 1 else ""  # in a slice of one row its number would say nothing
+        lines = [(f"{self.prediction[row, c]:.6g}", what), (f"{bias[c]:.6g}", "bias")]
+        lines += [(f"{own[k]:+.6g}", f"{self.feature_names[k]} = {shown(values[k])}") for k in order[:n_features]]
         if len(order) > n_features:
             rest = order[n_features:]
             lines.append((f"{own[rest].sum():+.6g}", f"{len(rest)} other features"))
@@ -174,13 +221,13 @@ class Explainer:
     ----------
     model : estimator
         Fitted: `GCForestClassifier`, `GCForestCSClassifier`, `MDDFClassifier`, `CascadeForestRegressor`, or a forest.
-    X_train : {array-like, sparse matrix} of shape (n_train, n_features)
-        The rows that it learned from, in the same order. Models do not keep them.
-    y_train : array-like of shape (n_train,)
-        Their classes or targets.
+    X_train : {array-like, sparse matrix} of shape (n_train, n_features), optional
+        The rows that it learned from, in the same order. A model keeps them, in bins, as long as it is in memory;
+        one that was pickled needs them again, and notices others.
+    y_train : array-like of shape (n_train,), optional
+        Their classes or targets; to be given with X_train.
     sample_weight : array-like of shape (n_train,), optional
-        Their weights, if `fit` had any. Other rows are noticed, by what leaves hold; other weights are not where every
-        leaf is pure.
+        Their weights, if `fit` had any; to be given with X_train.
     calibration : {"partial", "additive", "multiplicative"}, default="partial"
         See `calibrate`.
     node_rows : {"in_bag", "all"} or None, default=None
@@ -213,7 +260,7 @@ class Explainer:
     >>> from cascadeforest.explanations import Explainer
     >>> X, y = load_iris(return_X_y=True)
     >>> model = GCForestClassifier(n_forests=2, n_estimators=20, random_state=0).fit(X, y)
-    >>> explanation = Explainer(model, X, y).explain(X[:5])
+    >>> explanation = Explainer(model).explain(X[:5])
     >>> total = explanation.bias + explanation.contributions.sum(axis=1)
     >>> bool(abs(total - model.predict_proba(X[:5])).max() < 1e-9)
     True
@@ -222,8 +269,8 @@ class Explainer:
     def __init__(
         self,
         model: Any,
-        X_train: Any,
-        y_train: Any,
+        X_train: Any = None,
+        y_train: Any = None,
         sample_weight: Any = None,
         *,
         calibration: str = "partial",
@@ -240,17 +287,22 @@ class Explainer:
         ensure_compiled()
         kind = next((kind for of, kind in KINDS.items() if isinstance(model, of)), None)
         if kind is None:
-            names = sorted(of.__name__ for of in KINDS)
-            raise TypeError(f"model is a {type(model).__name__}; give one of {', '.join(names)}.")
+            names = sorted(of.__name__ for of in KINDS if of is not Forest)
+            raise TypeError(f"model is a {type(model).__name__}; give a forest of ours, or a {', '.join(names)}.")
         self.model, self._preset = model, preset
-        self._training: Training = kind(
-            model, X_train, y_train, sample_weight, Options(CALIBRATIONS[calibration], node_rows == "all", n_jobs)
-        )
+        given = None if X_train is None and y_train is None else (X_train, y_train, sample_weight)
+        for name, part in (("X_train", X_train), ("y_train", y_train)):
+            if part is None and given is not None:
+                raise ValueError(f"{name} is None; give X_train and y_train, or neither.")
+        if given is None and sample_weight is not None:
+            raise ValueError("sample_weight is given without X_train and y_train; leave it out: the model keeps it.")
+        self._training: Training = kind(model, given, Options(CALIBRATIONS[calibration], node_rows == "all", n_jobs))
         names = getattr(model, "feature_names_in_", None)
         n_features = self._training.n_features
         self.feature_names = [f"x{k}" for k in range(n_features)] if names is None else [str(name) for name in names]
         self.output_names = [str(c) for c in getattr(model, "classes_", ["prediction"])]
-        self._X_train = _kept(X_train)
+        self._X_train = None if given is None else _kept(X_train)
+        self._grown = _grown(model)
 
     @property
     def n_layers(self) -> int:
@@ -305,7 +357,8 @@ class Explainer:
         Returns
         -------
         Explanation
-            Of all training rows, with a bias each; NaN for rows without weight in cascades.
+            Of all training rows, with a bias each; NaN for rows without weight in cascades. Without X_train its values
+            of features are the middles of bins, of which a feature has up to 255.
         """
         return deque(self._held_out([self._checked(layer)]), maxlen=1).pop()
 
@@ -338,7 +391,7 @@ class Explainer:
             With "held_out": mean over rows as in Eq. 31, or the mean over classes of `class_importances`. None:
             "rows"; "classes" in preset "official". Regression has "rows" only.
         centred : bool, default=True
-            See `mean_decrease_impurity`.
+            With "held_out" and "rows": see `mean_decrease_impurity`. The others know no centre.
 
         Returns
         -------
@@ -372,6 +425,8 @@ class Explainer:
     def column_importances(self, rows: str = "held_out", layer: int | None = None) -> np.ndarray:
         """Mean decrease in impurity of all columns that a layer sees, those of the layer before included.
 
+        `column_names` says which is which.
+
         Nothing is traced back: this is what existing tools would say of the layer (interpretation paper, Fig. 1b, and
         the right side of Eq. 32: its sum is that of `importances` on the same rows, where the layer alone predicts).
 
@@ -384,8 +439,9 @@ class Explainer:
 
         Returns
         -------
-        ndarray of shape (n_features + n_added,)
-            The original features, then output c of forest f of the layer before at ``f * n_outputs + c``.
+        ndarray of shape (n_columns,)
+            The original features (none of them in later layers of mdDF's ablation ST), then the outputs of the first
+            forest of the layer before, of the second, and so on.
         """
         check_choice("rows", rows, IMPORTANCE_ROWS[:2])
         layer = self._checked(layer)
@@ -396,6 +452,26 @@ class Explainer:
         rows_of_level = getattr(level, "rows", slice(None))
         weights = None if self.weights is None else self.weights[rows_of_level]
         return mean_decrease_impurity(_by_feature(part.contributions, Y.shape[1]), Y, weights)
+
+    def column_names(self, layer: int | None = None) -> list[str]:
+        """Names of all columns that a layer sees.
+
+        Parameters
+        ----------
+        layer : int, optional
+            As in `importances`.
+
+        Returns
+        -------
+        list of str
+            Of the features, then "class of forest 1", ... for what the layer before added.
+        """
+        n_given, n_added = self._training.columns_of(self._checked(layer) - 1)
+        return self.feature_names[:n_given] + [
+            f"{output} of forest {forest + 1}"
+            for forest in range(n_added // len(self.output_names))
+            for output in self.output_names
+        ]
 
     def class_importances(self, layer: int | None = None) -> np.ndarray:
         """Local MDI of each class on held-out training rows (interpretation paper, section 6.2).
@@ -416,7 +492,8 @@ class Explainer:
         """
         if len(self.output_names) == 1:
             raise ValueError("The model predicts one target; class importances are for classifiers.")
-        return class_mean_decrease_impurity(self.explain_held_out(layer).contributions, self.responses, self.weights)
+        held_out, _ = deque(self._of_training_rows([self._checked(layer)]), maxlen=1).pop()
+        return class_mean_decrease_impurity(held_out.contributions, self._training.Y, self.weights)
 
     def _importances(
         self, rows: str, layers: Sequence[int], average: str | None, centred: bool
@@ -426,9 +503,14 @@ class Explainer:
         if average is None:
             average = PRESETS[self._preset]["average"] if is_classifier else "rows"
         check_choice("average", average, AVERAGES if is_classifier else AVERAGES[:1])
+        if not centred and (rows != "held_out" or average != "rows"):
+            raise ValueError(
+                f"centred is {centred!r} with rows {rows!r} and average {average!r} (preset {self._preset!r}), where "
+                "it has no meaning; leave it out, or choose rows='held_out' and average='rows'."
+            )
         if rows == "held_out":
-            for explanation in self._held_out(layers):
-                parts = (explanation.contributions, self.responses, self.weights)
+            for held_out, _ in self._of_training_rows(layers):
+                parts = (held_out.contributions, self._training.Y, self.weights)
                 if average == "classes":
                     yield np.nanmean(class_mean_decrease_impurity(*parts), axis=0)
                 else:
@@ -445,12 +527,13 @@ class Explainer:
     @property
     def responses(self) -> np.ndarray:
         """Indicators of the training rows' classes, or their targets: shape (n_train, n_outputs)."""
-        return self._training.Y
+        return self._training.Y.copy()
 
     @property
     def weights(self) -> np.ndarray | None:
         """Weights of the training rows, None if they are equal."""
-        return self._training.weights
+        weights = self._training.weights
+        return None if weights is None else weights.copy()
 
     def _checked(self, layer: int | None) -> int:
         if layer is None:
@@ -461,6 +544,8 @@ class Explainer:
         return int(layer)
 
     def _levels(self, last: int) -> Iterator[tuple[int, Level]]:
+        if _grown(self.model) is not self._grown:
+            raise RuntimeError("The model was fitted again since; make a new Explainer.")
         for number, level in enumerate(self._training.levels()):
             yield number, level
             if number + 1 == last:
@@ -483,6 +568,13 @@ class Explainer:
                 yield self._explanation(result.bias[0] if new.n else level.bias, result, new.prediction, X)
 
     def _held_out(self, layers: Sequence[int]) -> Iterator[Explanation]:
+        for part, prediction in self._of_training_rows(layers):
+            X = self._training.learned.values() if self._X_train is None else self._X_train
+            names = (self.feature_names, self.output_names)
+            yield Explanation(part.bias, part.contributions, prediction, *names, X)
+
+    def _of_training_rows(self, layers: Sequence[int]) -> Iterator[tuple[Part, np.ndarray]]:
+        """Bias, contributions (n, n_features, n_outputs) and predictions of training rows, held out."""
         training = self._training
         n, n_outputs = training.Y.shape
         result = Part(np.full((n, n_outputs), np.nan), np.full((n, training.n_features * n_outputs), np.nan))
@@ -492,10 +584,8 @@ class Explainer:
             rows = getattr(level, "rows", np.arange(n))
             training.combined(number, level, rows, level.held_out()[0], result)
             if number + 1 in layers:
-                contributions = _by_feature(result.contributions, n_outputs)
-                bias = result.bias.copy()
-                names = (self.feature_names, self.output_names)
-                yield Explanation(bias, contributions, bias + contributions.sum(axis=1), *names, self._X_train)
+                part = Part(result.bias.copy(), _by_feature(result.contributions, n_outputs))
+                yield part, part.bias + part.contributions.sum(axis=1)
 
     def _explanation(self, bias: np.ndarray, result: Part, prediction: np.ndarray, X: Any) -> Explanation:
         n, n_outputs = prediction.shape
@@ -509,11 +599,21 @@ class Explainer:
         return Explanation(bias.copy(), contributions, prediction.copy(), *names, _kept(X))
 
 
+def _grown(model: Any) -> Any:
+    """What is another object after each fit."""
+    return model.trees_ if isinstance(model, Forest) else model.layers_
+
+
 def _kept(X: Any) -> Any:
     """Rows as explanations keep them: data frames as they are, sparse matrices by row."""
     if hasattr(X, "iloc"):
         return X
     return X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
+
+
+def shown(value: Any, digits: int = 6) -> str:
+    """A feature's value in words: also a string of digits, and what else stands for missing values in data frames."""
+    return "nan" if pd.isna(value) else f"{float(value):.{digits}g}"
 
 
 def _by_feature(flat: np.ndarray, n_outputs: int) -> np.ndarray:
@@ -553,8 +653,8 @@ def explain(
         As in `Explainer`.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         Rows to explain.
-    X_train, y_train, sample_weight
-        What the model was fitted with.
+    X_train, y_train, sample_weight : optional
+        What the model was fitted with; needed if it was pickled since.
     layer : int, optional
         As in `Explainer.explain`.
     **options
@@ -565,9 +665,4 @@ def explain(
     Explanation
         ``bias + contributions.sum(axis=1)`` is ``model.predict_proba(X)`` (``predict(X)``).
     """
-    if X_train is None or y_train is None:
-        raise ValueError(
-            "X_train or y_train is None. Models do not keep the rows that they learned from, which say what a split "
-            "changed; call explain(model, X, X_train, y_train) with what fit had."
-        )
     return Explainer(model, X_train, y_train, sample_weight, **options).explain(X, layer)

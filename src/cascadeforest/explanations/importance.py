@@ -109,7 +109,7 @@ def mean_decrease_accuracy(
     model : estimator
         Fitted; any of scikit-learn's kind.
     X : array-like of shape (n, n_features)
-        Rows that the model did not learn from.
+        Rows that the model did not learn from; dense.
     y : array-like of shape (n,)
         Their classes or targets.
     n_repeats : int, default=10
@@ -121,7 +121,7 @@ def mean_decrease_accuracy(
     random_state : int, RandomState or None, default=None
         Seed of the permutations.
     n_jobs : int or None, default=None
-        Threads of joblib; the result does not depend on it.
+        Workers of joblib (processes, by default); the result does not depend on it.
 
     Returns
     -------

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cascadeforest.explanations.explainer import Explanation
+from cascadeforest.explanations.explainer import Explanation, shown
 from cascadeforest.forest._parameters import check_count
 
 if TYPE_CHECKING:
@@ -47,13 +47,13 @@ def plot_waterfall(
     matplotlib Axes
     """
     check_count("n_features", n_features)
-    row = range(len(explanation))[row]
+    row = explanation.row(row)
     c = int(explanation.prediction[row].argmax()) if output is None else explanation.output(output)
     own, values = explanation.contributions[row, :, c], explanation.values(row)
     order = np.argsort(-np.abs(own), kind="stable")
-    shown, rest = order[:n_features], order[n_features:]
-    sizes = [*own[shown]] + ([own[rest].sum()] if len(rest) else [])
-    labels = [f"{explanation.feature_names[k]} = {_number(values[k])}" for k in shown]
+    largest, rest = order[:n_features], order[n_features:]
+    sizes = [*own[largest]] + ([own[rest].sum()] if len(rest) else [])
+    labels = [f"{explanation.feature_names[k]} = {shown(values[k], 4)}" for k in largest]
     labels += [f"{len(rest)} other features"] if len(rest) else []
     bias = explanation.bias if explanation.bias.ndim == 1 else explanation.bias[row]
     ends = bias[c] + np.cumsum(sizes[::-1])  # the smallest first, from the bottom up
@@ -96,6 +96,7 @@ def plot_beeswarm(explanation: Explanation, output: Any = None, n_features: int 
         The colour bar has axes of its own.
     """
     check_count("n_features", n_features)
+    explanation = _with_numbers(explanation)
     c = explanation.output(output)
     own = explanation.contributions[:, :, c]
     order = np.argsort(-np.abs(own).mean(axis=0), kind="stable")[:n_features]
@@ -122,6 +123,7 @@ def plot_importances(
     feature_names: Sequence[str] | None = None,
     n_features: int = 15,
     std: Any = None,
+    label: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Bars of importances, the greatest on top.
@@ -136,6 +138,8 @@ def plot_importances(
         Features with a bar.
     std : array-like of shape (n_features,), optional
         Standard deviations, drawn as error bars.
+    label : str, optional
+        What the numbers are; "importance", or "mean absolute contribution" of an explanation.
     ax : matplotlib Axes, optional
         Where to draw; None makes a figure.
 
@@ -149,10 +153,11 @@ def plot_importances(
         If the shapes do not agree.
     """
     check_count("n_features", n_features)
-    label = "mean decrease in impurity"
     if isinstance(importances, Explanation):
-        feature_names = importances.feature_names if feature_names is None else feature_names
-        importances, label = np.abs(importances.contributions).mean(axis=(0, 2)), "mean absolute contribution"
+        explanation = _with_numbers(importances)
+        feature_names = explanation.feature_names if feature_names is None else feature_names
+        importances = np.abs(explanation.contributions).mean(axis=(0, 2))
+        label = "mean absolute contribution" if label is None else label
     importances = np.asarray(importances, np.float64)
     if importances.ndim != 1:
         raise ValueError(f"importances has shape {importances.shape}; give one number a feature.")
@@ -167,7 +172,7 @@ def plot_importances(
     ax.barh(range(len(order)), importances[order], color=colours, xerr=errors, ecolor="#333333", capsize=2)
     ax.set_yticks(range(len(order)), [names[k] for k in order])
     ax.axvline(0, color=_GREY, linewidth=0.8)
-    ax.set_xlabel(label)
+    ax.set_xlabel("importance" if label is None else label)
     _plain(ax)
     return ax
 
@@ -202,6 +207,7 @@ def plot_dependence(explanation: Explanation, feature: Any, output: Any = None, 
         k = int(feature)
     else:
         raise ValueError(f"feature is {feature!r}; give one of the names, or a number below {len(names)}.")
+    explanation = _with_numbers(explanation)
     c = explanation.output(output)
     ax = _axes(ax, 3.6)
     own = explanation.contributions[:, k, c]
@@ -211,6 +217,14 @@ def plot_dependence(explanation: Explanation, feature: Any, output: Any = None, 
     ax.set_ylabel(f"contribution to the\n{_what(explanation, c)}")
     _plain(ax)
     return ax
+
+
+def _with_numbers(explanation: Explanation) -> Explanation:
+    """The rows that something is said of: all but those without weight in `fit`."""
+    known = ~np.isnan(explanation.prediction).any(axis=1)
+    if not known.any():
+        raise ValueError("explanation has no rows; give some.")
+    return explanation if known.all() else explanation[known]
 
 
 def _axes(ax: Axes | None, height: float) -> Axes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,7 @@ from cascadeforest.forest._parameters import (
 )
 from cascadeforest.forest.binning import BinMapper, BinnedMatrix
 from cascadeforest.forest.growth import GrownForest, GrowthRules, grow_forest, in_bag_counts, tree_seeds
+from cascadeforest.forest.learned_rows import KeepsRows, LearnedRows
 
 _X_DTYPES = [np.float64, np.float32]  # both stay as they are; whole numbers become float64
 
@@ -82,7 +84,7 @@ def balanced_factors(label: np.ndarray, weight: np.ndarray | None, n_classes: in
     return factor
 
 
-class Forest(BaseEstimator):
+class Forest(KeepsRows, BaseEstimator):
     """What all forests share: validation, growing, importances, walking."""
 
     @abstractmethod
@@ -184,6 +186,10 @@ class Forest(BaseEstimator):
         self.mean_decrease_impurity_ = forest.mean_decrease_impurity
         self._offset, self._scale = forest.offset, forest.scale
         self._bags = _Bags.of(forest, X.shape[0])
+        self._learned_rows = LearnedRows(binned, y, weights, balanced=balance)
+        self._weighted_by = {
+            name: copy(vars(self)[name]) for name in ("bootstrap", "class_weight") if name in vars(self)
+        }
         if self.oob_score:
             learned = np.ones(len(y), bool) if weights is None else np.asarray(weights) > 0
             self._set_oob_score(y, forest.oob_prediction(binned, n_jobs=self.n_jobs), learned)
@@ -355,6 +361,7 @@ class ForestClassifier(ProbabilisticClassifier, Forest):
         ValueError
             If a parameter, X, y or a weight cannot be used; the message says which and why.
         """
+        self._learned_rows = None  # of an earlier fit
         X, y = validate_data(self, X, y, dtype=_X_DTYPES, accept_sparse=["csc", "csr"], ensure_all_finite="allow-nan")
         check_classification_targets(y)
         weight = self._checked_weight(sample_weight, X.shape[0])
@@ -454,6 +461,7 @@ class ForestRegressor(RegressorMixin, Forest):
         ValueError
             If a parameter, X, y or a weight cannot be used; the message says which and why.
         """
+        self._learned_rows = None  # of an earlier fit
         X, y = validate_data(
             self,
             X,

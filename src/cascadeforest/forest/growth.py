@@ -216,8 +216,19 @@ def _target(y: np.ndarray, n_classes: int, whole: bool, in_words: bool) -> tuple
     return Target(label.astype(np.int32), value / scale, 0, False, False), offset, scale
 
 
-def _kernel_weights(weights: np.ndarray) -> np.ndarray:
-    """Weights that float32 can hold: whole numbers as they are, others relative to the largest."""
+def kernel_weights(weights: np.ndarray) -> np.ndarray:
+    """Weights that float32 can hold: whole numbers as they are, others relative to the largest.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n,)
+        Not negative, not all 0.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        What trees see; 0 for weights that single precision does not hold beside the largest.
+    """
     if weights.max() < _EXACT and np.array_equal(weights, np.rint(weights)):
         return weights
     relative = weights / weights.max()
@@ -288,7 +299,7 @@ def grow_forest(
     if n_classes > _MAX_CLASSES:
         raise ValueError(f"y has {n_classes} classes; the kernel takes up to {_MAX_CLASSES}.")
     rows = np.arange(n_rows, dtype=np.int32) if rows is None else np.asarray(rows, np.int32)
-    weights = np.ones(len(rows)) if weights is None else _kernel_weights(np.asarray(weights, np.float64))
+    weights = np.ones(len(rows)) if weights is None else kernel_weights(np.asarray(weights, np.float64))
     kept = weights > 0
     if not kept.any():
         raise ValueError("sample_weight is zero for every row; give at least one row a positive weight.")
