@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import threading
+from collections import deque
 
 import numpy as np
 import pandas as pd
@@ -190,6 +192,8 @@ def test_equal_weights_are_none(name):
     case = MODELS[name]
     own = data(case.n_classes)
     ones = np.full(len(own.y), 2.0)
+    zeros = np.where(np.arange(len(own.y)) < 5, 0.0, 2.0)
+    explain(clone(case.model).fit(own.X, own.y, zeros), own.new, own.X, own.y, np.where(zeros == 0, -0.0, zeros))
     without, equal = clone(case.model).fit(own.X, own.y), clone(case.model).fit(own.X, own.y, ones)
     expected = explain(without, own.new).contributions
     for model, weights in ((without, ones), (equal, None), (equal, ones)):
@@ -325,6 +329,15 @@ def test_a_pickled_model_has_no_training_rows_and_says_so(name):
     assert_array_equal(explain(again, own.new).contributions, found.contributions)
 
 
+@pytest.mark.parametrize("class_vectors", ["k_fold", "k_fold_refit"])
+def test_files_hold_values_only_where_layers_are_grown_again(class_vectors):
+    own = data(3)
+    model = GCForestClassifier(**SMALL, class_vectors=class_vectors).fit(own.X, own.y)
+    copied = pickle.loads(pickle.dumps(model))
+    assert copied._learned_rows.rows is None
+    assert (copied._learned_rows.centers is not None) == (class_vectors == "k_fold_refit")
+
+
 def test_files_do_not_grow_with_the_rows():
     rng = np.random.default_rng(0)
     X = rng.random((3000, 200))
@@ -358,6 +371,7 @@ def test_rows_can_be_let_go():
     own = data(3)
     model = clone(case.model).fit(own.X, own.y)
     explainer, expected = Explainer(model), explain(model, own.new).contributions
+    assert model.forget_training_rows() is model
     assert model.forget_training_rows() is model
     assert_array_equal(explainer.explain(own.new).contributions, expected)  # it has them still
     with pytest.raises(ValueError, match="has no training rows"):
@@ -397,6 +411,92 @@ def test_a_fit_that_fails_leaves_no_explanation_of_the_one_before(model):
         explain(model, own.new)
     with pytest.raises(ValueError, match="last fit of the model was interrupted"):
         explain(model, own.new, own.X, own.y)
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_an_explainer_notices_a_fit_that_was_interrupted(name):
+    """Parts of the model may be of the new fit already."""
+    case = MODELS[name]
+    _, own, weights = case.fitted()
+    model = clone(case.model).fit(own.X, own.y, weights)
+    explainer = Explainer(model)
+    before = model.n_estimators
+    with pytest.raises(ValueError, match="n_estimators"):
+        model.set_params(n_estimators=0).fit(own.X, own.y, weights)
+    model.set_params(n_estimators=before)
+    for call in (lambda: explainer.explain(own.new), explainer.importances):
+        with pytest.raises(RuntimeError, match="was fitted again since"):
+            call()
+
+
+@pytest.mark.parametrize("kind", [GCForestClassifier, CascadeForestRegressor, RandomForestClassifier])
+def test_a_first_fit_that_fails_leaves_nothing_to_explain(kind):
+    own = data(3)
+    model = kind(n_estimators=0)
+    with pytest.raises(ValueError, match="n_estimators"):
+        model.fit(own.X, own.y)
+    with pytest.raises((NotFittedError, ValueError), match=r"not fitted yet|was interrupted"):
+        explain(model, own.new)
+    late = GCForestClassifier(**SMALL, scoring="no such score")
+    with pytest.raises(ValueError, match="no such score"):
+        late.fit(own.X, own.y)
+    with pytest.raises(ValueError, match="last fit of the model was interrupted"):
+        explain(late, own.new)
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_an_explainer_takes_its_rows_to_another_process(name):
+    explainer, new = explainer_of(name), MODELS[name].fitted()[1].new
+    alone = Explainer(MODELS[name].fitted()[0])
+    expected = explainer.explain(new).contributions
+    for one in (explainer, alone):
+        copied = pickle.loads(pickle.dumps(one))
+        assert_array_equal(copied.explain(new).contributions, expected)
+        assert_array_equal(copied.importances("in_bag"), explainer.importances("in_bag"))
+
+
+class WithLock(GCForestClassifier):
+    """What users do to models: a lock that cannot be copied, private settings, a name of their own."""
+
+    def __init__(self, n_forests=2, n_estimators=5, *, lambda_=3, random_state=0, class_vectors="k_fold_refit"):
+        super().__init__(n_forests, n_estimators, max_layers=2, class_vectors=class_vectors, random_state=random_state)
+        self.lambda_ = lambda_
+        self._lock = threading.Lock()
+
+    def _forest(self, kind, *, classification):
+        with self._lock:
+            return super()._forest(kind, classification=classification).set_params(max_depth=self.lambda_)
+
+    def __getstate__(self):
+        state = dict(super().__getstate__())
+        del state["_lock"]
+        return state
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        self._lock = threading.Lock()
+
+
+def test_models_of_users_are_explained_as_ours():
+    own = data(3)
+    model = WithLock().fit(own.X, own.y).fit(own.X, own.y)
+    plain = GCForestClassifier(2, 5, max_depth=3, max_layers=2, class_vectors="k_fold_refit", random_state=0)
+    plain.fit(own.X, own.y)
+    model.lambda_ = 1
+    expected = Explainer(plain).explain_held_out().contributions
+    assert_array_equal(Explainer(model).explain_held_out().contributions, expected)
+    copied = pickle.loads(pickle.dumps(model))
+    assert_array_equal(Explainer(copied, own.X, own.y).explain_held_out().contributions, expected)
+
+
+def test_a_member_that_changes_after_fit_changes_no_explanation():
+    own = data(3)
+    for kind in (list, tuple, deque):
+        member = RandomForestClassifier(4)
+        model = GCForestClassifier(**SMALL, estimators=kind([member]), class_vectors="k_fold_refit").fit(own.X, own.y)
+        expected = Explainer(model).explain_held_out().contributions
+        member.set_params(max_depth=1)
+        assert_array_equal(Explainer(model).explain_held_out().contributions, expected)
 
 
 def test_explanations_of_screening_do_not_mix():
@@ -463,7 +563,7 @@ def test_forests_within_a_layer_keep_no_rows():
     X = np.nan_to_num(own.X)
     model = GCForestClassifier(**SMALL, estimators=[member]).fit(X, own.y)
     assert model._learned_rows is None
-    assert not model.layers_[0].forests[0][0].estimator._learned_rows.are_here
+    assert model.layers_[0].forests[0][0].estimator._learned_rows.rows is None
     with pytest.raises(ValueError, match="weights of its own"):
         explain(model, X)
 

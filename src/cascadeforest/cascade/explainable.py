@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,11 +23,13 @@ class ExplainableCascade(KeepsRows):
 
     def _begin(self) -> None:
         """The first act of `fit`: forget the fit before, and keep the parameters, which may be set anew later."""
-        self._learned_rows = self._importances = None
-        fitted = copy.copy(self)
-        for name in [name for name in vars(self) if name.startswith("_") or name.endswith("_")]:
-            delattr(fitted, name)
-        if isinstance(self.estimators, (list, tuple)):
+        self._forget_fit()
+        self._importances = None
+        fitted = object.__new__(type(self))  # no demands on parameters, as `clone` would make
+        learned = {name for name in vars(self) if name.endswith("_")} - set(self._get_param_names())
+        learned |= {"_as_fitted", "_learned_rows", "_importances"}
+        vars(fitted).update({name: value for name, value in vars(self).items() if name not in learned})
+        if isinstance(self.estimators, Sequence) and not isinstance(self.estimators, str):
             fitted.estimators = [
                 clone(m) if hasattr(m, "get_params") and not isinstance(m, type) else m for m in self.estimators
             ]
@@ -51,7 +55,7 @@ class ExplainableCascade(KeepsRows):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """Importances of the original features, not negative, summing to 1; all 0 if no tree has a split.
+        """Importances of the original features, not negative, summing to 1; all 0 if none helps on held-out rows.
 
         Mean decrease in impurity on held-out training rows, traced back through all layers (interpretation paper,
         Eq. 31; `Explainer.importances`, where negative values and units are kept). Features that help nobody fall on
@@ -80,4 +84,6 @@ class ExplainableCascade(KeepsRows):
         # As in scikit-learn, which looks at each attribute: completing a name, or showing the model in a notebook,
         # would make importances that nobody asked for.
         unasked = {"feature_importances_"} if self._importances is None else set()
-        return [name for name in object.__dir__(self) if name not in unasked and hasattr(self, name)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # of deprecated ones
+            return [name for name in object.__dir__(self) if name not in unasked and hasattr(self, name)]

@@ -24,6 +24,7 @@ from cascadeforest.forest._base import Forest
 from cascadeforest.forest._parameters import check_count, check_flag
 from cascadeforest.forest.binning import BinMapper
 from cascadeforest.forest.growth import GrownForest, grow_forest, tree_seeds
+from cascadeforest.forest.learned_rows import KeepsRows
 from cascadeforest.forest.trees import Trees
 
 #: How a layer makes vectors: mean of k fold models; the same for training rows, one refitted model for new ones; one
@@ -447,7 +448,7 @@ class _Fit:
             weights = {"sample_weight": self.weights[chosen]}
         labels = y if self.rules.classes is None else self.rules.classes[y]
         estimator.fit(self.representation.values(self.rows[chosen]), labels, **weights)
-        if isinstance(estimator, Forest):
+        if isinstance(estimator, KeepsRows):
             estimator.forget_training_rows()  # nobody explains the forests of a layer one by one
         return FoldEstimator(estimator, self.rules.classes)
 

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse
 
 from cascadeforest.forest.binning import MAX_BINS, BinMapper, BinnedMatrix
-from cascadeforest.forest.learned_rows import LearnedRows
+from cascadeforest.forest.learned_rows import LearnedRows, Rows
 
 
 class Representation:
@@ -269,7 +269,7 @@ class PlainFeatures:
         """What explanations need of all training rows; None with estimators that are not ours, which have none."""
         if self._keep_values:
             return None
-        return LearnedRows(self._seen.given, y, weights, centers_are_written=centers_are_written)
+        return LearnedRows(Rows.of(self._seen.given, y, weights), centers_are_written=centers_are_written)
 
     def finish(self, n_levels: int) -> None:
         """Keep what rows to predict need."""

@@ -36,7 +36,7 @@ from cascadeforest.explanations._kernels import MULTIPLICATIVE, calibrate
 from cascadeforest.forest._base import Forest, ForestClassifier
 from cascadeforest.forest.binning import BinnedMatrix
 from cascadeforest.forest.growth import kernel_weights
-from cascadeforest.forest.learned_rows import LearnedRows
+from cascadeforest.forest.learned_rows import LearnedRows, Rows
 
 
 @dataclass(frozen=True)
@@ -347,6 +347,9 @@ WRONG_ROWS = (
     "sample_weight and class_weight."
 )
 
+#: Of models that hold nothing of their last fit.
+INTERRUPTED = "The last fit of the model was interrupted by an error; fit it again."
+
 
 class Training(ABC):
     """The training rows of a fitted model, layer by layer.
@@ -362,7 +365,7 @@ class Training(ABC):
 
     Attributes
     ----------
-    learned : LearnedRows
+    learned : Rows
         The rows in bins.
     Y : ndarray of shape (n_samples, n_outputs)
         Responses of all training rows: indicators of the classes, or targets.
@@ -397,31 +400,30 @@ class Training(ABC):
         """Set `weights`, `rows` and `n_layers`."""
 
     @abstractmethod
-    def _read(self, shadow: Any, X: Any, y: Any, sample_weight: Any) -> LearnedRows:
+    def _read(self, shadow: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
         """Check and bin rows as `fit` does; `shadow` is a copy of the model that may note what it sees."""
 
-    def _kept(self) -> LearnedRows:
+    def _kept(self) -> Rows:
         learned = self._known()
-        if not learned.are_here:
+        if learned.rows is None:
             raise ValueError(
-                "The model has no training rows: it was pickled, or came back from another process, and models keep "
-                "them in memory only. Give X_train, y_train (and sample_weight): what fit had."
+                "The model has no training rows: it was pickled, came back from another process, or was told to forget "
+                "them; models keep them in memory only. Give X_train, y_train (and sample_weight): what fit had."
             )
-        return learned
+        return learned.rows
 
     def _known(self) -> LearnedRows:
         learned = self.model._learned_rows
         if learned is None:
-            raise ValueError("The last fit of the model was interrupted by an error; fit it again.")
+            raise ValueError(INTERRUPTED)
         return learned
 
-    def _given(self, X: Any, y: Any, sample_weight: Any) -> LearnedRows:
+    def _given(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         known = self._known()
         learned = self._read(self._shadow(), X, y, sample_weight)
         if name := known.difference(learned):
             raise ValueError(WRONG_ROWS.format(name=name))
-        learned.centers = known.centers
-        return learned
+        return learned._replace(centers=known.centers)
 
     @abstractmethod
     def _shadow(self) -> Any:
@@ -517,7 +519,7 @@ class ForestTraining(Training):
         vars(shadow).update(self.model._weighted_by)
         return shadow
 
-    def _read(self, shadow: Forest, X: Any, y: Any, sample_weight: Any) -> LearnedRows:
+    def _read(self, shadow: Forest, X: Any, y: Any, sample_weight: Any) -> Rows:
         is_classifier = isinstance(shadow, ForestClassifier)
         X, y = validate_data(
             shadow,
@@ -537,7 +539,7 @@ class ForestTraining(Training):
         else:
             label = np.asarray(y, np.float64)
         binned = shadow.bin_mapper_.transform(X, n_jobs=self.options.n_jobs)
-        return LearnedRows(binned, label, weight, balanced=balanced)
+        return Rows.of(binned, label, weight, balanced=balanced)
 
     def _prepare(self) -> None:
         self.weights, self.rows = self.learned.weights, np.arange(len(self.Y), dtype=np.int32)
@@ -583,6 +585,8 @@ class CascadeTraining(Training):
 
     @staticmethod
     def _refuse(cascade: Any) -> None:
+        if not hasattr(cascade, "features_"):
+            raise ValueError(INTERRUPTED)
         if not isinstance(cascade.features_, PlainFeatures):
             raise ValueError(
                 "The model scans windows (scanning is not None): its layers see class vectors of windows, not the "
@@ -596,7 +600,7 @@ class CascadeTraining(Training):
                     "predictions come about is not known. Fit the cascade without it in estimators."
                 )
 
-    def _read(self, shadow: Any, X: Any, y: Any, sample_weight: Any) -> LearnedRows:
+    def _read(self, shadow: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
         if isinstance(shadow, CascadeClassifier):
             X, y, _, weights = shadow._training_data(X, y, sample_weight)
             self._check_classes(shadow)
@@ -605,7 +609,7 @@ class CascadeTraining(Training):
             y = np.asarray(y, np.float64)
             weights = checked_weights(sample_weight, len(y))
         self._check_features(shadow)
-        return LearnedRows(self.model.features_.mapper.transform(X, n_jobs=self.options.n_jobs), y, weights)
+        return Rows.of(self.model.features_.mapper.transform(X, n_jobs=self.options.n_jobs), y, weights)
 
     def _shadow(self) -> Any:
         return copy.copy(self.model._as_fitted)
@@ -628,7 +632,7 @@ class CascadeTraining(Training):
                 columns = level.held_out_vectors()[goes_on].reshape(np.count_nonzero(goes_on), -1)
                 handed_on = level.held_out()[1]
                 if not goes_on.all():
-                    handed_on = handed_on[:, goes_on]
+                    handed_on = np.ascontiguousarray(handed_on[:, goes_on])  # as the kernels were compiled for
                 rows, before = rows[goes_on], self._preceding(handed_on, seen.n_given)
 
     def _seen(self) -> Representation:

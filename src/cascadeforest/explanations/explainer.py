@@ -238,6 +238,14 @@ class Explainer:
     n_jobs : int or None, default=None
         Threads; None for one, -1 for all. The result does not depend on it.
 
+    Raises
+    ------
+    ValueError
+        If the model cannot be explained (layers of other estimators, scanning), has no training rows and is given none,
+        or is given others than it learned from; the message names the argument.
+    TypeError
+        If it is no model of ours.
+
     Notes
     -----
     Time grows as O(M₁ M₂ n log n) times features and classes, with M₁ trees a layer, M₂ layers and n training rows.
@@ -302,7 +310,7 @@ class Explainer:
         self.feature_names = [f"x{k}" for k in range(n_features)] if names is None else [str(name) for name in names]
         self.output_names = [str(c) for c in getattr(model, "classes_", ["prediction"])]
         self._X_train = None if given is None else _kept(X_train)
-        self._grown = _grown(model)
+        self._fit_mark = model._fit_mark
 
     @property
     def n_layers(self) -> int:
@@ -327,7 +335,9 @@ class Explainer:
         Raises
         ------
         ValueError
-            If the training rows are not those of the model, or there is no such layer.
+            If there is no such layer.
+        RuntimeError
+            If the model was fitted again since the explainer was made.
         """
         return deque(self._of_new_rows(X, [self._checked(layer)]), maxlen=1).pop()
 
@@ -544,14 +554,18 @@ class Explainer:
         return int(layer)
 
     def _levels(self, last: int) -> Iterator[tuple[int, Level]]:
-        if _grown(self.model) is not self._grown:
-            raise RuntimeError("The model was fitted again since; make a new Explainer.")
+        self._check_fit()
         for number, level in enumerate(self._training.levels()):
             yield number, level
             if number + 1 == last:
                 return
 
+    def _check_fit(self) -> None:
+        if self.model._fit_mark is not self._fit_mark:
+            raise RuntimeError("The model was fitted again since; make a new Explainer.")
+
     def _of_new_rows(self, X: Any, layers: Sequence[int]) -> Iterator[Explanation]:
+        self._check_fit()
         training = self._training
         new = training.new_rows(X)
         n_outputs = training.Y.shape[1]
@@ -597,11 +611,6 @@ class Explainer:
             _add_up(bias, contributions[part], prediction[part], _ROUNDING[self._training.vector_dtype])
         names = (self.feature_names, self.output_names)
         return Explanation(bias.copy(), contributions, prediction.copy(), *names, _kept(X))
-
-
-def _grown(model: Any) -> Any:
-    """What is another object after each fit."""
-    return model.trees_ if isinstance(model, Forest) else model.layers_
 
 
 def _kept(X: Any) -> Any:

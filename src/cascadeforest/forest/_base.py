@@ -28,7 +28,7 @@ from cascadeforest.forest._parameters import (
 )
 from cascadeforest.forest.binning import BinMapper, BinnedMatrix
 from cascadeforest.forest.growth import GrownForest, GrowthRules, grow_forest, in_bag_counts, tree_seeds
-from cascadeforest.forest.learned_rows import KeepsRows, LearnedRows
+from cascadeforest.forest.learned_rows import KeepsRows, LearnedRows, Rows
 
 _X_DTYPES = [np.float64, np.float32]  # both stay as they are; whole numbers become float64
 
@@ -186,7 +186,7 @@ class Forest(KeepsRows, BaseEstimator):
         self.mean_decrease_impurity_ = forest.mean_decrease_impurity
         self._offset, self._scale = forest.offset, forest.scale
         self._bags = _Bags.of(forest, X.shape[0])
-        self._learned_rows = LearnedRows(binned, y, weights, balanced=balance)
+        self._learned_rows = LearnedRows(Rows.of(binned, y, weights, balanced=balance))
         self._weighted_by = {
             name: copy(vars(self)[name]) for name in ("bootstrap", "class_weight") if name in vars(self)
         }
@@ -361,7 +361,7 @@ class ForestClassifier(ProbabilisticClassifier, Forest):
         ValueError
             If a parameter, X, y or a weight cannot be used; the message says which and why.
         """
-        self._learned_rows = None  # of an earlier fit
+        self._forget_fit()
         X, y = validate_data(self, X, y, dtype=_X_DTYPES, accept_sparse=["csc", "csr"], ensure_all_finite="allow-nan")
         check_classification_targets(y)
         weight = self._checked_weight(sample_weight, X.shape[0])
@@ -461,7 +461,7 @@ class ForestRegressor(RegressorMixin, Forest):
         ValueError
             If a parameter, X, y or a weight cannot be used; the message says which and why.
         """
-        self._learned_rows = None  # of an earlier fit
+        self._forget_fit()
         X, y = validate_data(
             self,
             X,
