@@ -18,7 +18,7 @@ from scipy.special import xlogy
 from sklearn.isotonic import IsotonicRegression
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cascadeforest.cascade._base import _X_DTYPES, CascadeClassifier, rows_with_weight
+from cascadeforest.cascade._base import _X_DTYPES, CascadeClassifier, rows_with_weight, weights_at
 from cascadeforest.cascade.layer import FoldForest, LayerRules, check_member, fit_layer, mean_vector
 from cascadeforest.cascade.progress import Progress
 from cascadeforest.cascade.representation import Representation
@@ -554,7 +554,7 @@ class DDBFClassifier(CascadeClassifier):
         decision_level = np.full(len(label), -1, np.int16)
         layers, scores, reached, found_easy, seen = [], [], [], [], None
         for iteration in range(self.max_layers):
-            own, w = label[rows], _at(weights, rows)
+            own, w = label[rows], weights_at(weights, rows)
             if seen is None:
                 given = X if len(rows) == X.shape[0] else X[rows]
                 seen, mapper = Representation.of_training_rows(given, 0, sample_weight=w, n_jobs=self.n_jobs)
@@ -563,10 +563,10 @@ class DDBFClassifier(CascadeClassifier):
                 layer, vectors = fit_layer([member], seen, places, own, w, rules, iteration, None)
             decided[rows] = mean_vector(vectors)
             decision_level[rows] = iteration
-            score = scoring(label[everyone], decided[everyone], _at(weights, everyone))
+            score = scoring(label[everyone], decided[everyone], weights_at(weights, everyone))
             mined, easy = mining.mine(layer.forests[0][0], mapper, seen.binned, own, w, self.n_jobs)  # lines 5 and 6
             right = decided[rows].argmax(axis=1) == own
-            if easy.any() and _is_less(_mean(right[easy], _at(w, easy)), _mean(right, w)):  # rule 2
+            if easy.any() and _is_less(_mean(right[easy], weights_at(w, easy)), _mean(right, w)):  # rule 2
                 mined, easy = replace(mined, is_valid=False), np.zeros(len(rows), bool)
             if self.calibration is not None:
                 mined = replace(mined, calibration=_isotonic(decided[rows], own, w))
@@ -813,7 +813,3 @@ def _is_less(one: float, other: float) -> bool:
 
 def _mean(right: np.ndarray, weights: np.ndarray | None) -> float:
     return float(np.average(right, weights=weights))
-
-
-def _at(weights: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:
-    return None if weights is None else weights[rows]

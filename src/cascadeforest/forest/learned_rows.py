@@ -35,10 +35,14 @@ class Rows(NamedTuple):
 
     @classmethod
     def of(cls, binned: BinnedMatrix, y: np.ndarray, weights: np.ndarray | None, *, balanced: bool = False) -> Rows:
-        """Copies that nobody can write to. Adding 0 makes 0.0 of -0.0, which is the same number in another digest."""
-        centers = None if binned.centers is None else _own(binned.centers)
+        """The same rows, in arrays that nobody can write to from now on: those of `binned` unless they are views.
+
+        Adding 0 copies, and makes 0.0 of -0.0, which is the same number in another digest.
+        """
+        columns, centers = binned
+        centers = None if centers is None else _fixed(centers)
         return cls(
-            _own(binned.columns), centers, _own(y + 0), None if weights is None else _own(weights + 0.0), balanced
+            _fixed(columns), centers, _fixed(y + 0), None if weights is None else _fixed(weights + 0.0), balanced
         )
 
     @property
@@ -123,8 +127,9 @@ class LearnedRows:
         return self  # nothing in it is ever written to
 
 
-def _own(part: np.ndarray) -> np.ndarray:
-    part = np.array(part, order="C")
+def _fixed(part: np.ndarray) -> np.ndarray:
+    """An array of its own, read-only. Views are copied: they would keep alive what they look at."""
+    part = np.ascontiguousarray(part if part.base is None else part.copy())
     part.setflags(write=False)
     return part
 
