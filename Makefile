@@ -3,6 +3,7 @@ CORES ?= all
 SUITE ?= quick
 PORT ?= 5000
 MESSAGE ?=
+ONLY ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -74,8 +75,8 @@ ui: $(STAMP) ## MLflow UI on 127.0.0.1:$(PORT)
 check: $(STAMP) ## results/$(SUITE) against the stored reports/$(SUITE)
 	$(PYTHON) -m cascadeforest.reports check --suite $(SUITE)
 
-accept: $(STAMP) ## store results/$(SUITE) as reports/$(SUITE), with provenance; MESSAGE='why'
-	$(PYTHON) -m cascadeforest.reports accept --suite $(SUITE) --message "$(MESSAGE)"
+accept: $(STAMP) ## store results/$(SUITE) as reports/$(SUITE), with provenance; MESSAGE='why', ONLY='some experiments'
+	$(PYTHON) -m cascadeforest.reports accept --suite $(SUITE) --message "$(MESSAGE)" $(if $(ONLY),--only $(ONLY))
 
 report: $(STAMP) ## re-render every stored table of $(SUITE) from its stored cells, without training
 	$(PYTHON) -m cascadeforest.reports render --suite $(SUITE)

@@ -28,6 +28,13 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
             added.add_argument("--experiment", required=True, help="its id, as in config/experiments")
         elif name == "accept":
             added.add_argument("--message", default="", help="why these numbers are taken; it is kept with them")
+            added.add_argument(
+                "--only",
+                nargs="+",
+                default=[],
+                metavar="EXPERIMENT",
+                help="these; what else is stored stays (default: all)",
+            )
     return parser.parse_args(arguments)
 
 
@@ -106,7 +113,7 @@ def _check(options: argparse.Namespace) -> int:
 def _accept(options: argparse.Namespace) -> int:
     from cascadeforest.reports.accept import accept
 
-    print(f"stored: {accept(options.root, options.suite, options.message)}")
+    print(f"stored: {accept(options.root, options.suite, options.message, options.only)}")
     return 0
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from cascadeforest.data.errors import UserError
-from cascadeforest.data.files import atomic_write
+from cascadeforest.data.files import atomic_write, read_json
 from cascadeforest.experiments.provenance import git_commit
 from cascadeforest.reports.figure import make_figure
 from cascadeforest.reports.index_page import index_page
@@ -23,17 +24,22 @@ from cascadeforest.reports.results import (
     pack,
     present,
     read_results,
+    read_stored,
 )
 from cascadeforest.reports.storage import new_folder, recover
 from cascadeforest.reports.table import make_table
+from cascadeforest.reports.united import united
 
 PROVENANCE = "provenance.json"
 
 
-def accept(root: Path, suite: str, message: str) -> Path:
+def accept(root: Path, suite: str, message: str, only: Collection[str] = ()) -> Path:
     """Store ``results/<suite>`` as ``reports/<suite>``.
 
     The tables are drawn anew from the results, so that what is stored is what the stored cells say.
+
+    A suite that takes days can be accepted experiment by experiment: what `only` names is taken from the run, other
+    stored tables stay, drawn anew from their stored cells.
 
     Parameters
     ----------
@@ -43,6 +49,8 @@ def accept(root: Path, suite: str, message: str) -> Path:
         Name of the suite.
     message : str
         Why the numbers are taken; it is kept in ``provenance.json``.
+    only : collection of str
+        Ids of experiments. Default: all of the suite, and nothing stays of what was stored.
 
     Returns
     -------
@@ -53,7 +61,8 @@ def accept(root: Path, suite: str, message: str) -> Path:
     ------
     UserError
         If the message is empty, a cell failed, a result is missing or of another configuration or data, or a table
-        is not what the results say. Nothing is changed then.
+        is not what the results say; if an id is unknown, or tables that would stay show the same runs with other
+        numbers. Nothing is changed then.
     """
     if not message.strip():
         raise UserError(
@@ -62,21 +71,52 @@ def accept(root: Path, suite: str, message: str) -> Path:
         )
     stored = root / "reports" / suite
     recover(stored)
-    results = read_results(root, suite)
+    everything = read_results(root, suite)
+    results = everything.only(only) if only else everything
     folder = root / "results" / suite
-    drawn = {f"tables/{name}": make_table(name, results).files() for name in results.drawable()}
-    drawn |= {f"figures/{name}": make_figure(name, results).files() for name in results.figures()}
-    files = {f"{stem}{suffix}": content for stem, parts in drawn.items() for suffix, content in parts.items()}
+    files = _draw(results)
     if problems := list(_problems(results, folder, files)):
         shown = "\n".join(f"  {problem}" for problem in problems[:20])
         more = f"\n  and {len(problems) - 20} more" if len(problems) > 20 else ""
         raise UserError(
             f"{folder} is not complete, so it is not stored:\n{shown}{more}\n"
-            f"Mend it and run again: snakemake --cores all --config suite={suite}"
+            f"Mend it and run again: snakemake {' '.join([*only, '--cores'])} all --config suite={suite}"
         )
+    before = read_stored(root, suite) if only and (stored / CELLS).is_file() else None
+    together = united(results, before, everything.experiments) if before else results
+    earlier = list(_earlier(stored, together, results)) if before else []
     with new_folder(stored) as new:
-        _fill(new, root, results, files, message.strip())
+        _copy_extras(results, results.experiments, new / STORED_EXTRAS)
+        if before:
+            _copy_extras(before, together.experiments.keys() - results.experiments.keys(), new / STORED_EXTRAS)
+            together = replace(together, extras=new / STORED_EXTRAS)
+            files = _draw(together)
+        _fill(new, root, together, files, {"message": message.strip(), "earlier": earlier})
     return stored
+
+
+def _draw(results: Results) -> dict[str, bytes | str]:
+    """Return the files of all tables and pictures."""
+    drawn = {f"tables/{name}": make_table(name, results).files() for name in results.drawable()}
+    drawn |= {f"figures/{name}": make_figure(name, results).files() for name in results.figures()}
+    return {f"{stem}{suffix}": content for stem, parts in drawn.items() for suffix, content in parts.items()}
+
+
+def _earlier(stored: Path, together: Results, results: Results) -> Iterable[dict[str, Any]]:
+    """Why, when and with which code the tables that stay were accepted."""
+    facts = read_json(stored / PROVENANCE)
+    stay = [name for name in together.experiments if name not in results.experiments]
+    for entry in [*facts.get("earlier", []), facts]:
+        if tables := [name for name in entry["tables"] if name in stay]:
+            yield {key: entry[key] for key in ("accepted", "git_commit", "message")} | {"tables": tables}
+            stay = [name for name in stay if name not in tables]
+
+
+def _copy_extras(results: Results, experiments: Iterable[str], folder: Path) -> None:
+    """Copy the arrays that experiments are drawn from."""
+    for name in experiments:
+        for path in needed_extras(results.experiments[name], results):
+            atomic_write(folder / path.relative_to(results.extras), path.read_bytes())
 
 
 def _problems(results: Results, folder: Path, files: Mapping[str, bytes | str]) -> Iterable[str]:
@@ -119,17 +159,17 @@ def _other_data(cells: list[dict[str, Any]], summary: Mapping[str, Any] | None) 
     return f"digest {', '.join(digest[:12] for digest in other)}, now {summary['digest'][:12]}" if other else ""
 
 
-def _fill(new: Path, root: Path, results: Results, files: Mapping[str, bytes | str], message: str) -> None:
+def _fill(new: Path, root: Path, results: Results, files: Mapping[str, bytes | str], reason: Mapping[str, Any]) -> None:
     for name, content in files.items():
         atomic_write(new / name, content)
-    for experiment in results.experiments.values():
-        for path in needed_extras(experiment, results):
-            atomic_write(new / STORED_EXTRAS / path.relative_to(results.extras), path.read_bytes())
     atomic_write(new / "index.html", index_page(results, new))
     atomic_write(new / CELLS, pack(results))
-    facts = origin(results) | {
-        "message": message,
-        "accepted": datetime.now(UTC).isoformat(timespec="seconds"),
-        "git_commit": git_commit(root),
-    }
+    facts = (
+        origin(results)
+        | dict(reason)
+        | {
+            "accepted": datetime.now(UTC).isoformat(timespec="seconds"),
+            "git_commit": git_commit(root),
+        }
+    )
     atomic_write(new / PROVENANCE, json.dumps(facts, indent=1, sort_keys=True, ensure_ascii=False) + "\n")

@@ -13,7 +13,7 @@ from cascadeforest.data.files import read_yaml
 from cascadeforest.reports.origin import cpu_seconds, origin
 from cascadeforest.reports.published import LAYOUTS, render_printed
 from cascadeforest.reports.rendering import html_sentence, to_html
-from cascadeforest.reports.results import NOT_IMPLEMENTED, Results
+from cascadeforest.reports.results import LEFT_OUT, NOT_IMPLEMENTED, Results
 from cascadeforest.reports.table import SUFFIXES, make_table
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ def index_page(results: Results, folder: Path) -> str:
         description=results.plan["suite_config"].get("description", ""),
         papers=list(_papers(experiments)),
         counts=_counts(experiments),
+        left_out=results.plan.get(LEFT_OUT, []),
         facts=facts,
         cpu_time=duration(facts["cpu_seconds"]),
         machines=[_machine(host) for host in facts["hosts"]],

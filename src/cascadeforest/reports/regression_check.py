@@ -35,6 +35,7 @@ from cascadeforest.reports.findings import Finding, key_of, words
 from cascadeforest.reports.redrawing import compare_numbers, redraw, redraw_figure
 from cascadeforest.reports.results import (
     CELLS,
+    LEFT_OUT,
     NOT_IMPLEMENTED,
     PLAN,
     Results,
@@ -168,7 +169,8 @@ def check(root: Path, suite: str) -> CheckReport:
                 findings += _compare_figures(name, stored[name], new[name], experiments[name])
         elif _drawn(before.experiments, name) or _drawn(experiments, name):
             there = ["there" if name in tables else "" for tables in (stored, new)]
-            findings.append(Finding(name, "the whole table", "file", *there, "none"))
+            is_drift = name not in before.plan.get(LEFT_OUT, ())
+            findings.append(Finding(name, "the whole table", "file", *there, "none", is_drift))
         if name in stored:
             findings += _redrawn(name, stored[name], before, "redrawn from the stored cells")
         # A table with a run of another configuration is told above; each of its rows would say it again.

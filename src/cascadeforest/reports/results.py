@@ -11,8 +11,8 @@ import gzip
 import json
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,8 @@ NOT_IMPLEMENTED = "not implemented"
 FIGURE = "figure"
 PLAN = "plan.json"
 CELLS = "cells.json.gz"
+#: Key of a stored plan: ids of the suite's experiments that were not accepted with it.
+LEFT_OUT = "left_out"
 #: Folders of the arrays that cells save: in the cache of a run, and beside the stored cells.
 CELL_CACHE, STORED_EXTRAS = Path("results") / "cells", "extras"
 
@@ -75,8 +77,15 @@ class Results:
         """Every declared experiment, in the order of the configuration."""
         return self.plan["experiments"]
 
-    def experiment(self, name: str) -> dict[str, Any]:
+    def experiment(self, name: str, option: str = "--experiment") -> dict[str, Any]:
         """Return one experiment that can be drawn.
+
+        Parameters
+        ----------
+        name : str
+            Its id.
+        option : str
+            How the user named it, for the error.
 
         Raises
         ------
@@ -85,7 +94,7 @@ class Results:
         """
         if name not in self.experiments:
             raise UserError(
-                f"--experiment is '{name}'; the suite {self.suite} declares {', '.join(self.experiments) or 'none'}."
+                f"{option} is '{name}'; the suite {self.suite} declares {', '.join(self.experiments) or 'none'}."
             )
         experiment = self.experiments[name]
         if experiment["status"] == NOT_IMPLEMENTED:
@@ -99,6 +108,36 @@ class Results:
     def figures(self) -> list[str]:
         """Ids of the experiments that have a picture beside their table."""
         return [name for name in self.drawable() if is_figure(self.experiments[name])]
+
+    def only(self, names: Collection[str]) -> Results:
+        """Return the part that some experiments show; the plan of it names the others under `LEFT_OUT`.
+
+        Parameters
+        ----------
+        names : collection of str
+            Ids of experiments that can be drawn.
+
+        Raises
+        ------
+        UserError
+            If one is unknown or not implemented.
+        """
+        experiments = [self.experiment(name, "--only") for name in names]
+        pairs = {pair for experiment in experiments for pair in needed_runs(experiment)}
+        shown = {dataset for experiment in experiments for dataset in present(experiment)}
+        return replace(
+            self,
+            plan=self.plan
+            | {
+                "experiments": {name: e for name, e in self.experiments.items() if name in names},
+                "runs": [spec for spec in self.plan["runs"] if (spec["dataset"], spec["model"]) in pairs],
+                LEFT_OUT: [name for name in self.experiments if name not in names],
+            },
+            runs={pair: run for pair, run in self.runs.items() if pair in pairs},
+            failures={pair: failure for pair, failure in self.failures.items() if pair in pairs},
+            summaries={name: facts for name, facts in self.summaries.items() if name in shown},
+            stale={pair: fields for pair, fields in self.stale.items() if pair in pairs},
+        )
 
     def incomplete(self) -> list[str]:
         """Ids of the experiments whose table lacks a run: it failed, or did not come to its turn."""
