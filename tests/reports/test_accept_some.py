@@ -15,7 +15,7 @@ from cascadeforest.reports.results import read_results, read_stored
 from cascadeforest.reports.stored import render_stored
 from cascadeforest.reports.table import make_table, write_table
 
-FIRST, SECOND, THIRD = "hidf-table2", "ddbf-table1", "mddf-fig2a"
+FIRST, SECOND, THIRD, NEVER = "hidf-table2", "ddbf-table1", "mddf-fig2a", "claims"
 
 
 def draw(suite):
@@ -46,7 +46,7 @@ def provenance(stored):
 
 @pytest.fixture
 def three(suite):
-    """Two tables that share the forest on adult, and a figure; all complete."""
+    """Two tables that share the forest on adult, and a figure, all complete; one that nobody can draw."""
     suite.complete()
     suite.experiment(
         SECOND,
@@ -68,6 +68,7 @@ def three(suite):
         options={"curves": ["accuracy"], "paper_datasets": ["digits"]},
     )
     run_figure(suite)
+    suite.experiment(NEVER, kind="claims", status="not implemented", reason="no renderer", columns={}, datasets=[])
     draw(suite)
     return suite
 
@@ -124,25 +125,51 @@ def test_provenance_keeps_the_reasons_of_what_stays(three):
     first = provenance(three.root / "reports/smoke")
     accept_some(three, SECOND, message="second")
     facts = provenance(accept_some(three, THIRD, message="third anew"))
-    assert facts["message"] == "third anew"
+    assert (facts["message"], facts["accepted_tables"]) == ("third anew", [THIRD])
     assert [(entry["message"], entry["tables"]) for entry in facts["earlier"]] == [
         ("first two", [FIRST]),
         ("second", [SECOND]),
     ]
     assert facts["earlier"][0]["accepted"] == first["accepted"]
-    assert provenance(accept(three.root, three.name, "all"))["earlier"] == []
+    assert sorted(facts["tables"]) == sorted([FIRST, SECOND, THIRD])
+    facts = provenance(accept(three.root, three.name, "all"))
+    assert (facts["earlier"], sorted(facts["accepted_tables"])) == ([], sorted([FIRST, SECOND, THIRD]))
 
 
-def test_a_run_that_both_show_must_be_the_same(three):
-    accept_some(three, FIRST)
-    before = snapshot(three.root / "reports/smoke")
-    three.run("adult", "random_forest", [0.1, 0.2], key="another code")
+@pytest.mark.parametrize("content", [None, "", "{}", '{"tables": ["hidf-table2"]}', "[]"])
+def test_a_damaged_provenance_is_named(three, content):
+    path = accept_some(three, FIRST) / "provenance.json"
+    path.unlink() if content is None else path.write_text(content)
+    with pytest.raises(UserError, match=r"provenance.json: missing or damaged(.|\n)*git checkout -- "):
+        accept_some(three, THIRD)
+
+
+def refused(suite, *names):
+    """The error, after which everything is as it was."""
+    before = snapshot(suite.root / "reports")
+    with pytest.raises(UserError) as error:
+        accept_some(suite, *names)
+    assert snapshot(suite.root / "reports") == before
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"code_digest": "other"},
+        {"versions": {"numpy": "9"}},
+        {"metrics": {"accuracy": 0.85, "fit_cpu_seconds": 99.0, "predict_cpu_seconds": 1.0}},
+    ],
+)
+def test_a_run_that_both_show_must_be_the_same_with_its_costs(three, other):
+    """Also where the key is the same: run on another machine, it has other costs."""
+    accept_some(three, FIRST, THIRD)
+    three.run("adult", "random_forest", [0.80, 0.90], **other)
     draw(three)
-    with pytest.raises(UserError, match=f"random_forest on adult was run by another code; shown by {FIRST}"):
-        accept_some(three, SECOND)
-    assert snapshot(three.root / "reports/smoke") == before
-    accept_some(three, FIRST, SECOND)
-    accept_some(three, THIRD)  # shares no run
+    text = refused(three, SECOND)
+    assert f"random_forest on adult is another run now (other {next(iter(other))}); stored with {FIRST}\n" in text
+    assert f"make accept SUITE=smoke ONLY='{FIRST} {SECOND}' MESSAGE='why'" in text
+    assert accept_some(three, FIRST, SECOND)
     assert render_stored(three.root, three.name).differences == ()
 
 
@@ -157,39 +184,78 @@ def test_a_run_with_more_repeats_serves_both(three):
     accept_some(three, SECOND)
     assert len(read_stored(three.root, three.name).runs["adult", "random_forest"]["cells"]) == 3
     assert render_stored(three.root, three.name).differences == ()
+    three.run("adult", "random_forest", [0.80, 0.70])
+    draw(three)
+    assert "(other metrics)" in refused(three, SECOND)
+
+
+def test_arrays_that_both_show_must_be_the_same(three):
+    accept_some(three, THIRD)
+    again = {"train": np.array([0.1]), "test": np.array([0.1])}
+    path = three.extra("digits", "mddf_20", "layer_scores", **again)
+    draw(three)
+    assert f"{path} is not what is stored; stored with {THIRD}" in refused(three, FIRST)
 
 
 def test_data_that_both_show_must_be_the_same(three):
     accept_some(three, FIRST)
-    three.summary("adult", digest="0ther")
-    three.run("adult", "random_forest", [0.80, 0.90], data_digest="0ther")
-    three.run("adult", "gcforest", [0.95, 0.97], data_digest="0ther")
+    three.summary("adult", note="a note")
     draw(three)
-    with pytest.raises(UserError, match=f"adult was prepared otherwise; shown by {FIRST}"):
-        accept_some(three, SECOND)
+    assert f"adult is prepared otherwise now (other note); stored with {FIRST}" in refused(three, SECOND)
 
 
-def test_the_suite_must_have_the_same_bounds(three):
-    accept_some(three, FIRST)
+def test_the_bounds_of_what_stays_must_be_the_same(three):
+    accept_some(three, FIRST, THIRD)
     plan = three.folder / "plan.json"
-    content = json.loads(plan.read_text())
-    content["suite_config"]["caps"] = {"n_estimators": 7}
-    plan.write_text(json.dumps(content))
-    draw(three)
-    with pytest.raises(
-        UserError, match=r"the suite's configuration is another one now \(caps\)(.|\n)*removing reports/smoke"
-    ):
-        accept_some(three, SECOND)
-    assert accept_some(three, FIRST, SECOND).is_dir()  # nothing stays that had other bounds
+
+    def configure(**suite_config):
+        content = json.loads(plan.read_text())
+        content["suite_config"] |= suite_config
+        plan.write_text(json.dumps(content))
+        draw(three)
+
+    configure(repeats=7)
+    text = refused(three, SECOND)
+    assert f"the suite has other bounds now; stored with {FIRST}\n" in text
+    configure(repeats=2, description="Other words.", caps={}, model_caps={"nobody": {"n_estimators": 3}})
+    accept_some(three, SECOND)
+    assert render_stored(three.root, three.name).differences == ()
 
 
-def test_what_the_configuration_no_longer_has_does_not_stay(three):
+@pytest.mark.parametrize("how", ["undeclared", "not implemented"])
+def test_what_the_configuration_no_longer_has_is_not_dropped_silently(three, how):
     accept_some(three, FIRST)
-    del three.experiments[FIRST]
+    if how == "undeclared":
+        del three.experiments[FIRST]
+    else:
+        three.experiments[FIRST]["status"] = "not implemented"
     three.plan_run("digits", "mddf_20")
     run_figure(three)
     draw(three)
-    assert sorted(read_stored(three.root, accept_some(three, THIRD).name).experiments) == [THIRD]
+    assert f"{FIRST}: stored, but the configuration no longer has it or cannot draw it" in refused(three, THIRD)
+
+
+def test_what_stays_is_not_touched(three):
+    """So that `render` and `check` still see a stored table that its cells do not give."""
+    stored = accept_some(three, FIRST)
+    table = stored / f"tables/{FIRST}.csv"
+    table.write_text(table.read_text().replace("0.91,", "0.99,"))
+    three.published(FIRST, ["adult,random_forest,,accuracy,11.11,,,,percent"])
+    before = snapshot(stored)
+    accept_some(three, THIRD)
+    after = snapshot(stored)
+    assert {name for name in before if before[name] != after[name]} == {
+        "cells.json.gz",
+        "index.html",
+        "provenance.json",
+    }
+
+
+def test_failures_of_others_are_not_shown(three):
+    three.fail("adult", "gbdt", "MemoryError", "no room")
+    (three.folder / "runs/adult/gbdt.json").unlink()
+    draw(three)
+    assert "MemoryError" not in (accept_some(three, SECOND) / "index.html").read_text()
 
 
 def test_an_unknown_experiment_is_an_error(three, capsys):
@@ -201,25 +267,43 @@ def test_an_unknown_experiment_is_an_error(three, capsys):
 def test_the_command_takes_several(three, capsys):
     arguments = ["accept", "--suite", "smoke", "--message", "why", "--root", str(three.root), "--only", FIRST, THIRD]
     assert main(arguments) == 0
-    assert list(read_stored(three.root, "smoke").experiments) == [FIRST, THIRD]
+    assert read_stored(three.root, "smoke").drawable() == [FIRST, THIRD]
+
+
+def test_what_nobody_can_draw_cannot_be_accepted(three):
+    assert "claims (Test accuracy) is declared but cannot be drawn" in refused(three, NEVER)
 
 
 def test_the_page_names_what_is_not_accepted_yet(three):
     page = (accept_some(three, FIRST, THIRD) / "index.html").read_text()
-    assert "2 complete, 0 in part, 0 not implemented</a>; 1 of the suite not accepted yet" in page
+    assert "2 complete, 0 in part, 1 not implemented</a>; 1 of the suite not accepted yet" in page
     assert 'Not accepted yet, and not shown here: <span class="id">ddbf-table1</span>.' in page
     assert "ot accepted yet" not in (accept(three.root, three.name, "all") / "index.html").read_text()
 
 
 def test_a_check_notes_what_is_not_accepted_yet(three):
+    """However it looks: a suite that runs for days is half drawn on most of them."""
     accept_some(three, FIRST)
-    report = check(three.root, three.name)
-    assert not report.has_drift
-    assert [(finding.table, finding.cell) for finding in report.findings] == [
-        (SECOND, "the whole table"),
-        (THIRD, "the whole table"),
-    ]
-    assert report.tables == (FIRST,)
+
+    def drifts():
+        report = check(three.root, three.name)
+        assert report.tables == (FIRST,)
+        assert [f.table for f in report.findings if not f.is_drift] == [SECOND, THIRD]
+        return [f.table for f in report.findings if f.is_drift]
+
+    assert drifts() == []
+    assert "note  ddbf-table1: the whole table: file: stored not accepted yet" in str(
+        check(three.root, three.name).findings[0]
+    )
+    three.plan_run("adult", "gcforest", params={"n_estimators": 5})  # a run of another configuration
+    assert drifts() == []
+    (three.folder / f"tables/{THIRD}.csv").write_text("dataset,model,condition,metric\n")  # not what its cells say
+    assert drifts() == []
+    three.plan_run("adult", "gbdt", params={"n_estimators": 5})
+    assert drifts() == [FIRST]
+
+
+def test_a_check_fails_for_a_table_that_was_accepted_and_is_gone(three):
     accept(three.root, three.name, "all")
     (three.folder / f"tables/{SECOND}.csv").unlink()
     assert check(three.root, three.name).has_drift

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cascadeforest.data.errors import UserError
-from cascadeforest.data.files import atomic_write, read_json
+from cascadeforest.data.files import atomic_write
 from cascadeforest.experiments.provenance import git_commit
 from cascadeforest.reports.figure import make_figure
 from cascadeforest.reports.index_page import index_page
@@ -28,7 +28,7 @@ from cascadeforest.reports.results import (
 )
 from cascadeforest.reports.storage import new_folder, recover
 from cascadeforest.reports.table import make_table
-from cascadeforest.reports.united import united
+from cascadeforest.reports.united import staying, united
 
 PROVENANCE = "provenance.json"
 
@@ -39,7 +39,7 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = ()) -> 
     The tables are drawn anew from the results, so that what is stored is what the stored cells say.
 
     A suite that takes days can be accepted experiment by experiment: what `only` names is taken from the run, other
-    stored tables stay, drawn anew from their stored cells.
+    stored tables stay as they are.
 
     Parameters
     ----------
@@ -61,8 +61,8 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = ()) -> 
     ------
     UserError
         If the message is empty, a cell failed, a result is missing or of another configuration or data, or a table
-        is not what the results say; if an id is unknown, or tables that would stay show the same runs with other
-        numbers. Nothing is changed then.
+        is not what the results say; if an id is unknown; if what would stay contradicts it (`united`). Nothing is
+        changed then.
     """
     if not message.strip():
         raise UserError(
@@ -82,16 +82,19 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = ()) -> 
             f"{folder} is not complete, so it is not stored:\n{shown}{more}\n"
             f"Mend it and run again: snakemake {' '.join([*only, '--cores'])} all --config suite={suite}"
         )
-    before = read_stored(root, suite) if only and (stored / CELLS).is_file() else None
-    together = united(results, before, everything.experiments) if before else results
-    earlier = list(_earlier(stored, together, results)) if before else []
+    kept = staying(results, read_stored(root, suite)) if only and (stored / CELLS).is_file() else None
+    together = united(results, kept, everything.experiments) if kept else results
+    reason = {"message": message.strip(), "accepted_tables": results.drawable()}
+    reason["earlier"] = _earlier(stored, kept) if kept else []
     with new_folder(stored) as new:
-        _copy_extras(results, results.experiments, new / STORED_EXTRAS)
-        if before:
-            _copy_extras(before, together.experiments.keys() - results.experiments.keys(), new / STORED_EXTRAS)
-            together = replace(together, extras=new / STORED_EXTRAS)
-            files = _draw(together)
-        _fill(new, root, together, files, {"message": message.strip(), "earlier": earlier})
+        for name, content in files.items():
+            atomic_write(new / name, content)
+        _copy_extras(results, new / STORED_EXTRAS)
+        if kept:
+            for path in _stored_files(stored, kept):
+                atomic_write(new / path.relative_to(stored), path.read_bytes())
+            _copy_extras(kept, new / STORED_EXTRAS)
+        _describe(new, root, replace(together, extras=new / STORED_EXTRAS), reason)
     return stored
 
 
@@ -102,20 +105,33 @@ def _draw(results: Results) -> dict[str, bytes | str]:
     return {f"{stem}{suffix}": content for stem, parts in drawn.items() for suffix, content in parts.items()}
 
 
-def _earlier(stored: Path, together: Results, results: Results) -> Iterable[dict[str, Any]]:
+def _stored_files(stored: Path, kept: Results) -> Iterable[Path]:
+    """Tables and pictures that stay: as they are, so that `render` still sees a difference to their cells."""
+    for name in kept.drawable():
+        for folder in ("tables", "figures"):
+            yield from sorted((stored / folder).glob(f"{name}.*"))
+
+
+def _earlier(stored: Path, kept: Results) -> list[dict[str, Any]]:
     """Why, when and with which code the tables that stay were accepted."""
-    facts = read_json(stored / PROVENANCE)
-    stay = [name for name in together.experiments if name not in results.experiments]
-    for entry in [*facts.get("earlier", []), facts]:
-        if tables := [name for name in entry["tables"] if name in stay]:
-            yield {key: entry[key] for key in ("accepted", "git_commit", "message")} | {"tables": tables}
-            stay = [name for name in stay if name not in tables]
+    path, stay, entries = stored / PROVENANCE, set(kept.drawable()), []
+    try:
+        facts = json.loads(path.read_bytes())
+        for entry in [*facts.get("earlier", []), facts]:
+            tables = [name for name in entry.get("accepted_tables", entry["tables"]) if name in stay]
+            if tables:
+                entries.append({key: entry[key] for key in ("accepted", "git_commit", "message")} | {"tables": tables})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UserError(
+            f"{path}: missing or damaged ({error!r}). Take it from git again: git checkout -- {path}"
+        ) from error
+    return entries
 
 
-def _copy_extras(results: Results, experiments: Iterable[str], folder: Path) -> None:
+def _copy_extras(results: Results, folder: Path) -> None:
     """Copy the arrays that experiments are drawn from."""
-    for name in experiments:
-        for path in needed_extras(results.experiments[name], results):
+    for experiment in results.experiments.values():
+        for path in needed_extras(experiment, results):
             atomic_write(folder / path.relative_to(results.extras), path.read_bytes())
 
 
@@ -159,17 +175,13 @@ def _other_data(cells: list[dict[str, Any]], summary: Mapping[str, Any] | None) 
     return f"digest {', '.join(digest[:12] for digest in other)}, now {summary['digest'][:12]}" if other else ""
 
 
-def _fill(new: Path, root: Path, results: Results, files: Mapping[str, bytes | str], reason: Mapping[str, Any]) -> None:
-    for name, content in files.items():
-        atomic_write(new / name, content)
+def _describe(new: Path, root: Path, results: Results, reason: Mapping[str, Any]) -> None:
+    """Write the page, the cells and where they come from, beside tables and pictures."""
     atomic_write(new / "index.html", index_page(results, new))
     atomic_write(new / CELLS, pack(results))
-    facts = (
-        origin(results)
-        | dict(reason)
-        | {
-            "accepted": datetime.now(UTC).isoformat(timespec="seconds"),
-            "git_commit": git_commit(root),
-        }
-    )
+    facts = origin(results) | {
+        **reason,
+        "accepted": datetime.now(UTC).isoformat(timespec="seconds"),
+        "git_commit": git_commit(root),
+    }
     atomic_write(new / PROVENANCE, json.dumps(facts, indent=1, sort_keys=True, ensure_ascii=False) + "\n")

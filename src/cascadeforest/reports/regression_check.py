@@ -153,9 +153,10 @@ def check(root: Path, suite: str) -> CheckReport:
         )
     before, after = read_stored(root, suite), read_results(root, suite)
     experiments = after.experiments
-    new = _table_files(new_folder / "tables", experiments)
+    left_out = set(before.plan.get(LEFT_OUT, ()))
+    new = {n: path for n, path in _table_files(new_folder / "tables", experiments).items() if n not in left_out}
     stored = _table_files(stored_folder / "tables", before.experiments)
-    findings = list(_stale_runs(after))
+    findings = list(_stale_runs(after, left_out))
     compared, n_rows = [], 0
     for name in dict.fromkeys([*before.experiments, *experiments]):
         if name in stored and name in new:
@@ -167,10 +168,12 @@ def check(root: Path, suite: str) -> CheckReport:
             )
             if suite in EXACT_SUITES and is_figure(experiments[name]):
                 findings += _compare_figures(name, stored[name], new[name], experiments[name])
+        elif name in left_out:
+            note = ("not accepted yet", "not compared", "any")
+            findings.append(Finding(name, "the whole table", "file", *note, is_drift=False))
         elif _drawn(before.experiments, name) or _drawn(experiments, name):
             there = ["there" if name in tables else "" for tables in (stored, new)]
-            is_drift = name not in before.plan.get(LEFT_OUT, ())
-            findings.append(Finding(name, "the whole table", "file", *there, "none", is_drift))
+            findings.append(Finding(name, "the whole table", "file", *there, "none"))
         if name in stored:
             findings += _redrawn(name, stored[name], before, "redrawn from the stored cells")
         # A table with a run of another configuration is told above; each of its rows would say it again.
@@ -195,11 +198,14 @@ def _redrawn(name: str, path: Path, results: Results, source: str) -> Iterable[F
         yield from redraw_figure(name, path.parents[1] / "figures", results, source)
 
 
-def _stale_runs(results: Results) -> Iterable[Finding]:
-    """A drift for each run file that another configuration left."""
+def _stale_runs(results: Results, left_out: Collection[str]) -> Iterable[Finding]:
+    """A drift for each run file that another configuration left, if a table that is compared shows it."""
     again = f"none; run again: snakemake --cores all --config suite={results.suite}"
     for (dataset, preset), fields in results.stale.items():
-        name = next(name for name in results.drawable() if (dataset, preset) in needed_runs(results.experiment(name)))
+        showing = [name for name in results.drawable() if (dataset, preset) in needed_runs(results.experiment(name))]
+        name = next((name for name in showing if name not in left_out), None)
+        if name is None:
+            continue
         found = f"of another configuration (other {', '.join(fields)})"
         yield Finding(name, words((dataset, preset)), "run", "there", found, again)
 

@@ -110,33 +110,38 @@ class Results:
         return [name for name in self.drawable() if is_figure(self.experiments[name])]
 
     def only(self, names: Collection[str]) -> Results:
-        """Return the part that some experiments show; the plan of it names the others under `LEFT_OUT`.
+        """Return the part that some experiments show.
 
         Parameters
         ----------
         names : collection of str
             Ids of experiments that can be drawn.
 
+        Returns
+        -------
+        Results
+            Its plan also has the experiments that nobody can draw, and names the other ones under `LEFT_OUT`.
+
         Raises
         ------
         UserError
             If one is unknown or not implemented.
         """
-        experiments = [self.experiment(name, "--only") for name in names]
-        pairs = {pair for experiment in experiments for pair in needed_runs(experiment)}
-        shown = {dataset for experiment in experiments for dataset in present(experiment)}
+        chosen = [self.experiment(name, "--only") for name in names]
+        pairs = {pair for experiment in chosen for pair in needed_runs(experiment)}
+        shown = {dataset for experiment in chosen for dataset in present(experiment)}
+        left_out = [name for name in self.drawable() if name not in names]
         return replace(
             self,
             plan=self.plan
             | {
-                "experiments": {name: e for name, e in self.experiments.items() if name in names},
+                "experiments": {name: e for name, e in self.experiments.items() if name not in left_out},
                 "runs": [spec for spec in self.plan["runs"] if (spec["dataset"], spec["model"]) in pairs],
-                LEFT_OUT: [name for name in self.experiments if name not in names],
+                LEFT_OUT: left_out,
             },
             runs={pair: run for pair, run in self.runs.items() if pair in pairs},
             failures={pair: failure for pair, failure in self.failures.items() if pair in pairs},
             summaries={name: facts for name, facts in self.summaries.items() if name in shown},
-            stale={pair: fields for pair, fields in self.stale.items() if pair in pairs},
         )
 
     def incomplete(self) -> list[str]:

@@ -1,33 +1,48 @@
 """A suite that is accepted experiment by experiment: what is stored already and what is accepted now, in one store.
 
-A run that tables of both show must be the same run, or the store would say two things about one model. So either it has
-the same cells in both (a cell's key names its code, data, parameters and seed), or the stored table has to be accepted
-anew as well.
+What is stored stays as it is. So whatever both show must be the same in both: the cells of a run, with their costs, the
+arrays beside them, the data, the bounds that stand below a table. Else the stored tables would say something that
+nobody accepted, or two tables of one store would contradict each other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from cascadeforest.data.errors import UserError
-from cascadeforest.reports.results import LEFT_OUT, Results, needed_runs, present
+from cascadeforest.reports.notes import budget_note
+from cascadeforest.reports.results import LEFT_OUT, NOT_IMPLEMENTED, Results, needed_extras, needed_runs, present
 
 Pair = tuple[str, str]
+#: Conflicts that an error shows.
+N_SHOWN = 20
 
 
-def united(new: Results, stored: Results, declared: Iterable[str]) -> Results:
-    """Return what is to be stored, its arrays still in two folders: those of `new`.
+class Conflict(NamedTuple):
+    """Something that is stored and is not so now; in words, and the stored experiments that show it."""
+
+    what: str
+    shown_by: list[str]
+
+
+def staying(new: Results, stored: Results) -> Results:
+    """Return the part of a store that is not accepted anew."""
+    return stored.only([name for name in stored.drawable() if name not in new.drawable()])
+
+
+def united(new: Results, kept: Results, declared: Mapping[str, Mapping[str, Any]]) -> Results:
+    """Return what is to be stored; arrays of both parts are where each part has them.
 
     Parameters
     ----------
     new : Results
         The experiments that are accepted now.
-    stored : Results
-        What is stored. Of it stays what is not accepted anew and still in the configuration.
-    declared : iterable of str
-        Ids of all experiments of the suite, in the order of the configuration.
+    kept : Results
+        What stays of the store (see `staying`).
+    declared : mapping
+        All experiments of the suite as configured now.
 
     Returns
     -------
@@ -36,64 +51,65 @@ def united(new: Results, stored: Results, declared: Iterable[str]) -> Results:
     Raises
     ------
     UserError
-        If an experiment that stays shows other bounds, other data or other cells than `new`.
+        If the configuration no longer has what is to stay, or both parts show something that is not the same in both.
     """
-    declared = list(declared)
-    kept = stored.only([name for name in stored.drawable() if name in declared and name not in new.experiments])
-    if not kept.experiments:
-        return new
-    if problems := list(_conflicts(new, kept)):
+    if gone := [
+        name for name in kept.drawable() if declared.get(name, {"status": NOT_IMPLEMENTED})["status"] == NOT_IMPLEMENTED
+    ]:
         raise UserError(
-            "What is stored does not go with what is to be accepted:\n"
-            + "\n".join(f"  {problem}" for problem in problems[:20])
-            + f"\nAccept these with it, as they are now: {', '.join(kept.experiments)}. Or give up what is stored, "
-            f"accepting the whole suite, or after removing reports/{new.suite}."
+            f"{', '.join(gone)}: stored, but the configuration no longer has it or cannot draw it, so it cannot stay. "
+            f"Give it back, or accept the whole suite: make accept SUITE={new.suite} MESSAGE='why'"
         )
-    both = kept.experiments | new.experiments
+    if conflicts := list(_conflicts(new, kept)):
+        more = f"\n  and {len(conflicts) - N_SHOWN} more" if len(conflicts) > N_SHOWN else ""
+        shown_by = {name for conflict in conflicts for name in conflict.shown_by}
+        together = [name for name in declared if name in shown_by or name in new.drawable()]
+        raise UserError(
+            "What is stored and what is to be accepted contradict each other:\n"
+            + "\n".join(f"  {what}; stored with {', '.join(names)}" for what, names in conflicts[:N_SHOWN])
+            + f"{more}\nAccept the stored ones anew with it: make accept SUITE={new.suite} ONLY='{' '.join(together)}' "
+            "MESSAGE='why'"
+        )
+    both = new.experiments | {name: kept.experiments[name] for name in kept.drawable()}
     specs = {(spec["dataset"], spec["model"]): spec for part in (kept, new) for spec in part.plan["runs"]}
     plan = new.plan | {
         "experiments": {name: both[name] for name in declared if name in both},
         "runs": list(specs.values()),
-        LEFT_OUT: [name for name in declared if name not in both],
+        LEFT_OUT: [name for name in new.plan[LEFT_OUT] if name not in both],
     }
     runs = kept.runs | new.runs
-    runs |= {pair: kept.runs[pair] for pair in _shared(new, kept) if _keys(new.runs[pair]) < _keys(kept.runs[pair])}
+    for pair in _shared(new, kept):  # the one with more repeats has those of the other
+        runs[pair] = max(kept.runs[pair], new.runs[pair], key=lambda run: len(run["cells"]))
     return replace(new, plan=plan, runs=runs, summaries=kept.summaries | new.summaries)
 
 
-def _conflicts(new: Results, kept: Results) -> Iterable[str]:
-    """Sentences about what both parts show, and show differently."""
-    bounds = [
-        key for key in new.plan["suite_config"] | kept.plan["suite_config"] if _bound(new, key) != _bound(kept, key)
-    ]
-    if bounds:
-        yield f"the suite's configuration is another one now ({', '.join(sorted(bounds))})"
-    for name in sorted(kept.summaries.keys() & new.summaries.keys()):
-        if kept.summaries[name]["digest"] != new.summaries[name]["digest"]:
-            yield f"{name} was prepared otherwise; shown by {_showing(kept, dataset=name)}"
+def _conflicts(new: Results, kept: Results) -> Iterable[Conflict]:
+    under_new_bounds = replace(kept, plan=kept.plan | {"suite_config": new.plan["suite_config"]})
+    for name in kept.drawable():
+        experiment = kept.experiments[name]
+        if budget_note(experiment, kept) != budget_note(experiment, under_new_bounds):
+            yield Conflict("the suite has other bounds now", [name])
+    for dataset in sorted(kept.summaries.keys() & new.summaries.keys()):
+        if fields := _differing(kept.summaries[dataset], new.summaries[dataset]):
+            shown_by = [name for name in kept.drawable() if dataset in present(kept.experiments[name])]
+            yield Conflict(f"{dataset} is prepared otherwise now (other {', '.join(fields)})", shown_by)
     for pair in _shared(new, kept):
-        one, other = _keys(new.runs[pair]), _keys(kept.runs[pair])
-        if not (one <= other or other <= one):
-            yield f"{pair[1]} on {pair[0]} was run by another code; shown by {_showing(kept, pair=pair)}"
-
-
-def _bound(results: Results, key: str) -> Any:
-    return results.plan["suite_config"].get(key)
+        before, after = ({cell["repeat"]: cell for cell in part.runs[pair]["cells"]} for part in (kept, new))
+        if fields := sorted(
+            {f for r in before.keys() & after.keys() for f in _differing(before[r], after[r])} - {"key"}
+        ):
+            what = f"{pair[1]} on {pair[0]} is another run now (other {', '.join(fields)})"
+            yield Conflict(what, [name for name in kept.drawable() if pair in needed_runs(kept.experiments[name])])
+    for name in kept.drawable():
+        for path in needed_extras(kept.experiments[name], kept):
+            now = new.extras / path.relative_to(kept.extras)
+            if now.is_file() and now.read_bytes() != path.read_bytes():
+                yield Conflict(f"{now} is not what is stored", [name])
 
 
 def _shared(new: Results, kept: Results) -> list[Pair]:
     return sorted(kept.runs.keys() & new.runs.keys())
 
 
-def _keys(run: Mapping[str, Any]) -> set[tuple[str, str]]:
-    """Cells of a run, and the arrays that they saved: a stored figure needs its own."""
-    return {(cell["key"], name) for cell in run["cells"] for name in ("", *cell.get("extras", {}))}
-
-
-def _showing(results: Results, *, dataset: str | None = None, pair: Pair | None = None) -> str:
-    shown = [
-        name
-        for name, experiment in results.experiments.items()
-        if dataset in present(experiment) or pair in needed_runs(experiment)
-    ]
-    return ", ".join(shown)
+def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    return sorted(key for key in one.keys() | other.keys() if one.get(key) != other.get(key))
