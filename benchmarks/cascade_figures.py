@@ -35,7 +35,10 @@ def main() -> None:
     print("alpha", model.alphas_.round(3))
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.8), layout="constrained")
     plot_layers(model, X_test, y_test, ax=left)
-    plot_margins(model, layers=[1, 2, 8], ax=right)
+    # Other colours than on the left, where they tell training from test rows; most margins are large.
+    right.set_prop_cycle(color=["#999999", "#66A61E", "#1B6B3A"])
+    plot_margins(model, layers=[1, 2, 3], ax=right)
+    right.set_xlim(-0.5, 1)
     path = output / "cascade_layers_and_margins.png"
     figure.savefig(path, dpi=110, metadata={"Software": None})
     print(path)
