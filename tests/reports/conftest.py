@@ -6,6 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cascadeforest.reports.figure import make_figure, write_figure
+from cascadeforest.reports.results import read_results
+from cascadeforest.reports.table import make_table, write_table
+
 PUBLISHED_HEAD = "dataset,model,condition,metric,value,std,mark,note,unit\n"
 
 
@@ -165,6 +169,14 @@ class Suite:
         self.run("adult", "gbdt", [0.90, 0.92])
         self.published("hidf-table2", ["adult,random_forest,,accuracy,85.15,0.08,,,percent"])
         return self
+
+    def draw(self) -> None:
+        """Draw all tables and pictures, as the workflow would."""
+        results = read_results(self.root, self.name)
+        for name in results.drawable():
+            write_table(name, make_table(name, results).files(), self.folder / "tables")
+        for name in results.figures():
+            write_figure(name, make_figure(name, results).files(), self.folder / "figures")
 
     @staticmethod
     def _write(path: Path, content: dict) -> None:

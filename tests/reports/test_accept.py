@@ -13,21 +13,13 @@ from cascadeforest.reports.accept import accept
 from cascadeforest.reports.results import pack, read_results, read_stored
 from cascadeforest.reports.storage import new_folder, recover
 from cascadeforest.reports.stored import render_stored
-from cascadeforest.reports.table import make_table, write_table
-
-
-def draw(suite):
-    """Draw all tables of the suite as the workflow would."""
-    results = read_results(suite.root, suite.name)
-    for name in results.drawable():
-        write_table(name, make_table(name, results).files(), suite.folder / "tables")
 
 
 @pytest.fixture
 def run_suite(suite):
     """A complete suite with its tables drawn."""
     suite.complete()
-    draw(suite)
+    suite.draw()
     return suite
 
 
@@ -52,7 +44,7 @@ def test_everything_is_stored(run_suite):
 
 def test_provenance_says_why_and_where_from(run_suite):
     run_suite.run("adult", "gbdt", [0.90, 0.92], versions={"numpy": "2.5.0"}, git_commit="abc")
-    draw(run_suite)
+    run_suite.draw()
     facts = json.loads((accept(run_suite.root, "smoke", " new trees ") / "provenance.json").read_text())
     assert facts["message"] == "new trees"
     assert facts["cells"] == 4
@@ -152,19 +144,19 @@ def test_failed_cells_are_not_stored(run_suite):
     accept(run_suite.root, "smoke", "first numbers")
     (run_suite.folder / "runs/adult/gbdt.json").unlink()
     run_suite.fail("adult", "gbdt", "MemoryError", "no room")
-    draw(run_suite)
+    run_suite.draw()
     assert "gbdt on adult failed (repeat 0): MemoryError" in refused(run_suite)
 
 
 def test_missing_results_are_not_stored(run_suite):
     (run_suite.folder / "runs/adult/gbdt.json").unlink()
-    draw(run_suite)
+    run_suite.draw()
     assert "gbdt on adult has not run, or not with 2 repeats" in refused(run_suite)
 
 
 def test_a_run_with_too_few_repeats_is_not_stored(run_suite):
     run_suite.run("adult", "gbdt", [0.9])
-    draw(run_suite)
+    run_suite.draw()
     assert "gbdt on adult has not run, or not with 2 repeats" in refused(run_suite)
 
 
@@ -172,7 +164,7 @@ def test_runs_of_another_configuration_are_not_stored(run_suite):
     """A bound was changed and only the plan made anew: the run files are of the old one, and so were the tables."""
     run_suite.plan_run("adult", "gbdt", params={"n_estimators": 500})
     run_suite.run("adult", "gbdt", [0.90, 0.92])
-    draw(run_suite)
+    run_suite.draw()
     accept(run_suite.root, "smoke", "500 trees")
     run_suite.plan_run("adult", "gbdt", params={"n_estimators": 5})
     text = refused(run_suite)
@@ -182,13 +174,13 @@ def test_runs_of_another_configuration_are_not_stored(run_suite):
 
 def test_runs_on_other_data_are_not_stored(run_suite):
     run_suite.summary("adult", digest="0ther")
-    draw(run_suite)
+    run_suite.draw()
     assert "gbdt on adult was run on other data (digest da7a, now 0ther)" in refused(run_suite)
 
 
 def test_data_that_is_not_prepared_is_not_stored(run_suite):
     (run_suite.root / "data/processed/adult.json").unlink()
-    draw(run_suite)
+    run_suite.draw()
     assert "adult is not prepared" in refused(run_suite)
 
 
@@ -247,7 +239,7 @@ def test_a_new_folder_takes_the_place_of_the_old_one_whole(tmp_path):
 def test_accepting_again_replaces_the_reports(run_suite):
     accept(run_suite.root, "smoke", "first numbers")
     run_suite.run("adult", "gbdt", [0.5, 0.5])
-    draw(run_suite)
+    run_suite.draw()
     stored = accept(run_suite.root, "smoke", "second numbers")
     assert "adult,gbdt,,accuracy,0.5," in (stored / "tables/hidf-table2.csv").read_text()
     assert sorted(path.name for path in stored.parent.iterdir()) == ["published", "smoke"]

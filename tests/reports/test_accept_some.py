@@ -9,21 +9,11 @@ import pytest
 from cascadeforest.data.errors import UserError
 from cascadeforest.reports.__main__ import main
 from cascadeforest.reports.accept import accept
-from cascadeforest.reports.figure import make_figure, write_figure
 from cascadeforest.reports.regression_check import check
 from cascadeforest.reports.results import read_results, read_stored
 from cascadeforest.reports.stored import render_stored
-from cascadeforest.reports.table import make_table, write_table
 
 FIRST, SECOND, THIRD, NEVER = "hidf-table2", "ddbf-table1", "mddf-fig2a", "claims"
-
-
-def draw(suite):
-    results = read_results(suite.root, suite.name)
-    for name in results.drawable():
-        write_table(name, make_table(name, results).files(), suite.folder / "tables")
-    for name in results.figures():
-        write_figure(name, make_figure(name, results).files(), suite.folder / "figures")
 
 
 def accept_some(suite, *names, message="why"):
@@ -69,7 +59,7 @@ def three(suite):
     )
     run_figure(suite)
     suite.experiment(NEVER, kind="claims", status="not implemented", reason="no renderer", columns={}, datasets=[])
-    draw(suite)
+    suite.draw()
     return suite
 
 
@@ -165,7 +155,7 @@ def test_a_run_that_both_show_must_be_the_same_with_its_costs(three, other):
     """Also where the key is the same: run on another machine, it has other costs."""
     accept_some(three, FIRST, THIRD)
     three.run("adult", "random_forest", [0.80, 0.90], **other)
-    draw(three)
+    three.draw()
     text = refused(three, SECOND)
     assert f"random_forest on adult is another run now (other {next(iter(other))}); stored with {FIRST}\n" in text
     assert f"make accept SUITE=smoke ONLY='{FIRST} {SECOND}' MESSAGE='why'" in text
@@ -176,16 +166,16 @@ def test_a_run_that_both_show_must_be_the_same_with_its_costs(three, other):
 def test_a_run_with_more_repeats_serves_both(three):
     accept_some(three, FIRST)
     three.run("adult", "random_forest", [0.80, 0.90, 0.95])
-    draw(three)
+    three.draw()
     accept_some(three, SECOND)
     assert len(read_stored(three.root, three.name).runs["adult", "random_forest"]["cells"]) == 3
     three.run("adult", "random_forest", [0.80, 0.90])
-    draw(three)
+    three.draw()
     accept_some(three, SECOND)
     assert len(read_stored(three.root, three.name).runs["adult", "random_forest"]["cells"]) == 3
     assert render_stored(three.root, three.name).differences == ()
     three.run("adult", "random_forest", [0.80, 0.70])
-    draw(three)
+    three.draw()
     assert "(other metrics)" in refused(three, SECOND)
 
 
@@ -193,14 +183,14 @@ def test_arrays_that_both_show_must_be_the_same(three):
     accept_some(three, THIRD)
     again = {"train": np.array([0.1]), "test": np.array([0.1])}
     path = three.extra("digits", "mddf_20", "layer_scores", **again)
-    draw(three)
+    three.draw()
     assert f"{path} is not what is stored; stored with {THIRD}" in refused(three, FIRST)
 
 
 def test_data_that_both_show_must_be_the_same(three):
     accept_some(three, FIRST)
     three.summary("adult", note="a note")
-    draw(three)
+    three.draw()
     assert f"adult is prepared otherwise now (other note); stored with {FIRST}" in refused(three, SECOND)
 
 
@@ -212,7 +202,7 @@ def test_the_bounds_of_what_stays_must_be_the_same(three):
         content = json.loads(plan.read_text())
         content["suite_config"] |= suite_config
         plan.write_text(json.dumps(content))
-        draw(three)
+        three.draw()
 
     configure(repeats=7)
     text = refused(three, SECOND)
@@ -231,7 +221,7 @@ def test_what_the_configuration_no_longer_has_is_not_dropped_silently(three, how
         three.experiments[FIRST]["status"] = "not implemented"
     three.plan_run("digits", "mddf_20")
     run_figure(three)
-    draw(three)
+    three.draw()
     assert f"{FIRST}: stored, but the configuration no longer has it or cannot draw it" in refused(three, THIRD)
 
 
@@ -254,7 +244,7 @@ def test_what_stays_is_not_touched(three):
 def test_failures_of_others_are_not_shown(three):
     three.fail("adult", "gbdt", "MemoryError", "no room")
     (three.folder / "runs/adult/gbdt.json").unlink()
-    draw(three)
+    three.draw()
     assert "MemoryError" not in (accept_some(three, SECOND) / "index.html").read_text()
 
 
