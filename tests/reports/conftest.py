@@ -170,13 +170,14 @@ class Suite:
         self.published("hidf-table2", ["adult,random_forest,,accuracy,85.15,0.08,,,percent"])
         return self
 
-    def draw(self) -> None:
+    def draw(self) -> "Suite":
         """Draw all tables and pictures, as the workflow would."""
         results = read_results(self.root, self.name)
         for name in results.drawable():
             write_table(name, make_table(name, results).files(), self.folder / "tables")
         for name in results.figures():
             write_figure(name, make_figure(name, results).files(), self.folder / "figures")
+        return self
 
     @staticmethod
     def _write(path: Path, content: dict) -> None:

@@ -8,12 +8,11 @@ import pytest
 from cascadeforest.data.errors import ConfigError, UserError
 from cascadeforest.reports.__main__ import main
 from cascadeforest.reports.accept import accept
-from cascadeforest.reports.figure import _numbered, make_figure, write_figure
+from cascadeforest.reports.figure import _numbered, make_figure
 from cascadeforest.reports.index_page import index_page
 from cascadeforest.reports.regression_check import check
 from cascadeforest.reports.results import read_results, read_stored
 from cascadeforest.reports.stored import render_stored
-from cascadeforest.reports.table import make_table, write_table
 
 EXTRA = "layer_decisions"
 Y = np.array([0, 1, 0, 1])
@@ -49,16 +48,6 @@ def ran(suite):
     )
     suite.summary("digits")
     run(suite)
-    return suite
-
-
-def draw(suite):
-    """Draw everything as the workflow would."""
-    results = read_results(suite.root, suite.name)
-    for name in results.drawable():
-        write_table(name, make_table(name, results).files(), suite.folder / "tables")
-    for name in results.figures():
-        write_figure(name, make_figure(name, results).files(), suite.folder / "figures")
     return suite
 
 
@@ -113,14 +102,14 @@ def test_damaged_arrays_are_named(ran):
 
 
 def test_stored_arrays_that_are_gone_are_taken_from_git_again(ran):
-    stored = accept(draw(ran).root, ran.name, "first numbers")
+    stored = accept(ran.draw().root, ran.name, "first numbers")
     (stored / "extras/ab/digits-w100.layer_decisions.npz").unlink()
     with pytest.raises(UserError, match=r"git checkout -- .*reports/smoke/extras/ab/digits-w100\.layer_decisions\.npz"):
         render_stored(ran.root, ran.name)
 
 
 def test_the_page_shows_the_picture_with_words_and_caption(ran):
-    draw(ran)
+    ran.draw()
     results = read_results(ran.root, ran.name)
     page = index_page(results, ran.folder)
     figure = make_figure("cs-fig4", results)
@@ -139,7 +128,7 @@ def test_what_there_is_after_a_stopped_run_is_drawn(ran):
 
 
 def test_picture_numbers_and_arrays_are_stored_and_a_clean_checkout_draws_them_again(ran, capsys):
-    draw(ran)
+    ran.draw()
     stored = accept(ran.root, ran.name, "first numbers")
     assert names(stored / "figures") == ["cs-fig4.csv", "cs-fig4.png", "cs-fig4.svg"]
     assert names(stored / "extras" / "ab") == ["digits-pair.layer_decisions.npz", "digits-w100.layer_decisions.npz"]
@@ -155,12 +144,12 @@ def test_picture_numbers_and_arrays_are_stored_and_a_clean_checkout_draws_them_a
 def test_arrays_that_no_figure_shows_are_not_stored(ran):
     stray = ran.root / "results/cells/ab/other.npz"
     stray.write_bytes(b"")
-    stored = accept(draw(ran).root, ran.name, "first numbers")
+    stored = accept(ran.draw().root, ran.name, "first numbers")
     assert "other.npz" not in names(stored / "extras" / "ab")
 
 
 def test_a_picture_that_was_not_drawn_or_is_older_than_its_results_is_not_stored(ran):
-    draw(ran)
+    ran.draw()
     (ran.folder / "figures/cs-fig4.png").unlink()
     (ran.folder / "figures/cs-fig4.svg").write_text("<svg/>")
     with pytest.raises(UserError) as caught:
@@ -170,7 +159,7 @@ def test_a_picture_that_was_not_drawn_or_is_older_than_its_results_is_not_stored
 
 
 def test_stored_numbers_that_the_cells_do_not_give_are_shown_as_a_difference(ran):
-    stored = accept(draw(ran).root, ran.name, "first numbers") / "figures/cs-fig4.csv"
+    stored = accept(ran.draw().root, ran.name, "first numbers") / "figures/cs-fig4.csv"
     stored.write_text(stored.read_text().replace("screened,2,", "screened,3,"))
     (difference,) = render_stored(ran.root, ran.name).differences
     assert "+digits,gcforest_cs,level 1,screened,2," in difference
@@ -181,7 +170,7 @@ def test_stored_numbers_that_the_cells_do_not_give_are_shown_as_a_difference(ran
 
 
 def test_a_picture_of_another_matplotlib_may_differ_and_one_of_the_same_may_not(ran):
-    svg = accept(draw(ran).root, ran.name, "first numbers") / "figures/cs-fig4.svg"
+    svg = accept(ran.draw().root, ran.name, "first numbers") / "figures/cs-fig4.svg"
     text = svg.read_text()
     page = svg.parents[1] / "index.html"
     svg.write_text(text.replace("#0072b2", "#0072b3"))
@@ -194,15 +183,15 @@ def test_a_picture_of_another_matplotlib_may_differ_and_one_of_the_same_may_not(
 
 
 def test_the_same_figure_passes_the_check(ran):
-    accept(draw(ran).root, ran.name, "first numbers")
+    accept(ran.draw().root, ran.name, "first numbers")
     assert drifts(ran) == []
 
 
 def test_other_decisions_are_a_drift_of_table_and_picture(ran):
     """The last test row becomes right at the end."""
-    accept(draw(ran).root, ran.name, "first numbers")
+    accept(ran.draw().root, ran.name, "first numbers")
     run(ran, np.array([[0, 1, 1, 0], [0, 1, 0, 1]]))
-    draw(ran)
+    ran.draw()
     found = drifts(ran)
     assert ("digits / gcforest_cs / all rows / accuracy", "mean") in found
     assert ("digits / gcforest_cs / level 1 / correct_next", "mean (drawn in the figure)") in found
@@ -233,7 +222,7 @@ def test_larger_suites_let_counts_of_rows_move_by_a_share_of_the_test_rows(make_
             last[500 : 500 + wrong] = 1
             suite.run("digits", model, [1 - wrong / 1000], n_test=1000)
             suite.extra("digits", model, EXTRA, staged_predicted=np.array([y, last]), decision_level=level, y_test=y)
-        draw(suite)
+        suite.draw()
 
     one(0)
     accept(suite.root, suite.name, "first numbers")
@@ -244,7 +233,7 @@ def test_larger_suites_let_counts_of_rows_move_by_a_share_of_the_test_rows(make_
 
 
 def test_a_stored_figure_that_was_not_drawn_is_a_drift(ran):
-    accept(draw(ran).root, ran.name, "first numbers")
+    accept(ran.draw().root, ran.name, "first numbers")
     for path in (ran.folder / "figures").iterdir():
         path.unlink()
     assert ("figures/cs-fig4.csv", "file (redrawn from the new cells)") in drifts(ran)
