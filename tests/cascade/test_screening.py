@@ -20,6 +20,7 @@ from cascadeforest import (
     GCForestCSClassifier,
     RandomForestClassifier,
 )
+from cascadeforest.cascade import screening
 from cascadeforest.cascade.folds import seed_at
 from cascadeforest.cascade.screening import _REFILL, confidence_threshold, refill, trees_of_level
 from cascadeforest.forest.binning import BinMapper
@@ -329,6 +330,27 @@ def test_decisions_of_a_cascade_by_hand():
     for row in range(300):
         for later in stages[levels[row] :]:
             assert later[row].tolist() == stages[-1][row].tolist()
+
+
+def test_all_levels_see_the_same_matrix_in_memory(monkeypatch):
+    """Rows that go on are a list of row numbers: no level has a matrix of its own, however few reach it."""
+    X, y = noisy()
+    seen_by_levels = []
+
+    def fit_layer(grown, seen, rows, *others):
+        columns = seen.binned.columns
+        seen_by_levels.append((columns.ctypes.data, columns.shape[1], len(rows)))
+        return screening_fit_layer(grown, seen, rows, *others)
+
+    screening_fit_layer = screening.fit_layer
+    monkeypatch.setattr(screening, "fit_layer", fit_layer)
+    model = GCForestCSClassifier(2, 6, a=0.6, max_layers=4, patience=4, random_state=0).fit(X, y)
+    addresses, widths, reached = zip(*seen_by_levels, strict=True)
+    assert len(set(addresses)) == 1
+    assert set(widths) == {len(X)}
+    assert reached[: model.n_layers_] == tuple(model.n_rows_)
+    assert model.n_layers_ > 1
+    assert reached[-1] < reached[0]
 
 
 def test_training_rows_are_counted_where_they_were_decided():

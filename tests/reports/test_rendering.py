@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.rendering import html_sentence, to_html, to_latex, to_markdown
 from cascadeforest.reports.results import read_results
 from cascadeforest.reports.table import make_table
@@ -319,6 +320,68 @@ def test_tested_outcomes_of_a_model_that_did_not_run_are_said_to_be_missing(suit
     suite.run("adult", "gbdt", [0.90, 0.93])
     lines = to_markdown(make_table("hidf-table2", read_results(suite.root, suite.name)).view).splitlines()
     assert "| win/tie/lose of GBDT, tested | *not implemented* | *reference* |  |" in lines
+
+
+def test_differences_to_a_column_stand_below_each_data_set(suite):
+    repeats = {"adult": 3, "wine": 3, "iris": 2}
+    wanted = {"to": "gbdt", "of": ["random_forest"]}
+    suite.experiment(datasets=list(repeats), repeats=repeats, options={"differences": wanted})
+    suite.run("adult", "gbdt", [0.90, 0.93, 0.95])
+    suite.run("adult", "random_forest", [0.80, 0.84, 0.84])
+    suite.run("wine", "gbdt", [0.80, 0.80, 0.85])
+    suite.run("wine", "random_forest", [0.90, 0.75, 0.90])
+    suite.run("iris", "gbdt", [0.90, 0.93])
+    table = make_table("hidf-table2", read_results(suite.root, suite.name))
+    lines = to_markdown(table.view).splitlines()
+    # −0.10, −0.09, −0.11 and 0.10, −0.05, 0.05
+    assert "| adult: difference (points) | −10.00 ± 1.00 (p \\< 0.05) | *reference* | 3 × 50 |" in lines
+    assert "| wine: difference (points) | +3.33 ± 7.64 | *reference* | 3 × 50 |" in lines
+    assert not any("iris: difference" in line for line in lines)
+    (note,) = (line for line in lines if line.startswith("- Difference:"))
+    assert "the model of the column minus GBDT, repeat by repeat" in note
+    rows = {row.key: row for row in table.rows}
+    assert rows["adult", "random_forest", "against gbdt", "accuracy_difference"].mark == "worse"
+    assert rows["wine", "random_forest", "against gbdt", "accuracy_difference"].mark == ""
+    assert rows["iris", "random_forest", "against gbdt", "accuracy_difference"].status == "unavailable"
+
+
+def test_published_differences_are_computed_from_the_published_numbers(suite):
+    suite.experiment(options={"differences": {"to": "gbdt", "of": ["random_forest"]}})
+    suite.run("adult", "gbdt", [0.90, 0.92])
+    suite.run("adult", "random_forest", [0.92, 0.94])
+    suite.published(
+        "hidf-table2",
+        ["adult,gbdt,,accuracy,86.12,,,,percent", "adult,random_forest,,accuracy,85.15,,,,percent"],
+    )
+    lines = to_markdown(make_table("hidf-table2", read_results(suite.root, suite.name)).view).splitlines()
+    assert "| adult: difference (points) | reproduced | +2.00 ± 0.00 | *reference* | 2 × 50 |" in lines
+    assert "|  | published | −0.97 | *reference* |  |" in lines
+
+
+@pytest.mark.parametrize(
+    ("wanted", "says"),
+    [
+        ({"to": "svm", "of": ["gbdt"]}, "'svm' is no column; choose from random_forest, gbdt"),
+        ({"to": "gbdt", "of": ["gbdt"]}, "name columns other than 'gbdt', each once"),
+        ({"to": "gbdt", "of": []}, "name columns other than 'gbdt', each once"),
+        ({"to": "gbdt", "of": ["random_forest", "random_forest"]}, "each once"),
+        ({"to": "gbdt"}, "give a column and a list of columns"),
+        ("gbdt", "give a column and a list of columns"),
+    ],
+)
+def test_differences_of_what_is_no_column_are_refused(suite, wanted, says):
+    suite.complete()
+    suite.experiment(options={"differences": wanted})
+    with pytest.raises(ConfigError, match=says):
+        make_table("hidf-table2", read_results(suite.root, suite.name))
+
+
+def test_differences_need_one_metric(suite):
+    suite.complete()
+    wanted = {"to": "gbdt", "of": ["random_forest"]}
+    suite.experiment(metrics=["accuracy", "log_loss"], options={"differences": wanted})
+    with pytest.raises(ConfigError, match="one metric"):
+        make_table("hidf-table2", read_results(suite.root, suite.name))
 
 
 def test_a_reason_that_many_cells_share_is_told_once(suite):

@@ -8,8 +8,8 @@ Nothing is cut out. A window at position p of row i begins at one place of the b
 same distances from there, whatever i and p are: to the kernel the data are a matrix whose columns overlap in memory
 (`BinnedMatrix`), its rows are places. So a window costs what a row number costs, not what its pixels cost.
 
-Memory, beside X as bytes and the class vectors as bytes: about 80 bytes for each window that a tree learns from, and
-while class vectors are made `BLOCK_BYTES`.
+Memory, beside X as bytes and the class vectors as bytes: about 80 bytes for each window that a tree learns from, in
+each thread that grows one, and while class vectors are made `BLOCK_BYTES`.
 """
 
 from __future__ import annotations

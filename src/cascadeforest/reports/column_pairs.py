@@ -1,4 +1,4 @@
-"""Columns of an experiment that are compared two by two, and what lies between the two of a pair, repeat by repeat."""
+"""Columns of an experiment that are compared two by two, and what lies between them, repeat by repeat."""
 
 from __future__ import annotations
 
@@ -52,6 +52,41 @@ def column_pairs(experiment: Mapping[str, Any]) -> list[tuple[str, str]]:
     if alone := [column for column in experiment["columns"] if column not in paired]:
         raise ConfigError(f"{place}: {', '.join(alone)} has no partner; pair it, or take it out of 'models'.")
     return [tuple(pair) for pair in pairs]
+
+
+def differences_wanted(experiment: Mapping[str, Any]) -> tuple[str, list[str]] | None:
+    """Return what ``options: {differences: {to: column, of: [column, ...]}}`` names.
+
+    Parameters
+    ----------
+    experiment : mapping
+        One experiment of the plan.
+
+    Returns
+    -------
+    reference : str
+        The column that is subtracted.
+    columns : list of str
+        Those it is subtracted from. None instead of both without the option.
+
+    Raises
+    ------
+    ConfigError
+        If these are not columns, or the reference is to be subtracted from itself.
+    """
+    wanted = experiment["options"].get("differences")
+    if wanted is None:
+        return None
+    place = f"{_place(experiment)}/options/differences"
+    if not (isinstance(wanted, Mapping) and wanted.keys() == {"to", "of"} and isinstance(wanted["of"], list)):
+        raise ConfigError(f"{place} is {wanted!r}; give a column and a list of columns: {{to: column, of: [column]}}.")
+    reference, columns = wanted["to"], wanted["of"]
+    for column in (reference, *columns):
+        if column not in experiment["columns"]:
+            raise ConfigError(f"{place}: '{column}' is no column; choose from {', '.join(experiment['columns'])}.")
+    if not columns or reference in columns or len(set(columns)) < len(columns):
+        raise ConfigError(f"{place}/of is {columns}; name columns other than '{reference}', each once.")
+    return reference, list(columns)
 
 
 def compared_metric(experiment: Mapping[str, Any]) -> tuple[str, str]:

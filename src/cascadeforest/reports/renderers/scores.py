@@ -2,19 +2,36 @@
 
 One metric: data sets as rows, models as columns. Several metrics: a row for each data set and model, metrics as
 columns, as the papers do for accuracy beside time and memory.
+
+``options: {differences: {to: column, of: [column, ...]}}`` adds a line to each data set: these columns minus that one,
+paired over the repeats and tested.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from cascadeforest.experiments.metrics import COST_METRICS, METRICS
+from cascadeforest.reports.column_pairs import (
+    compared_metric,
+    difference_notes,
+    difference_row,
+    differences_wanted,
+    published_difference,
+    published_difference_cell,
+)
 from cascadeforest.reports.notes import budget_note, data_notes, published_note
 from cascadeforest.reports.printed_numbers import Published
 from cascadeforest.reports.results import Results, present
-from cascadeforest.reports.score_lines import number_cell, number_cells, reason_notes, size_text
+from cascadeforest.reports.score_lines import (
+    difference_words,
+    number_cell,
+    number_cells,
+    reason_notes,
+    size_text,
+)
 from cascadeforest.reports.table import Table
 from cascadeforest.reports.tables import (
     TESTED,
@@ -56,9 +73,56 @@ def render(experiment: Mapping[str, Any], results: Results) -> Table:
     Returns
     -------
     Table
+
+    Raises
+    ------
+    ConfigError
+        If the option `differences` names what is no column, or there is not one metric.
     """
     rows = score_rows(experiment, results)
+    rows += difference_rows(experiment, results, rows)
     return Table(tuple(rows), ScoresLayout(experiment, results, rows).view())
+
+
+def difference_rows(experiment: Mapping[str, Any], results: Results, rows: Iterable[TidyRow]) -> list[TidyRow]:
+    """Make the rows of the option `differences`; none without it.
+
+    Parameters
+    ----------
+    experiment : mapping
+        One experiment of the plan.
+    results : Results
+        Its cells.
+    rows : iterable of TidyRow
+        From `score_rows`.
+
+    Returns
+    -------
+    list of TidyRow
+        By data set and column, with the condition ``against`` the column that is subtracted.
+    """
+    wanted = differences_wanted(experiment)
+    if wanted is None:
+        return []
+    reference, columns = wanted
+    metric = compared_metric(experiment)[0]
+    published = Published(experiment, results.published)
+    by_key = {row.key: row for row in rows}
+    return [
+        difference_row(
+            experiment,
+            results,
+            (by_key[dataset, column, "", metric], by_key[dataset, reference, "", metric]),
+            _against(reference),
+            published_difference(published, dataset, column, reference, metric),
+        )
+        for dataset in experiment["datasets"]
+        for column in columns
+    ]
+
+
+def _against(reference: str) -> str:
+    return f"against {reference}"
 
 
 class ScoresLayout:
@@ -91,6 +155,7 @@ class ScoresLayout:
         self.metrics = list(experiment["metrics"])
         self.printed_as = printed_as
         self.by_model = len(self.metrics) > 1
+        self.wanted = differences_wanted(experiment)
 
     def view(self, lines: Iterable[Row] = (), notes: Iterable[str] = ()) -> TableView:
         """Arrange everything.
@@ -137,6 +202,7 @@ class ScoresLayout:
                         yield from lines
             else:
                 yield from self._pair((dataset,), [(dataset, column, "", self.metrics[0]) for column in self.columns])
+                yield from self._difference_lines(dataset)
         yield from self._average_rank_lines()
         yield from self._win_tie_lose_lines()
         yield from self._tested_lines()
@@ -148,6 +214,29 @@ class ScoresLayout:
         printed = [self._printed(key) for key in keys]
         if any(not cell.is_word for cell in printed):
             yield Row((*labels, PUBLISHED), tuple(printed), PUBLISHED)
+
+    def _difference_lines(self, dataset: str) -> Iterable[Row]:
+        """Columns minus the one that the option `differences` names; nothing where none of them has a number."""
+        rows = {row.model: row for row in self._differences() if row.dataset == dataset}
+        if not any(row.status == OK for row in rows.values()):
+            return
+        words = difference_words(next(iter(rows.values())).metric)
+
+        def line(source: str, cell: Callable[[TidyRow], Cell], size: str = "") -> Row:
+            cells = (
+                cell(rows[column])
+                if column in rows
+                else Cell("reference" if column == self.wanted[0] else "not compared", is_word=True)
+                for column in self.columns
+            )
+            return Row((f"{dataset}: {words}", source), tuple(cells), source, size)
+
+        yield line(REPRODUCED, number_cell, size_text(rows.values()))
+        if any(row.published is not None for row in rows.values()):
+            yield line(PUBLISHED, published_difference_cell)
+
+    def _differences(self) -> list[TidyRow]:
+        return [row for row in self.rows.values() if self.wanted and row.condition == _against(self.wanted[0])]
 
     def _printed(self, key: tuple[str, str, str, str]) -> Cell:
         dataset, column, condition, metric = key
@@ -240,7 +329,7 @@ class ScoresLayout:
     # Notes --------------------------------------------------------------------------------------------------------
 
     def _notes(self) -> Iterable[str]:
-        shown = [row for row in self.rows.values() if row.dataset != ALL]
+        shown = [row for row in self.rows.values() if row.dataset != ALL and row.metric in self.metrics]
         what = "" if self.by_model else f" of {metric_head(self.metrics[0])}"
         yield (
             f"Reproduced: mean ± standard deviation{what} over repeats (sample deviation, ddof = 1; none for one "
@@ -255,6 +344,8 @@ class ScoresLayout:
             yield decider.legend() if decider else ""
         for decider in paired_tests(self.experiment):
             yield decider.legend()
+        if differences := self._differences():
+            yield from difference_notes(differences, f"the model of the column minus {self._label(self.wanted[0])}")
         yield from self._cost_notes()
         yield from data_notes(self.experiment, self.results, self.published)
         yield from reason_notes(self.experiment, shown, lambda row: self._label(row.model))
