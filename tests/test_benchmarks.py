@@ -231,13 +231,12 @@ def df21_python(tmp_path):
     return str(command)
 
 
-@pytest.fixture
-def prepared(tmp_path):
-    """A folder with one prepared data set."""
+def save_prepared(path):
+    """Make a prepared data set."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 4)), np.arange(300) % 2
     dataset = build_dataset(
-        name="adult_integer",
+        name=path.stem,
         task="classification",
         X=X + 2 * y[:, None],
         y=y,
@@ -246,7 +245,13 @@ def prepared(tmp_path):
         given_test=np.arange(300) >= 200,
         protocol={"kind": "given", "repeats": 1},
     )
-    save(dataset, tmp_path / "adult_integer.npz")
+    save(dataset, path)
+
+
+@pytest.fixture
+def prepared(tmp_path):
+    """A folder with one prepared data set."""
+    save_prepared(tmp_path / "adult_integer.npz")
     return tmp_path
 
 
@@ -366,6 +371,41 @@ def test_kinds_of_layers_are_compared_on_the_same_rows(monkeypatch):
     assert all(float(row[3].split()[0]) > 60 for row in rows)  # of ten digits
     missing = subprocess.run([*command, "--datasets", "letter"], capture_output=True, text=True, check=False)
     assert "letter needs --data FOLDER" in missing.stderr
+
+
+@pytest.fixture
+def released(monkeypatch):
+    """The script that compares presets `official` with the released codes, as a module."""
+    monkeypatch.syspath_prepend(SCRIPT.parent)
+    yield importlib.import_module("released_codes")
+    sys.modules.pop("released_codes", None)
+
+
+@pytest.mark.parametrize(
+    ("what", "dataset", "n_lines"),
+    [("mddf", "adult_integer", 2), ("interactions", "letter", 2), ("satimage", "satimage", 2)],
+)
+def test_released_codes_stand_beside_ours(released, capsys, tmp_path, what, dataset, n_lines):
+    save_prepared(tmp_path / f"{dataset}.npz")
+    tiny = ["--data", str(tmp_path), "--datasets", "letter", "--seeds", "2", "--trees", "2", "--layers", "2"]
+    assert released.main([what, *tiny]) == 0
+    done = capsys.readouterr()
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.out.splitlines()[2:]][2:]
+    numbers = {"mddf": released.MDDF, "interactions": released.INTERACTIONS["letter"], "satimage": released.SATIMAGE}
+    assert len(lines) == n_lines
+    by_seed = [[float(n) for n in line.rpartition(": ")[2].split(", ")] for line in done.err.splitlines()]
+    for line, number, ours in zip(lines, numbers[what], zip(*by_seed, strict=True), strict=False):
+        assert line[0] == dataset
+        assert float(line[2]) == number
+        assert float(line[3].split(" ± ")[0]) == pytest.approx(sum(ours) / 2, abs=0.01)
+        assert sorted(map(float, line[4].split(" to "))) == pytest.approx(sorted(ours), abs=0.51)
+
+
+def test_released_codes_need_prepared_data_and_two_seeds(released, tmp_path):
+    with pytest.raises(SystemExit, match=r"adult_integer\.npz is missing; make it with"):
+        released.main(["mddf", "--data", str(tmp_path)])
+    with pytest.raises(SystemExit, match="2"):
+        released.main(["mddf", "--data", str(tmp_path), "--seeds", "1"])
 
 
 @pytest.fixture

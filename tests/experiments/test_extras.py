@@ -302,6 +302,16 @@ def test_iterations_count_rows_of_each_class(ddbf):
     assert arrays["fit_cpu_seconds"].sum() > 0
 
 
+def test_iterations_in_which_the_mean_took_the_place_of_mutual_information(ddbf):
+    """Gini scores are never positive, so that mutual information passes no row."""
+    assert not arrays_of("iterations", ddbf)["fell_back"].any()
+    model = clone(ddbf.estimator).set_params(leaf_score="gini", threshold="mutual_information")
+    with pytest.warns(UserWarning, match="had no easy row"):
+        arrays = arrays_of("iterations", replace(ddbf, estimator=model.fit(X[TRAIN], Y[TRAIN])))
+    assert arrays["fell_back"].tolist() == [True] * len(arrays["is_valid"])
+    assert arrays["easy_counts_train"][0].sum() > 0
+
+
 def test_iterations_leave_logging_as_it_was(ddbf):
     logger = logging.getLogger("cascadeforest")
     before = logger.level, list(logger.handlers)

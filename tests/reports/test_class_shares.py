@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import shutil
 from pathlib import Path
 
@@ -181,7 +182,8 @@ def test_models_have_panels_of_their_own_and_share_that_of_the_ratio(suite):
     run(suite, column="ddbf_g", reached=REACHED[:1], easy=EASY[:1])
     table = table_of(suite)
     f, g, e, ratios = parts(table)[0].axes
-    assert [axes.get_title() for axes in (f, g, e)] == ["(a) DDBF_F", "(a) DDBF_G", "(a) DDBF_E"]
+    assert [axes.get_title() for axes in (f, g, e)] == ["(a1) DDBF_F", "(a2) DDBF_G", "(a3) DDBF_E"]
+    assert table.figure.caption.startswith("(a1) to (a3) Shares of the training rows")
     assert stack(g)["negatives kept"] == [80, 25]
     assert f.get_xlim() == g.get_xlim() == ratios.get_xlim()
     assert e.texts[0].get_text() == "unavailable: not run"
@@ -352,15 +354,68 @@ def test_a_model_without_probabilities_has_no_auc(suite):
     assert table.figure.alt.endswith("; the model gives no ROC AUC.")
 
 
-def test_a_later_repeat_is_not_shown(suite):
-    declare(suite, repeats={DATA: 2})
+def run_repeats(suite, easy, aucs):
+    """Repeats that differ in what passes."""
+    declare(suite, repeats={DATA: len(easy)})
     suite.summary(DATA)
-    suite.run(DATA, "ddbf_f_all", [{"roc_auc": 0.9}, {"roc_auc": 0.1}])
-    arrays = {"class_counts_train": np.array(REACHED), "easy_counts_train": np.array(EASY)}
-    suite.extra(DATA, "ddbf_f_all", EXTRA, **arrays)
-    view = table_of(suite).view
-    assert texts(view)[-1][-1] == "90.00"
-    assert "Drawn and shown is the first repeat." in view.notes
+    suite.run(DATA, "ddbf_f_all", [{"roc_auc": auc} for auc in aucs], n_train=200, n_test=30)
+    path = suite.folder / "runs" / DATA / "ddbf_f_all.json"
+    content = json.loads(path.read_text())
+    (suite.root / "results" / "cells" / "ab").mkdir(parents=True)
+    for cell, passed in zip(content["cells"], easy, strict=True):
+        name = f"ab/repeat{cell['repeat']}.npz"
+        cell["extras"] = {EXTRA: name}
+        passed = np.array(passed)
+        reached = [160, 40] - np.vstack([[0, 0], passed[:-1]]).cumsum(axis=0)
+        np.savez_compressed(
+            suite.root / "results" / "cells" / name, class_counts_train=reached, easy_counts_train=passed
+        )
+    path.write_text(json.dumps(content))
+
+
+def test_the_first_repeat_is_drawn_and_means_are_over_all(suite):
+    # 120 and 60 of 200 rows pass at first, 150 and 80 in all; 30 : 20 and 80 : 40 are kept.
+    run_repeats(suite, [[[110, 10], [20, 10]], [[60, 0], [20, 0]]], [0.9, 0.8])
+    table = table_of(suite)
+    assert stack(panels(table)[0])["negatives passed"] == [0, 55, 65]
+    assert texts(table.view)[-3:] == [
+        ["", "75.00", "30", "20", "1.500", "90.00"],
+        ["", "45.00 ± 21.21", "", "", "", ""],
+        ["", "57.50 ± 24.75", "55.0 ± 35.4", "30.0 ± 14.1", "1.750 ± 0.354", "85.00 ± 7.07"],
+    ]
+    assert [row.labels[1] for row in table.view.rows[-2:]] == [
+        "1, mean of 2 repeats",
+        "after the last iteration, mean of 2 repeats",
+    ]
+    rows = {row.key[2:]: row for row in table.rows}
+    row = rows["after the last iteration, over repeats", "negatives_per_positive"]
+    assert (row.mean, row.n, row.std) == (1.75, 2, pytest.approx(np.std([1.5, 2], ddof=1)))
+    assert rows["after the last iteration", "negatives_per_positive"].mean == 1.5
+    assert (
+        "over 2 repeats 57.50 ± 24.75 % pass, 1.750 ± 0.354 negatives per positive at the end, ROC AUC 85.00 ± 7.07 %."
+    ) in table.figure.caption
+
+
+def test_repeats_without_a_ratio_do_not_count_in_its_mean(suite):
+    run_repeats(suite, [[[110, 10]], [[60, 40]], [[110, 40]]], [0.9, 0.8, 0.7])
+    assert texts(table_of(suite).view)[-1][-2:] == ["1.667 (1 of 3)", "80.00 ± 10.00"]
+
+
+def test_one_repeat_has_no_mean(shown):
+    table = table_of(shown)
+    assert not any("over repeats" in row.condition for row in table.rows)
+    assert "repeats" not in table.figure.caption
+
+
+@pytest.mark.parametrize(("positives", "is_thin"), [(20, True), (30, False)])
+def test_positives_that_no_bar_shows_are_counted_in_words(suite, positives, is_thin):
+    """Less than one part in fifty."""
+    declare(suite)
+    run(suite, reached=[[1000, positives], [500, 9]], easy=[[500, positives - 9], [0, 5]])
+    table = table_of(suite)
+    words = [text.get_text() for text in panels(table)[0].texts]
+    assert words == ([f"positives kept:\n{positives} → 9 → 4"] if is_thin else [])
+    assert ("too few to be seen in (a)" in table.figure.caption) == is_thin
 
 
 # Refusals and the regression check.

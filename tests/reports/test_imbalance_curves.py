@@ -170,11 +170,23 @@ def test_ddbf_and_gcforest_are_thick_and_no_two_models_look_alike():
     assert len({look.marker for look in thin}) == len(thin)
 
 
-def test_versions_of_one_model_share_its_colour_and_differ_in_dashes():
-    found = looks(["mlp", "random_forest_balanced", "random_forest", "gbdt"])
-    assert found["random_forest"].colour == found["random_forest_balanced"].colour
-    assert found["random_forest"].dash != found["random_forest_balanced"].dash
-    assert len({found[name].colour for name in ("mlp", "random_forest", "gbdt")}) == 3
+def test_versions_of_one_model_have_shades_of_a_colour_and_differ_in_dashes():
+    names = ["mlp", "random_forest", "random_forest_balanced", "random_forest_undersampled", "gbdt"]
+    found = looks(names)
+    assert len({found[name].colour for name in names}) == len(names)
+    assert len({str(found[name].dash) for name in names[1:4]}) == 3
+    assert found["random_forest"].colour == "#E69F00"
+    assert found["random_forest_balanced"].colour == "#674800"  # 0.45 of each channel
+    assert found["random_forest_undersampled"].colour == "#F0C566"  # 0.4 of what lacks to white
+
+
+def test_versions_of_ddbf_differ_in_colour_marker_and_dashes():
+    found = looks(["ddbf_g", "ddbf_e", "ddbf_f", "random_forest", "gbdt", "mlp", "sndf", "xgboost"])
+    own = [found[name] for name in ("ddbf_g", "ddbf_e", "ddbf_f")]
+    for looked in ({look.colour for look in own}, {look.marker for look in own}, {str(look.dash) for look in own}):
+        assert len(looked) == 3
+    assert len({look.colour for look in found.values()}) == len(found)
+    assert own[-1].dash == "solid"
 
 
 # Picture.
@@ -199,17 +211,42 @@ def test_accuracy_and_recall_have_a_panel_each(shown):
     assert [label.get_text() for label in accuracy.get_xticklabels()] == ["0", "0.6", "0.9"]
 
 
-def test_thick_curves_stand_at_their_ratios_and_thin_ones_beside_each_other(shown):
+def test_points_at_one_ratio_stand_beside_each_other_in_the_order_of_the_columns(shown):
+    """Four models, 0.02 of the axis apart: -0.027, -0.009, 0.009 and 0.027."""
     accuracy, _ = panels(table_of(shown))
-    places = {line.get_label(): line.get_xdata() for line in accuracy.lines}
-    assert places["DDBF-f"].tolist() == places["gcForest"].tolist() == [0, 0.6, 0.9]
-    shifts = {name: (places[name] - [0, 0.6, 0.9]).tolist() for name in ("RF", "RF, class-weighted")}
-    assert shifts["RF, class-weighted"] == pytest.approx([-0.055 * 0.9 / 2] * 3)
-    assert shifts["RF"] == pytest.approx([0.055 * 0.9 / 2] * 3)
+    for number, line in enumerate(sorted(accuracy.lines, key=lambda line: line.get_xdata()[0])):
+        assert line.get_label() == list(COLUMNS.values())[number]
+        assert (line.get_xdata() - [0, 0.6, 0.9]).tolist() == pytest.approx([0.018 * (number - 1.5)] * 3)
+    low, high = accuracy.get_xlim()
+    assert low < -0.027
+    assert high > 0.927
 
 
-def test_whiskers_and_bands_reach_one_deviation_up_and_down(shown):
-    """Of gcForest at ratio 0: 95 and 100 %, so 97.5 ± 3.54; the band of a thick curve has the same ends."""
+def test_many_models_take_a_quarter_of_the_gap_between_ratios(suite):
+    columns = dict(COLUMNS) | {f"model_{k}": f"Model {k}" for k in range(20)}
+    declare(suite, columns=columns)
+    run_all(suite, {(name, column): RIGHT[name, "gcforest"] for name in (FULL, MORE, MOST) for column in columns})
+    accuracy, _ = panels(table_of(suite))
+    first = [line.get_xdata()[0] for line in accuracy.lines]
+    assert max(first) - min(first) == pytest.approx(0.25 * 0.3)
+
+
+def test_thick_curves_hide_no_thin_one(shown):
+    for axes in panels(table_of(shown)):
+        orders = {line.get_label(): line.get_zorder() for line in axes.lines}
+        assert max(orders["DDBF-f"], orders["gcForest"]) < min(orders["RF"], orders["RF, class-weighted"])
+
+
+def test_the_label_of_the_right_panel_keeps_clear_of_the_left_one(shown):
+    picture = table_of(shown).figure.draw()
+    picture.draw_without_rendering()
+    left, right = picture.subfigs[0].axes
+    gap = right.yaxis.label.get_window_extent().x0 - left.get_tightbbox().x1
+    assert gap > 0.1 * picture.dpi  # a tenth of an inch
+
+
+def test_whiskers_reach_one_deviation_up_and_down(shown):
+    """Of gcForest at ratio 0: 95 and 100 %, so 97.5 ± 3.54."""
     accuracy, _ = panels(table_of(shown))
     ends = {
         round(float(y), 2)
@@ -346,7 +383,7 @@ def test_the_caption_sets_the_papers_gap_beside_ours(shown):
         "about 0.8 percent points. Here, on digits: DDBF-f minus gcForest +10.00 ± 7.07 percent points at ratios 0.6 "
         "and 0.9 (mean over 2 repeats), −5.00 ± 0.00 percent points at ratio 0." in caption
     )
-    assert "Thick: gcForest and DDBF-f. Bands and whiskers:" in caption
+    assert "Thick: gcForest and DDBF-f. Whiskers:" in caption
 
 
 def test_the_picture_is_told_in_words(shown):

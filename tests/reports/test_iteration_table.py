@@ -134,12 +134,19 @@ def many(suite, seeds):
     return table(suite)
 
 
-def test_only_repeats_of_the_first_split_count(suite):
+def test_repeats_of_all_splits_count(suite):
     made = many(suite, [7, 7, 8, 8])
     row = rows_of(made)["ddbf_f", "iteration 1", "train_pass_rate"]
-    assert (row.mean, row.n) == (pytest.approx(0.45), 2)
-    assert row.std == pytest.approx(np.std([0.5, 0.4], ddof=1))
-    assert any("the repeats of the first split" in note for note in made.view.notes)
+    assert (row.mean, row.n) == (pytest.approx(0.35), 4)
+    assert row.std == pytest.approx(np.std([0.5, 0.4, 0.3, 0.2], ddof=1))
+    (note,) = (note for note in made.view.notes if note.startswith("credit_fraud: 2 splits of 2 repeats each"))
+    assert note.endswith("The paper's numbers are of one split.")
+
+
+def test_repeats_of_one_split_are_said_to_be_that(suite):
+    made = many(suite, [7, 7])
+    assert rows_of(made)["ddbf_f", "iteration 1", "train_pass_rate"].n == 2
+    assert any("credit_fraud: the repeats share one split" in note for note in made.view.notes)
 
 
 def test_repeats_with_splits_of_their_own_all_count(suite):

@@ -28,7 +28,8 @@ def arrays(fitted: Fitted) -> dict[str, Any]:
 
     `easy_counts_train` and `easy_counts_test` are rows that the iteration found easy; of test rows the last iteration
     decides all that are left (`decided_counts_test`). `is_valid`: whether the division of the iteration stands (rule
-    2). Times of the fit are those of a second one: an estimator keeps no clock. Counts of the two fits are compared.
+    2). `fell_back`: whether the mean took the place of mutual information, which passed no row. Times of the fit are
+    those of a second one: an estimator keeps no clock. Counts of the two fits are compared.
 
     A model without iterations saves nothing.
 
@@ -79,6 +80,7 @@ def arrays(fitted: Fitted) -> dict[str, Any]:
         left = np.setdiff1d(left, rows)
     return {
         "is_valid": np.array([layer.is_valid for layer in estimator.layers_]),
+        "fell_back": np.array([layer.threshold_kind != estimator.threshold for layer in estimator.layers_]),
         "class_counts_train": np.asarray(reached, np.int64),
         "easy_counts_train": np.asarray(easy, np.int64),
         "class_counts_test": np.array(reached_test, np.int64),

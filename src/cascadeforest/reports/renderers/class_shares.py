@@ -3,23 +3,26 @@
 Panel (a), for each model: shares of all training rows, those that passed at the bottom, those that are kept at the top.
 Where one class is rare, its shares are too thin to be seen, so panel (b) has the negatives per positive among the rows
 kept, on a logarithmic axis. Positive is the rarest class of the training rows, negative is every other one.
+
+Drawn is the first repeat; the table has means over all of them below it.
 """
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.derived import known_metric
 from cascadeforest.reports.figure import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, WIDTH, Figure, write_words
 from cascadeforest.reports.first_repeat import FirstRepeats
-from cascadeforest.reports.notes import stand_in_words
+from cascadeforest.reports.notes import listed, stand_in_words
 from cascadeforest.reports.printed_numbers import PublishedNumber
 from cascadeforest.reports.results import Results
 from cascadeforest.reports.table import Table
-from cascadeforest.reports.tidy import TidyRow
+from cascadeforest.reports.tidy import UNAVAILABLE, TidyRow
 from cascadeforest.reports.view import (
     NOT_PRINTED,
     PUBLISHED,
@@ -44,9 +47,13 @@ NEGATIVES, POSITIVES = "negatives", "positives"
 #: Conditions of the published numbers; `ALL` is that of the pass rate in ddbf-table5.
 BEFORE, AFTER, ALL = "before iteration 1", "after the last iteration", "all"
 NO_POSITIVES, NO_NEGATIVES, NOBODY = "no positives left", "no negatives left", "no rows left"
+#: Behind the condition of a number over all repeats; the others are those of the first.
+OVER = "over repeats"
 NO_AUC = f"the model gives no {known_metric(AUC).label}"
 #: Another data set stands for the paper's if it begins with the same ratio of classes, up to this part of it.
 STAND_IN = 0.1
+#: Positives that are a smaller part of the training rows cannot be seen among them: their number is written.
+THIN = 0.02
 #: Inches that a row of panels is high, the head above them, words in their place, and a line of the legend.
 _HEIGHT, _HEAD, _EMPTY_HEIGHT, _LINE = 2.3, 0.3, 0.75, 0.165
 _PASSED_NEGATIVES, _PASSED_POSITIVES = "#B9D8EA", "#F4CDB0"
@@ -166,13 +173,18 @@ class _Renderer:
             raise ConfigError(f"{self.cells.place}/extras are {list(experiment['extras'])}; add '{EXTRA}'.")
         self.shares = {pair: self._shares(*pair) for pair in self.cells.pairs}
         self.facts = {pair: {row.key[2:]: row for row in self._facts(*pair)} for pair in self.cells.pairs}
+        self.over = {pair: {row.key[2:]: row for row in self._over_repeats(*pair)} for pair in self.cells.pairs}
 
     # Numbers ------------------------------------------------------------------------------------------------------
 
     def _shares(self, dataset: str, column: str) -> Shares | None:
         if self.cells.cell(dataset, column) is None:
             return None
-        arrays = self.cells.arrays(dataset, column, EXTRA)
+        return self._shares_of(self.cells.cell(dataset, column), column)
+
+    def _shares_of(self, cell: Mapping[str, Any], column: str) -> Shares:
+        """What the iterations of one repeat did."""
+        arrays = self.results.arrays(cell, EXTRA)
         if "class_counts_train" not in arrays:
             raise ConfigError(
                 f"{self.cells.place}/models/{column}: '{self.experiment['columns'][column]}' has no iterations. Take "
@@ -201,6 +213,35 @@ class _Renderer:
         yield row(ALL, RATE, 1 - sum(shares.kept[-1]) / shares.n_rows)
         yield row(AFTER, RATIO, shares.ratio(shares.n_iterations))
         yield row("", AUC, self.cells.cell(dataset, column)["metrics"].get(AUC, NO_AUC))
+
+    def _over_repeats(self, dataset: str, column: str) -> Iterable[TidyRow]:
+        """Means over all repeats, of what the caption says of the first; nothing if there is only one."""
+        if self.shares[dataset, column] is None:
+            return
+        preset, n_repeats = self.experiment["columns"][column], self.experiment["repeats"][dataset]
+        cells = self.results.cells(dataset, preset, n_repeats)
+        if len(cells) < 2:
+            return
+        found = [self._shares_of(cell, column) for cell in cells]
+        n_test = min(cell["n_test"] for cell in cells)
+
+        def row(condition: str, metric: str, values: Iterable[float | str]) -> TidyRow:
+            """Repeats in which there is no such number do not count; words if it is in none."""
+            values = list(values)
+            numbers = [value for value in values if not isinstance(value, str)]
+            own = TidyRow(dataset, column, f"{condition}, {OVER}" if condition else OVER, metric)
+            if not numbers:
+                return replace(own, status=UNAVAILABLE, note="; ".join(dict.fromkeys(values)))
+            spread = float(statistics.stdev(numbers)) if len(numbers) > 1 else None
+            return replace(own, mean=statistics.fmean(numbers), std=spread, n=len(numbers), n_test=n_test)
+
+        yield row(BEFORE, RATIO, (shares.ratio(0) for shares in found))
+        yield row(_place(1), RATE, (shares.passed(1) / shares.n_rows for shares in found))
+        yield row(ALL, RATE, (1 - sum(shares.kept[-1]) / shares.n_rows for shares in found))
+        for place, name in enumerate((NEGATIVES, POSITIVES)):
+            yield row(f"{AFTER}, {name} kept", ROWS, (shares.kept[-1][place] for shares in found))
+        yield row(AFTER, RATIO, (shares.ratio(shares.n_iterations) for shares in found))
+        yield row("", AUC, (cell["metrics"].get(AUC, NO_AUC) for cell in cells))
 
     def _drawn_rows(self) -> Iterable[TidyRow]:
         for (dataset, column), shares in self.shares.items():
@@ -257,7 +298,8 @@ class _Renderer:
         )
         view = self.cells.view(label_heads, heads, "", lines, self._notes())
         figure = Figure(self._caption(), self._alt(), tuple(self._drawn_rows()), self._draw)
-        return Table(tuple(row for facts in self.facts.values() for row in facts.values()), view, figure)
+        rows = (row for pair in self.facts for row in (*self.facts[pair].values(), *self.over[pair].values()))
+        return Table(tuple(rows), view, figure)
 
     def _lines(self, dataset: str, column: str, n_cells: int) -> Iterable[Row]:
         labels, shares = self.cells.labels(dataset, column), self.shares[dataset, column]
@@ -277,6 +319,15 @@ class _Renderer:
         rows = [None, facts[ALL, RATE], facts[last[2]], facts[last[3]], facts[AFTER, RATIO], facts["", AUC]]
         yield Row((*labels, AFTER, REPRODUCED), tuple(map(_cell, rows)))
         yield from self._published_line((*labels, AFTER), rows)
+        if over := self.over[dataset, column]:
+            keys = [(_place(1), RATE), (ALL, RATE), (f"{AFTER}, {NEGATIVES} kept", ROWS)]
+            keys += [(f"{AFTER}, {POSITIVES} kept", ROWS), (AFTER, RATIO), ("", AUC)]
+            found = [over[f"{condition}, {OVER}" if condition else OVER, metric] for condition, metric in keys]
+            n_repeats = self.experiment["repeats"][dataset]
+            cells = [_mean_cell(row, n_repeats) for row in found]
+            words = f"mean of {n_repeats} repeats"
+            yield Row((*labels, f"1, {words}", REPRODUCED), (Cell(""), cells[0], *(Cell(""),) * 4))
+            yield Row((*labels, f"{AFTER}, {words}", REPRODUCED), (Cell(""), *cells[1:]))
 
     def _published_line(self, labels: tuple[str, ...], rows: list[TidyRow | None]) -> Iterable[Row]:
         """The paper's numbers below ours; where we have none by design, they have none either."""
@@ -301,6 +352,11 @@ class _Renderer:
             "iterations add up. Kept: reached it and did not pass; the next iteration learns from them. Positive is "
             "the rarest class, negative every other one. ROC AUC is that of the test rows, with all iterations."
         )
+        if any(self.over.values()):
+            yield (
+                "Lines of a mean: mean ± standard deviation over all repeats (sample deviation, ddof = 1); the other "
+                "lines are those of the first. Ratios are averaged over the repeats that have one."
+            )
         yield from self._class_notes()
 
     def _class_notes(self) -> Iterable[str]:
@@ -311,18 +367,29 @@ class _Renderer:
     # Words --------------------------------------------------------------------------------------------------------
 
     def _caption(self) -> str:
+        letters = f"(a1) to (a{len(self.experiment['columns'])})" if self.cells.has_models else "(a)"
         parts = [
-            "(a) Shares of the training rows, from the bottom: negatives and positives that passed as easy up to an "
-            "iteration, positives and negatives that are kept as hard. (b) Negatives per positive among the rows that "
-            "are kept, on a logarithmic axis."
+            f"{letters} Shares of the training rows, from the bottom: negatives and positives that passed as easy up "
+            "to an iteration, positives and negatives that are kept as hard. (b) Negatives per positive among the rows "
+            "that are kept, on a logarithmic axis."
         ]
         references = {dataset: found for dataset in self.experiment["datasets"] if (found := self._references(dataset))}
         if references:
             parts.append("Horizontal lines: the paper's ratios.")
         if any(map(self._gone, self.experiment["datasets"])):
             parts.append("Marks on the axis of (b): the rows kept have no ratio, as the legend says.")
+        if thin := [dataset for dataset in self.experiment["datasets"] if self._is_thin(dataset)]:
+            parts.append(
+                f"On {listed(thin)} positives are too few to be seen in {letters}: written is how many are kept, "
+                "before iteration 1, after it and after the last; (b) shows what becomes of the ratio."
+            )
         parts += [self._published_words(), *map(self._stand_in_words, references), stand_in_words(self.experiment)]
         return " ".join(filter(None, [*parts, *self._all_words()]))
+
+    def _is_thin(self, dataset: str) -> bool:
+        """Whether positives are so few that no bar shows them."""
+        found = [shares for (name, _), shares in self.shares.items() if name == dataset and shares]
+        return any(shares.kept[0][1] < THIN * shares.n_rows for shares in found)
 
     def _gone(self, dataset: str) -> list[str]:
         """Why states of models have no ratio, each reason once, in the order of `_MARKS`."""
@@ -383,6 +450,13 @@ class _Renderer:
         yield f"{_said(facts[AFTER, RATIO])} after the last iteration"
         auc = facts["", AUC]
         yield f"ROC AUC {_number(auc)} %" if auc.mean is not None else auc.note
+        if over := self.over[dataset, column]:
+            said = [f"{_mean_text(over[f'{ALL}, {OVER}', RATE])} % pass"]
+            for key, unit in ((f"{AFTER}, {OVER}", RATIO), "negatives per positive at the end"), ((OVER, AUC), "%"):
+                if over[key].mean is not None:
+                    head = "" if key[1] == RATIO else "ROC AUC "
+                    said.append(f"{head}{_mean_text(over[key])} {unit}")
+            yield f"over {self.experiment['repeats'][dataset]} repeats {', '.join(said)}"
 
     # Picture ------------------------------------------------------------------------------------------------------
 
@@ -405,10 +479,13 @@ class _Renderer:
                 write_words(part, "; ".join(dict.fromkeys(self.cells.reason(dataset, c) for c in columns)))
                 continue
             panels = part.subplots(n_rows, n_across, squeeze=False).ravel()
-            for axes, column in zip(panels, columns, strict=False):
-                axes.set_title(f"(a) {self.cells.label(column)}" if self.cells.has_models else "(a) Training rows")
+            for place, (axes, column) in enumerate(zip(panels, columns, strict=False), 1):
+                several = f"(a{place}) {self.cells.label(column)}"
+                axes.set_title(several if self.cells.has_models else "(a) Training rows")
                 if shares := self.shares[dataset, column]:
                     _draw_stack(axes, shares, self._longest(dataset))
+                    if self._is_thin(dataset):
+                        _write_positives(axes, shares)
                 else:
                     _write(axes, self.cells.reason(dataset, column))
             panels[len(columns)].set_title("(b) Negatives per positive kept")
@@ -512,6 +589,24 @@ def _draw_stack(axes: Axes, shares: Shares, n_iterations: int) -> None:
     axes.grid(visible=False, axis="x")
 
 
+def _write_positives(axes: Axes, shares: Shares) -> None:
+    """How many positives are kept: before the first iteration, after it, and at the end."""
+    states = dict.fromkeys((0, 1, shares.n_iterations))
+    words = "positives kept:\n" + " → ".join(f"{shares.kept[k][1]:,}" for k in states)
+    # At the bottom: the end of the bars, where the last rows are kept, is at the top.
+    axes.text(
+        0.97,
+        0.05,
+        words,
+        transform=axes.transAxes,
+        ha="right",
+        va="bottom",
+        fontsize=7.5,
+        bbox={"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": ORANGE, "linewidth": 0.8},
+        zorder=5,
+    )
+
+
 def _frame(axes: Axes, n_iterations: int) -> None:
     from matplotlib.ticker import MaxNLocator
 
@@ -547,6 +642,18 @@ def _keys(place: str) -> list[tuple[str, str]]:
 
 def _number(row: TidyRow) -> str:
     return f"{row.mean:,.0f}" if row.metric == ROWS else number_text(row.metric, row.mean, None)
+
+
+def _mean_text(row: TidyRow) -> str:
+    if row.metric != ROWS:
+        return number_text(row.metric, row.mean, row.std)
+    return f"{row.mean:,.1f}" + ("" if row.std is None else f" ± {row.std:,.1f}")
+
+
+def _mean_cell(row: TidyRow, n_repeats: int) -> Cell:
+    if row.mean is None:
+        return Cell(row.note, is_word=True)
+    return Cell(_mean_text(row) + ("" if row.n == n_repeats else f" ({row.n} of {n_repeats})"))
 
 
 def _said(row: TidyRow) -> str:

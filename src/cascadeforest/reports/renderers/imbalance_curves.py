@@ -48,13 +48,18 @@ _BEYOND_WORDS = f"imbalance ratio beyond {BEYOND:g}"
 NOT_EVERYWHERE, NO_RATIO, NO_VARIANT = "not at every ratio", f"no ratio of {BEYOND:g} or more", "no such variant"
 NO_TEST_ROWS, NO_CLASS = "no test rows of the class", "the class is not known"
 #: Inches that the panels of one data set are high, words in their place, and a line of a legend longer than panels.
-_HEIGHT, _EMPTY_HEIGHT, _LINE = 2.75, 0.75, 0.165
+_HEIGHT, _EMPTY_HEIGHT, _LINE = 3.5, 0.75, 0.165
+#: Inches around panels, so that the label of the right one keeps clear of the left one.
+_PAD = 0.14
 #: Looks of models: the paper's own and the one that it is compared with are thick. Of the others those that vary one
-#: model (`random_forest`, `random_forest_balanced`) share a colour and differ in dashes; markers differ everywhere.
-_OWN_COLOURS, _AGAINST_COLOUR = (BLUE, "#56B4E9", "#004D7A"), ORANGE
-#: Over how much of the gap between ratios, and of the axis at most, the thin curves' points at one ratio stand.
-_BESIDE_GAP, _BESIDE_SPAN = 0.3, 0.055
-_COLOURS = (PURPLE, "#E69F00", GREEN, "#56B4E9", GREY)
+#: model (`random_forest`, `random_forest_balanced`) have shades of a colour; dashes differ too, markers everywhere.
+_OWN_LOOKS = ((BLUE, "o", "solid"), ("#56B4E9", "8", (0, (1, 0.8))), ("#003A5C", "H", (0, (3, 1))))
+_AGAINST_COLOUR = ORANGE
+#: Over how much of the gap between ratios the points at one ratio stand, and how far apart on the axis at most.
+_BESIDE_GAP, _BESIDE_SPAN = 0.25, 0.02
+_COLOURS = (PURPLE, "#E69F00", GREEN, "#8C510A", GREY)
+#: How much of black (below 0) or white is mixed into the colour of a family for its members.
+_SHADES = (0, -0.55, 0.4, -0.3)
 _MARKERS = ("s", "D", "v", "P", "X", "*", "<", "p", ">", "h", "d")
 _DASHES = ("solid", (0, (4, 1.4)), (0, (1, 1)), (0, (5, 1.2, 1, 1.2)))
 
@@ -151,16 +156,27 @@ def looks(columns: Sequence[str]) -> dict[str, Look]:
     found = {}
     for column in columns:
         if column in own:
-            lap, place = divmod(own.index(column), len(_OWN_COLOURS))
-            found[column] = Look(_OWN_COLOURS[place], "o", _DASHES[lap % len(_DASHES)], True)
+            # The paper's default, DDBF-f, is the last column and has the first look.
+            lap, place = divmod(len(own) - 1 - own.index(column), len(_OWN_LOOKS))
+            colour, marker, dash = _OWN_LOOKS[place]
+            found[column] = Look(_shade(colour, lap), marker, dash, True)
         elif column == AGAINST:
             found[column] = Look(_AGAINST_COLOUR, "^", (0, (6, 1.5)), True)
         else:
             number, members = next((k, own) for k, own in enumerate(families.values()) if column in own)
             lap, place = divmod(number, len(_COLOURS))
             dash = _DASHES[(members.index(column) + lap) % len(_DASHES)]
-            found[column] = Look(_COLOURS[place], _MARKERS[others.index(column) % len(_MARKERS)], dash, False)
+            colour = _shade(_COLOURS[place], members.index(column))
+            found[column] = Look(colour, _MARKERS[others.index(column) % len(_MARKERS)], dash, False)
     return found
+
+
+def _shade(colour: str, number: int) -> str:
+    """Mix a colour with black or white; the first shade is the colour itself."""
+    part = _SHADES[number % len(_SHADES)]
+    target = 255 if part > 0 else 0
+    channels = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
+    return "#" + "".join(f"{round(channel + abs(part) * (target - channel)):02X}" for channel in channels)
 
 
 def render(experiment: Mapping[str, Any], results: Results) -> Table:
@@ -396,9 +412,9 @@ class _Renderer:
         if thick:
             parts.append(f"Thick: {listed(thick)}.")
         if any(row.std is not None for row in self.accuracy.values()):
-            parts.append("Bands and whiskers: ± one standard deviation over repeats.")
-        if len(self.columns) - len(thick) > 1:
-            parts.append("Points of the other models at one ratio stand a little beside each other.")
+            parts.append("Whiskers: ± one standard deviation over repeats.")
+        if len(self.columns) > 1:
+            parts.append("Points at one ratio stand a little beside each other.")
         parts += [self._published_words(), stand_in_words(self.experiment)]
         return " ".join(
             filter(None, [*parts, *map(self._gap_words, self.series), *map(self._series_words, self.series)])
@@ -494,6 +510,7 @@ class _Renderer:
             for one in self.series
         ]
         picture = MatplotlibFigure(figsize=(WIDTH, sum(heights)), layout="constrained")
+        picture.get_layout_engine().set(w_pad=_PAD)
         parts = picture.subfigures(len(self.series), 1, height_ratios=heights, squeeze=False)
         for one, (part,) in zip(self.series, parts, strict=True):
             part.suptitle(self._title(one), x=0.012, ha="left", fontsize=9, fontweight="bold")
@@ -539,43 +556,44 @@ class _Renderer:
     def _draw_panel(
         self, axes: Axes, one: Series, rows: Mapping[tuple[str, str], TidyRow], columns: Sequence[str]
     ) -> None:
-        """Curves of all models; thick ones lie on top."""
+        """Curves of all models; thick ones lie below, so that they hide none."""
         import numpy as np
 
         ratios = np.array(list(one.variants))
         span = max(ratios[-1] - ratios[0], 0.2)
-        beside = min([_BESIDE_SPAN * span, *(_BESIDE_GAP * np.diff(ratios))])
-        thin = [column for column in columns if not looks(self.columns)[column].is_thick]
-        for column in [*thin, *(column for column in columns if column not in thin)]:
+        # Points stand a little beside each other, so that whiskers and equal points can be told apart.
+        beside = min([_BESIDE_SPAN * span * (len(columns) - 1), *(_BESIDE_GAP * np.diff(ratios))])
+        order_of = [column for column in self.columns if column in columns]
+        for column in order_of:
             look = looks(self.columns)[column]
             own = [rows[variant, column] for variant in one.variants.values()]
             means = np.array([np.nan if row.mean is None else 100 * row.mean for row in own])
             spreads = np.array([np.nan if row.std is None else 100 * row.std for row in own])
-            order = 4 if look.is_thick else 2
-            # Thin curves stand a little beside each other, so that whiskers and equal points can be told apart.
+            order = 2 if look.is_thick else 4
             places = ratios
-            if column in thin and len(thin) > 1:
-                places = ratios + beside * (thin.index(column) / (len(thin) - 1) - 0.5)
+            if len(order_of) > 1:
+                places = ratios + beside * (order_of.index(column) / (len(order_of) - 1) - 0.5)
             axes.plot(
                 places,
                 means,
                 color=look.colour,
                 marker=look.marker,
                 linestyle=look.dash,
-                linewidth=2.2 if look.is_thick else 1.1,
-                markersize=5.5 if look.is_thick else 4.2,
+                linewidth=2.4 if look.is_thick else 0.9,
+                markersize=6.5 if look.is_thick else 4.2,
+                markeredgecolor="white" if look.is_thick else look.colour,
+                markeredgewidth=0.5,
                 label=self._label(column),
                 zorder=order,
             )
             if np.isfinite(spreads).any():
                 low, high = means - spreads, means + spreads
                 axes.vlines(places, low, high, color=look.colour, linewidth=0.7, zorder=order - 1)
-                if look.is_thick:
-                    axes.fill_between(places, low, high, color=look.colour, alpha=0.16, linewidth=0, zorder=order - 1)
         if all(row.mean is None for column in columns for row in (rows[v, column] for v in one.variants.values())):
             note = rows[one.variants[max(one.variants)], columns[0]].note
             axes.text(0.5, 0.5, note, transform=axes.transAxes, ha="center", color=GREY, style="italic")
-        axes.set_xlim(ratios[0] - 0.05 * span, ratios[-1] + 0.05 * span)
+        margin = 0.03 * span + (beside / 2 if len(order_of) > 1 else 0)
+        axes.set_xlim(ratios[0] - margin, ratios[-1] + margin)
         axes.set_xticks(ratios, [f"{ratio:g}" for ratio in ratios])
         axes.set_xlabel("imbalance ratio" if one.label is None else f"imbalance ratio of class {one.label}")
 

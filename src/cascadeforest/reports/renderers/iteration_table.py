@@ -2,7 +2,7 @@
 
 A line for each data set, model and quantity; a column for each of the first iterations (``options: {iterations: 3}``),
 and one for all of them. A row passes where an iteration finds it easy; rates are shares of all rows, so that they add
-up. Models without iterations have their times in the last column.
+up. Models without iterations have their times in the last column. Means are over all repeats, whatever their split.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.notes import budget_note, data_notes, published_note
 from cascadeforest.reports.printed_numbers import Published
-from cascadeforest.reports.results import Results
-from cascadeforest.reports.split_groups import first_split_notes, on_first_split
+from cascadeforest.reports.results import Results, present
+from cascadeforest.reports.split_groups import split_groups
 from cascadeforest.reports.table import Table
 from cascadeforest.reports.tables import score_rows
 from cascadeforest.reports.tidy import OK, UNAVAILABLE, TidyRow
@@ -106,8 +106,7 @@ class _Renderer:
     """Everything about one table."""
 
     def __init__(self, experiment: Mapping[str, Any], results: Results) -> None:
-        self.all_splits, self.results = experiment, results
-        self.experiment = experiment = on_first_split(experiment, results)  # as in the paper
+        self.experiment, self.results = experiment, results
         self.published = Published(experiment, results.published)
         self.n_shown = experiment["options"].get("iterations", 3)
         if not isinstance(self.n_shown, int) or self.n_shown < 1:
@@ -227,10 +226,28 @@ class _Renderer:
                     f"{dataset}, {self.experiment['labels'][column]}: {n_annulled} of the divisions shown were "
                     "annulled (rule 2: easy examples were predicted worse than all), so that nobody passed."
                 )
-        yield from first_split_notes(self.all_splits, self.results)
+        yield from self._split_notes()
         yield budget_note(self.experiment, self.results)
         yield published_note(self.experiment, self.published)
         yield from data_notes(self.experiment, self.results, self.published)
+
+    def _split_notes(self) -> Iterable[str]:
+        """What the spread is about."""
+        for dataset in present(self.experiment):
+            groups = split_groups(self.experiment, self.results, dataset).groups
+            if sum(map(len, groups)) < 2:
+                continue
+            sizes = sorted({len(group) for group in groups})
+            if sizes == [1]:
+                yield f"{dataset}: each repeat has a split of its own."
+            elif len(groups) == 1:
+                yield f"{dataset}: the repeats share one split and differ in the seed of the model only."
+            else:
+                runs = " or ".join(map(str, sizes))
+                yield (
+                    f"{dataset}: {len(groups)} splits of {runs} repeats each, which differ in the seed of the model; "
+                    "the deviation is over all of them. The paper's numbers are of one split."
+                )
 
 
 def _cell(row: TidyRow | None) -> Cell:
