@@ -3,6 +3,7 @@
     python benchmarks/explain.py forests         contributions of a plain forest; see README.md for the other libraries
     python benchmarks/explain.py growth          a cascade's explanation as rows, trees, layers, features, classes grow
     python benchmarks/explain.py wide            729 rows, 512 features, 10 classes, as USPS with irrelevant copies
+    python benchmarks/explain.py wide --data data/processed    USPS itself, from its prepared file there
 
 CPU seconds of one process, threads pinned to one; memory is the highest mark above that before the call.
 """
@@ -16,6 +17,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from measuring import THREAD_VARIABLES, machine
@@ -37,6 +39,8 @@ from cascadeforest import (
     RandomForestRegressor,
     explain,
 )
+from cascadeforest.data.dataset import load
+from cascadeforest.data.variants import vary
 from cascadeforest.experiments.measure import measure
 
 #: Training rows, features, classes (0: regression), trees, greatest depth.
@@ -174,22 +178,43 @@ def growth(max_rows: int | None = None) -> Iterator[dict[str, Any]]:
         }
 
 
-def wide(max_rows: int | None = None) -> Iterator[dict[str, Any]]:
-    """As many rows, features and classes as USPS has in the paper's comparison; and regression of its size."""
-    n_rows = min(729, max_rows or 729)
-    for n_classes, n_features in ((10, 512), (0, 512)):
-        X, y = _data(n_rows + 100, n_features, n_classes)
-        X_train, y_train = X[:n_rows], y[:n_rows]
+#: The operations of the paper's comparison: a tenth of the training rows, and permuted copies of the features.
+USPS, COMPARED = "usps", ("train-0.1", "irrelevant")
+
+
+def _wide_data(max_rows: int | None, folder: Path | None) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndarray]]:
+    """Name, training rows, classes or targets, and 100 other rows."""
+    if folder is None:
+        n_rows = min(729, max_rows or 729)
+        for n_classes, n_features in ((10, 512), (0, 512)):
+            X, y = _data(n_rows + 100, n_features, n_classes)
+            yield "", X[:n_rows], y[:n_rows], X[n_rows:]
+        return
+    dataset = load(folder / f"{USPS}.npz")
+    for operation in COMPARED:
+        dataset = vary(dataset, operation)
+    split = dataset.split(0)
+    yield f"{dataset.name}: ", split.X_train[:max_rows], split.y_train[:max_rows], split.X_test[:100]
+
+
+def wide(max_rows: int | None = None, folder: Path | None = None) -> Iterator[dict[str, Any]]:
+    """As many rows, features and classes as USPS has in the paper's comparison; and regression of its size.
+
+    With a folder of prepared data sets USPS itself, the rows of the first repeat.
+    """
+    for name, X_train, y_train, X_new in _wide_data(max_rows, folder):
+        n_classes = len(np.unique(y_train)) if y_train.dtype.kind == "i" else 0
         kind = GCForestClassifier if n_classes else CascadeForestRegressor
         model = kind(4, 50, max_depth=8, max_layers=4, patience=99, keep="last", random_state=0)
         _, fitting, _ = _timed(model.fit, X_train, y_train)
         for what, call, arguments in (
             ("importances", _importances, (model, X_train, y_train)),
-            ("100 rows", explain, (model, X[n_rows:], X_train, y_train)),
+            (f"{len(X_new)} rows", explain, (model, X_new, X_train, y_train)),
         ):
             _, seconds, peak = _timed(call, *arguments)
             yield {
-                "case": f"{n_rows} x {n_features}, {n_classes or 'no'} classes, {model.n_layers_} layers",
+                "case": f"{name}{len(X_train)} x {X_train.shape[1]}, {n_classes or 'no'} classes, "
+                f"{model.n_layers_} layers",
                 "fit, CPU s": fitting,
                 "what": what,
                 "explain, CPU s": seconds,
@@ -202,12 +227,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", choices=["forests", "growth", "wide"])
     parser.add_argument("--max-rows", type=int, help="bound the training rows, to try the script")
+    parser.add_argument(
+        "--data", type=Path, help=f"wide: folder with {USPS}.npz, prepared; its rows in place of made ones"
+    )
     chosen = parser.parse_args(arguments)
+    if chosen.data is not None and chosen.table != "wide":
+        parser.error(f"--data is for the table wide, not for {chosen.table}.")
     X, y = _data(200, 5, 2)  # compile first
     Explainer(GCForestClassifier(2, 2, max_layers=2, keep="last", patience=9).fit(X, y), X, y).importances()
     print(machine())
     columns: tuple[str, ...] = ()
-    for row in {"forests": forests, "growth": growth, "wide": wide}[chosen.table](chosen.max_rows):
+    tables = {"forests": forests, "growth": growth, "wide": lambda n: wide(n, chosen.data)}
+    for row in tables[chosen.table](chosen.max_rows):
         if not columns:
             columns = FOREST_COLUMNS if chosen.table == "forests" else tuple(row)
             print(f"\n| {' | '.join(columns)} |\n|{' --- |' * len(columns)}")

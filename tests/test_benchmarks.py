@@ -464,6 +464,30 @@ def test_our_forest_becomes_scikit_learns_with_the_same_predictions(explain_scri
     np.testing.assert_allclose(theirs.predict_proba(X), model.predict_proba(X), atol=1e-6)
 
 
+def test_usps_itself_is_explained_from_its_prepared_file(explain_script, monkeypatch, capsys, tmp_path):
+    """Another table under its name: a tenth of the training rows, and every column's permuted copy behind."""
+    rng = np.random.default_rng(0)
+    X = rng.random((700, 6)).astype(np.float32)
+    given = np.arange(700) >= 550
+    y = (X[:, 0] > 0.5) + np.int64(X[:, 1] > 0.5)
+    usps = build_dataset(
+        name="usps", task="classification", X=X, y=y, feature_names=list("abcdef"),
+        class_names=["0", "1", "2"], given_test=given, protocol={"kind": "given", "repeats": 2}, meta={},
+    )  # fmt: skip
+    save(usps, tmp_path / "usps.npz")
+    ((name, X_train, y_train, X_new),) = explain_script._wide_data(None, tmp_path)
+    assert (name, X_train.shape, X_new.shape) == ("usps+train-0.1+irrelevant: ", (55, 12), (100, 12))
+    assert {tuple(row) for row in X_train[:, :6]} < {tuple(row) for row in X[~given]}
+    assert {tuple(row) for row in X_new[:, :6]} < {tuple(row) for row in X[given]}
+    assert len(y_train) == 55
+    assert explain_script.main(["wide", "--data", str(tmp_path)]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| usps")]
+    assert ["importances" in lines[0], "100 rows" in lines[1]] == [True, True]
+    assert all("55 x 12, 3 classes" in line for line in lines)
+    with pytest.raises(SystemExit):
+        explain_script.main(["growth", "--data", str(tmp_path)])
+
+
 @pytest.mark.parametrize("table", ["forests", "growth", "wide"])
 def test_tables_of_explanations_are_printed_and_missing_libraries_named(explain_script, monkeypatch, capsys, table):
     monkeypatch.setattr(explain_script, "FORESTS", [(80, 5, 2, 4, None), (80, 5, 0, 4, 3)])

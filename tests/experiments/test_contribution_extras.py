@@ -111,6 +111,54 @@ def test_sparse_rows_are_saved_dense(cascade):
     assert arrays_of("contributions", sparse)["X_test"].tolist() == X[TEST].astype(np.float32).tolist()
 
 
+# The preset.
+
+
+@pytest.fixture(scope="module")
+def official():
+    """Two layers of the released code's cascade, both kept."""
+    model = GCForestClassifier(2, 5, preset="official", max_layers=2, patience=2, keep="last", random_state=0)
+    found = fitted(model)
+    assert found.estimator.n_layers_ == 2
+    return found
+
+
+def explained(one, extra, preset):
+    """What an extra saves, by an explainer of that preset; in single precision as it is saved."""
+    explainer = Explainer(one.estimator, one.X_train, one.split.y_train, preset=preset)
+    if extra == "class_importances":
+        return explainer.class_importances()
+    if extra == "layer_importances":
+        return np.array(list(explainer.staged_importances()))
+    return np.array([found.contributions for found in explainer.staged_explain(one.X_test)], np.float32)
+
+
+@pytest.mark.parametrize(
+    ("extra", "name"),
+    [
+        ("layer_importances", "importances"),
+        ("class_importances", "importances"),
+        ("contributions", "contributions"),
+    ],
+)
+def test_each_model_is_explained_by_its_own_preset(extra, name, official, cascade):
+    found = arrays_of(extra, official)[name]
+    assert found.tolist() == explained(official, extra, "official").tolist()
+    assert found.tolist() != explained(official, extra, "paper").tolist()
+    assert arrays_of(extra, cascade)[name].tolist() == explained(cascade, extra, "paper").tolist()
+
+
+@pytest.mark.parametrize("extra", ["layer_importances", "contributions"])
+def test_so_is_a_regression(extra):
+    data, target = load_diabetes(return_X_y=True)
+    model = CascadeForestRegressor(2, 5, preset="official", max_layers=2, patience=2, keep="last", random_state=0)
+    one = fitted(model, data, target, "regression")
+    found = arrays_of(extra, one)["importances" if extra == "layer_importances" else extra]
+    assert found.tolist() == explained(one, extra, "official").tolist()
+    # The first layer has nothing to trace back: there the presets are alike.
+    assert found[1].tolist() != explained(one, extra, "paper")[1].tolist()
+
+
 # Importances.
 
 

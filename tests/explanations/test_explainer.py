@@ -679,3 +679,16 @@ def test_names_of_the_package():
     assert cascadeforest.explain is explain
     assert explainer_of("random forest").n_layers == 1
     assert set(FORESTS) | set(CASCADES) == set(MODELS)
+
+
+def test_an_enriched_forest_gives_nothing_to_features_that_it_never_looks_at():
+    """Weight 0 in place of 3; the others share the prediction as in any forest."""
+    case = FORESTS["enriched"]
+    model, own, weights = case.fitted()
+    explainer = Explainer(model, own.X, own.y, weights)
+    found = explainer.explain(own.new)
+    assert_array_equal(found.contributions[:, 3], 0.0)
+    assert (abs(found.contributions[:, [0, 1, 2]]).max(axis=(0, 2)) > 0.01).all()
+    total = found.bias + found.contributions.sum(axis=1)
+    assert_allclose(total, model.predict_proba(own.new), rtol=0, atol=1e-9)
+    assert explainer.importances()[3] == 0.0

@@ -4,6 +4,8 @@ import pickle
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.feature_selection import SelectFromModel
@@ -19,6 +21,7 @@ from cascadeforest.explanations import (
 
 from . import naive
 from .models import CASCADES, FORESTS, MODELS, SMALL, data
+from .test_additivity import OPTIONS, SMALLER, problems
 from .test_against_the_naive_twin import twin_of
 
 WITH_BAGS = [name for name, case in FORESTS.items() if case.model.bootstrap]
@@ -38,7 +41,7 @@ def unit_of(case):
 # Proposition 5.1 (Eq. 32).
 
 
-@pytest.mark.parametrize("calibration", ["partial", "multiplicative"])
+@pytest.mark.parametrize("calibration", ["partial", "additive", "multiplicative"])
 @pytest.mark.parametrize("rows", ["held_out", "in_bag"])
 @pytest.mark.parametrize("name", SINGLE_PREDICTS)
 def test_importances_have_the_sum_of_those_of_all_columns(name, rows, calibration):
@@ -56,6 +59,38 @@ def test_importances_have_the_sum_of_those_of_all_columns(name, rows, calibratio
         assert abs(own.sum() - of_columns.sum()) <= 1e-9 * scale
         assert of_columns.sum() > 0.05 * unit_of(case)
     assert abs(of_columns[len(own) :]).sum() > 0.1 * abs(of_columns).sum()  # there is something to trace back
+
+
+@pytest.mark.parametrize("calibration", ["partial", "additive", "multiplicative"])
+@pytest.mark.parametrize("name", [name for name in CASCADES if CASCADES[name].kind in ("screening", "margin")])
+def test_in_the_bag_so_have_those_of_the_other_cascades(name, calibration):
+    """Of one layer's trees alone: no row has left, and no layer has a share."""
+    case = CASCADES[name]
+    explainer = explainer_of(case, calibration=calibration)
+    for layer in range(1, explainer.n_layers + 1):
+        own, of_columns = (
+            kind("in_bag", layer=layer) for kind in (explainer.importances, explainer.column_importances)
+        )
+        assert abs(own.sum() - of_columns.sum()) <= 1e-9 * max(unit_of(case), abs(own).max())
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    problem=problems(),
+    class_vectors=st.sampled_from(["k_fold", "k_fold_refit", "oob"]),
+    rows=st.sampled_from(["held_out", "in_bag"]),
+    options=st.fixed_dictionaries(OPTIONS),
+)
+def test_importances_have_that_sum_on_any_data(problem, class_vectors, rows, options):
+    X, y, weights, _ = problem
+    model = GCForestClassifier(**SMALLER, class_vectors=class_vectors).fit(X, y, weights)
+    explainer = Explainer(model, X, y, weights, **options)
+    for layer in range(1, explainer.n_layers + 1):
+        of_columns = explainer.column_importances(rows, layer)
+        average = {"average": "rows"} if rows == "held_out" else {}  # the mean over classes is another one
+        own = explainer.importances(rows, layer, **average)
+        scale = max(1.0, abs(own).max(), abs(of_columns).max())
+        assert abs(own.sum() - of_columns.sum()) <= 1e-9 * scale
 
 
 # In the bag: decreases of impurity.

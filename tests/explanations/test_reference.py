@@ -2,9 +2,14 @@
 
 The reference is a plain numpy version of Algorithm 1 on scikit-learn's random forests and Extra-Trees, with the
 settings of the released code (all rows of a fold in a node's estimate, out-of-fold contributions, float16 vectors,
-class-balanced MDI), seeds 0 to 7 of the model on one data set. The released code itself, with one seed: errors 0.105,
-0.010, 0.005, 0.005; MDI of x1 and x2 0.102/0.048, 0.240/0.114, 0.310/0.165, 0.332/0.186. Each of these is within 2.6
-standard deviations of the reference.
+class-balanced MDI), seeds 0 to 7 of the model on the data set of the released example.
+
+Of the released code itself one seed is known (`RELEASED`). Of its twelve numbers eleven are within two standard
+deviations of our forty seeds. The MDI of x1 at layer 1 is 0.102 there, 3.7 of ours above 0.087 ± 0.004. That layer is
+explained by decision paths alone, and scikit-learn's forests with these settings have 0.087 ± 0.004, too (40 seeds;
+0.089 with the random numbers of the released example). Its noise features have a mean of at most 8e-4; so have ours at
+layers 1 and 2, and with some seeds at layers 3 and 4 (mean of the seeds 9.0e-4 and 8.6e-4; the reference has 8.9e-4
+and 8.6e-4).
 """
 
 from functools import cache
@@ -15,13 +20,15 @@ import pytest
 from cascadeforest import GCForestClassifier
 from cascadeforest.explanations import Explainer
 
-SEEDS = range(5)
+SEEDS = range(40)
 #: Mean and standard deviation over 8 seeds, for layers 1 to 4.
 ERROR = np.array([0.154, 0.014, 0.011, 0.011]), np.array([0.022, 0.007, 0.007, 0.006])
 X1 = np.array([0.0890, 0.2312, 0.3005, 0.3197]), np.array([0.0051, 0.0084, 0.0041, 0.0059])
 X2 = np.array([0.0443, 0.1072, 0.1602, 0.1791]), np.array([0.0019, 0.0090, 0.0072, 0.0067])
 NOISE = np.array([-6e-5, 7.0e-4, 8.9e-4, 8.6e-4]), np.array([1.6e-5, 2.5e-5, 3.1e-5, 4.2e-5])
-#: Four standard errors of the difference between a mean of 5 seeds and one of 8.
+#: The released code, seed 42: errors, MDI of x1 and of x2 at layers 1 to 4.
+RELEASED = np.array([[0.105, 0.010, 0.005, 0.005], [0.102, 0.240, 0.310, 0.332], [0.048, 0.114, 0.165, 0.186]])
+#: Four standard errors of the difference between a mean of 40 seeds and one of 8.
 BOUND = 4 * np.sqrt(1 / len(SEEDS) + 1 / 8)
 
 
@@ -54,6 +61,25 @@ def test_errors_and_importances_are_those_of_another_implementation():
     assert is_close(means[:, 1], X2).all()
     # Folds and forests are other ones than in the reference; the data, on which the noise depends most, are the same.
     assert (np.abs(means[:, 2:].mean(axis=1) - NOISE[0]) <= 1e-4).all()
+
+
+def test_the_released_codes_numbers_are_within_the_spread_of_seeds():
+    """Two standard deviations of ours; one number is not, see the module: its distance itself is bounded."""
+    errors, importances = ours()
+    found = np.array([errors, importances[:, :, 0], importances[:, :, 1]])
+    mean, deviation = found.mean(axis=1), found.std(axis=1, ddof=1)
+    far = np.zeros((3, 4), bool)
+    far[1, 0] = True
+    assert (np.abs(RELEASED - mean) <= 2 * deviation)[~far].all()
+    assert (np.abs(RELEASED - mean) <= 0.016)[far].all()
+
+
+def test_noise_has_as_little_as_in_the_released_code():
+    """At most 8e-4 at layers 1 and 2 with every seed, and with some at layers 3 and 4; nowhere more than 1.1e-3."""
+    noise = ours()[1][:, :, 2:].mean(axis=2)
+    assert (noise[:, :2] <= 8e-4).all()
+    assert (noise.min(axis=0) <= 8e-4).all()
+    assert (noise <= 1.1e-3).all()
 
 
 def test_importances_rise_with_the_layers_and_noise_has_little():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_hex, to_rgb
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.accept import accept
@@ -68,32 +68,39 @@ def classification():
     }
 
 
-def declare(suite, name="interp-fig3", dataset="sincos", **changes):
+MODELS = {"deep": "deep forest", "code": "deep forest (code)"}
+
+
+def declare(suite, name="interp-fig3", dataset="sincos", columns=("deep",), repeats=1, **changes):
     suite.experiment(
         name,
         kind="figure",
         render="contribution_maps",
         title="Feature contributions",
         metrics=[],
-        columns={"deep": "preset"},
-        labels={"deep": "deep forest"},
-        libraries={"deep": []},
+        columns={column: "preset" if column == "deep" else column for column in columns},
+        labels={column: MODELS[column] for column in columns},
+        libraries={column: [] for column in columns},
         datasets=[dataset],
-        repeats={dataset: 1},
+        repeats={dataset: repeats},
         **({"options": {"layers": ["first", "last"]}, "extras": ["layer_scores", "contributions"]} | changes),
     )
     shutil.copy(PUBLISHED / f"{name}.csv", suite.root / "reports" / "published")
     suite.summary(dataset, class_names=["1", "2"])
 
 
-def save(suite, arrays, dataset="sincos"):
-    suite.run(dataset, "preset", [0.5], n_test=6)
-    suite.extra(dataset, "preset", "contributions", **arrays)
-    path = suite.folder / "runs" / dataset / "preset.json"
-    first = json.loads(path.read_text())["cells"][0]["extras"]
-    suite.extra(dataset, "preset", "layer_scores", **SCORES)
+def save(suite, arrays, dataset="sincos", preset="preset", scores=(SCORES,)):
+    """One run for each of `scores`; `arrays` are those of all runs, or a list with those of each."""
+    suite.run(dataset, preset, [0.5] * len(scores), n_test=6)
+    path = suite.folder / "runs" / dataset / f"{preset}.json"
     content = json.loads(path.read_text())
-    content["cells"][0]["extras"] |= first
+    folder = suite.root / "results" / "cells" / "ab"
+    folder.mkdir(parents=True, exist_ok=True)
+    for k, (cell, own) in enumerate(zip(content["cells"], scores, strict=True)):
+        saved = {"contributions": arrays[k] if isinstance(arrays, list) else arrays, "layer_scores": own}
+        cell["extras"] = {extra: f"ab/{dataset}-{preset}-{k}.{extra}.npz" for extra in saved}
+        for extra, values in saved.items():
+            np.savez_compressed(folder / f"{dataset}-{preset}-{k}.{extra}.npz", **values)
     path.write_text(json.dumps(content))
 
 
@@ -118,6 +125,11 @@ def classes(suite):
 def images(part):
     """Every map below a part, in the order of drawing."""
     return [image for axes in part.axes for image in axes.images]
+
+
+def curves_of(axes):
+    """Label of a curve to its values."""
+    return {one.get_label(): one.lines[0].get_ydata().tolist() for one in axes.containers}
 
 
 # The grid.
@@ -180,7 +192,7 @@ def test_maps_of_one_kind_have_one_scale_and_that_of_contributions_is_centred(ta
 def test_errors_stand_beside_and_the_last_kept_layer_is_marked(target):
     (part,) = table_of(target).figure.draw().subfigs
     axes = part.subfigs[0].axes[1]
-    curves = {line.get_label(): list(line.get_ydata()) for line in axes.lines}
+    curves = curves_of(axes)
     assert curves["held-out training rows"] == SCORES["train"].tolist()
     assert curves["test rows"] == SCORES["test"].tolist()
     assert [2, 2] in [list(line.get_xdata()) for line in axes.lines]
@@ -209,6 +221,9 @@ def test_the_table_has_errors_and_mean_sizes(target):
     )
     assert [row.labels[1] for row in table.view.rows] == ["first (1)", "last (2)"]
     assert "(a) The target." in table.figure.caption
+    assert "Published: the paper gives no result in numbers; what it says of the data is in" in " ".join(
+        table.view.notes
+    )
     assert "last layer (2): error 0.7500 of held-out training rows and 0.8750 of test rows" in table.figure.alt
 
 
@@ -216,6 +231,127 @@ def test_only_the_layers_asked_for_are_drawn(target):
     declare(target, options={"layers": ["last"]})
     (part,) = table_of(target).figure.draw().subfigs
     assert len([axes for axes in part.subfigs[1].axes if axes.images]) == 3
+
+
+# Several runs, several models.
+
+
+#: A run of three kept layers, and one of one.
+RUNS = (
+    {"train": np.array([0.6, 0.3, 0.2, 0.25]), "test": np.array([0.6, 0.2, 0.1])},
+    {"train": np.array([0.4, 0.5]), "test": np.array([0.2])},
+    {"train": np.array([0.5, 0.1, 0.2]), "test": np.array([0.4, 0.4])},
+)
+
+
+def of_runs():
+    """Contributions of the second run are three times those of the first, of the third twice; its last layer is 2."""
+    first = regression() | {"layers": np.array([1, 3])}
+    one_layer = {name: first[name][:1] for name in ("bias", "contributions", "predictions")}
+    second = first | one_layer | {"layers": np.array([1]), "contributions": 3 * first["contributions"][:1]}
+    return [first, second, first | {"layers": np.array([1, 2]), "contributions": 2 * first["contributions"]}]
+
+
+@pytest.fixture
+def runs(suite):
+    declare(suite, repeats=3)
+    save(suite, of_runs(), scores=RUNS)
+    return suite
+
+
+def test_errors_and_sizes_are_means_over_runs_each_at_its_own_last_layer(runs):
+    table = table_of(runs)
+    rows = {row.key[2:]: row for row in table.rows}
+    size = value(*GRID.T).mean()
+    for key, values in {
+        ("held-out training rows, first layer", "rmse"): [0.6, 0.4, 0.5],
+        ("test rows, first layer", "rmse"): [0.6, 0.2, 0.4],
+        ("held-out training rows, last layer", "rmse"): [0.2, 0.4, 0.1],
+        ("test rows, last layer", "rmse"): [0.1, 0.2, 0.4],
+        ("first layer, feature x1", "contribution_size"): [size, 3 * size, 2 * size],
+        ("last layer, feature x1", "contribution_size"): [2 * size, 3 * size, 4 * size],
+        ("last layer, feature x2", "contribution_size"): [0.2, 0.3, 0.4],
+    }.items():
+        assert (rows[key].n, rows[key].mean) == (3, pytest.approx(np.mean(values), rel=1e-5)), key
+        assert rows[key].std == pytest.approx(np.std(values, ddof=1), rel=1e-5), key
+    assert [row.labels[1] for row in table.view.rows] == ["first (1)", "last (1 to 3)"]
+    assert table.view.rows[1].cells[1].text == "0.2333 ± 0.1528"
+    assert table.view.rows[0].size == "3 × 6"
+
+
+def test_the_curve_has_the_layers_that_half_of_the_runs_have(runs):
+    table = table_of(runs)
+    (part,) = table.figure.draw().subfigs
+    axes = part.subfigs[0].axes[1]
+    curves = curves_of(axes)
+    assert curves["held-out training rows"] == pytest.approx([0.5, 0.3, 0.2])
+    assert curves["test rows"] == pytest.approx([0.4, 0.3])
+    spread = axes.containers[1].lines[2][0].get_segments()[0][:, 1]
+    assert spread == pytest.approx([0.2, 0.6])
+    # No one layer is the last of all runs.
+    assert not [line for line in axes.lines if len(set(line.get_xdata())) == 1 < len(line.get_xdata())]
+    assert "Dashed vertical line" not in table.figure.caption
+    assert "mean ± standard deviation over runs" in table.figure.caption
+    found = {r["condition"]: r for r in csv.DictReader(io.StringIO(table.figure.csv().decode()))}
+    assert (float(found["test rows, layer 2"]["mean"]), found["test rows, layer 2"]["n"]) == (pytest.approx(0.3), "2")
+
+
+def test_maps_are_those_of_the_first_run(runs):
+    (part,) = table_of(runs).figure.draw().subfigs
+    assert np.asarray(images(part.subfigs[1])[4].get_array()) == pytest.approx(
+        2 * value(*np.meshgrid(X1, X2)), abs=1e-6
+    )
+    assert [axes.get_title() for axes in part.subfigs[1].axes][3] == "(d) last layer (3): prediction"
+
+
+@pytest.fixture
+def two(suite):
+    """Two models; contributions of the second are twice those of the first, its predictions three times."""
+    declare(suite, columns=MODELS)
+    first = regression()
+    save(suite, first)
+    twice = {"contributions": 2 * first["contributions"], "predictions": 3 * first["predictions"]}
+    save(suite, first | twice, preset="code", scores=[{name: one / 2 for name, one in SCORES.items()}])
+    return suite
+
+
+def test_all_models_have_one_scale(two):
+    (part,) = table_of(two).figure.draw().subfigs
+    upper, *models = part.subfigs
+    largest = 4 * value(1, 10)
+    ends = -1, 9 * value(1, 10)
+    assert images(upper)[0].get_clim() == pytest.approx(ends)
+    assert [one.get_suptitle() for one in models] == [
+        "deep forest, first of 1 run",
+        "deep forest (code), first of 1 run",
+    ]
+    for model in models:
+        for k in (0, 3):
+            assert images(model)[k].get_clim() == pytest.approx(ends)
+        for k in (1, 2, 4, 5):
+            assert images(model)[k].get_clim() == pytest.approx((-largest, largest))
+    assert np.asarray(images(models[1])[4].get_array()) == pytest.approx(4 * value(*np.meshgrid(X1, X2)), abs=1e-6)
+    assert "same colour scale, whatever the layer and model." in table_of(two).figure.caption
+
+
+def test_target_and_errors_of_all_models_are_drawn_once(two):
+    (part,) = table_of(two).figure.draw().subfigs
+    target_axes, errors = part.subfigs[0].axes
+    assert target_axes.get_title() == "(a) target"
+    curves = curves_of(errors)
+    assert curves["deep forest, test rows"] == SCORES["test"].tolist()
+    assert curves["deep forest (code), test rows"] == (SCORES["test"] / 2).tolist()
+    colours = [to_hex(one.lines[0].get_color()) for one in errors.containers]
+    assert colours[0] == colours[1] != colours[2] == colours[3]
+    letters = [axes.get_title()[:3] for one in part.subfigs[1:] for axes in one.axes]
+    assert [letter for letter in letters if letter.startswith("(")] == ["(c)", "(d)", "(e)", "(f)"]
+
+
+def test_a_model_that_did_not_run_leaves_the_other_one(two):
+    (two.folder / "runs" / "sincos" / "preset.json").unlink()
+    (part,) = table_of(two).figure.draw().subfigs
+    assert part.subfigs[1].axes[0].texts[0].get_text() == "sincos, deep forest: unavailable: not run"
+    assert len(images(part.subfigs[2])) >= 6
 
 
 # Classes.

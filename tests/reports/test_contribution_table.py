@@ -62,12 +62,15 @@ def declare(suite, name, dataset, options, **changes):
         render="contribution_table",
         title="Contributions",
         metrics=[],
-        columns={"gcforest" if name == "interp-table2" else "cascade_regressor": "preset"},
-        labels={"gcforest": "deep forest", "cascade_regressor": "deep forest"},
-        libraries={},
         datasets=[dataset],
         options=options,
-        **({"extras": ["contributions"]} | changes),
+        **{
+            "columns": {"gcforest" if name == "interp-table2" else "cascade_regressor": "preset"},
+            "labels": {"gcforest": "deep forest", "cascade_regressor": "deep forest"},
+            "libraries": {},
+            "extras": ["contributions"],
+        }
+        | changes,
     )
     shutil.copy(PUBLISHED / f"{name}.csv", suite.root / "reports" / "published")
     suite.summary(dataset, class_names=["1", "2", "3"] if name == "interp-table2" else [])
@@ -198,6 +201,21 @@ def test_a_line_a_feature_between_bias_and_prediction(bike):
     ]
 
 
+def test_the_papers_numbers_stand_below_both_models(bike):
+    columns = {"cascade_regressor": "preset", "cascade_regressor_official": "preset"}
+    labels = {"cascade_regressor": "deep forest", "cascade_regressor_official": "deep forest (code)"}
+    place = {"published": {"cascade_regressor_official": {"model": "cascade_regressor"}}}
+    libraries = {name: [] for name in columns}
+    declare(bike, "interp-table6", "bike", DAYS | place, columns=columns, labels=labels, libraries=libraries)
+    table = table_of(bike, "interp-table6")
+    found = lines(table.view)
+    for label in labels.values():
+        assert (label, "day 2011/12/7", "year", "reproduced", "2011", "−695 ± 7") in found
+        assert (label, "day 2011/12/7", "year", "published", "2011", "−714") in found
+    keys = [row.key for row in table.rows]
+    assert len(keys) == len(set(keys))
+
+
 def test_a_day_that_is_no_test_row_is_refused(bike):
     declare(bike, "interp-table6", "bike", DAYS | {"rows": ["2011/1/2"]})
     with pytest.raises(ConfigError, match=r"has 2011/1/2, which is no test row of the first repeat of bike \(row 1\)"):
@@ -212,7 +230,7 @@ def test_data_without_days_show_their_first_test_rows_and_only_repeats_that_have
     both, one = rows["row 340, feature x1", "contribution"], rows["row 3, feature x1", "contribution"]
     assert (both.mean, both.n) == ((-700 + 0) / 2, 2)  # in the second repeat it is the row in the middle
     assert (one.mean, one.n, one.std) == (0, 1, None)
-    assert "diabetes has no days: shown are the first test rows of the first repeat" in " ".join(table.view.notes)
+    assert sum(note.startswith("diabetes has no days: shown are the first test rows") for note in table.view.notes) == 1
     assert not [row for row in table.view.rows if row.kind == "published"]
 
 

@@ -25,13 +25,16 @@ def declare(suite, name="interp-fig8", extras=("mdi_df",), dataset="bike", n_rep
         render="importance_bars",
         title="MDI",
         metrics=[],
-        columns={"cascade_regressor": "preset"},
-        labels={"cascade_regressor": "deep forest"},
-        libraries={"cascade_regressor": []},
         datasets=[dataset],
         extras=list(extras),
         repeats={dataset: n_repeats},
-        **({"options": {"layer": "last", "normalise": True, **NAMES}} | changes),
+        **{
+            "columns": {"cascade_regressor": "preset"},
+            "labels": {"cascade_regressor": "deep forest"},
+            "libraries": {"cascade_regressor": []},
+            "options": {"layer": "last", "normalise": True, **NAMES},
+        }
+        | changes,
     )
     shutil.copy(PUBLISHED, suite.root / "reports" / "published")
 
@@ -99,6 +102,7 @@ def test_bars_stand_in_order_with_their_deviation(shown):
     spread = np.std([0.75, 0.4], ddof=1)
     assert ends[0] == pytest.approx([0.575 - spread, 0.575 + spread])
     assert axes.yaxis_inverted()
+    assert axes.get_xlim()[0] == 0  # nothing stands left of 0, though a whisker would end there
     assert axes.get_title() == "bike, 2 runs"
 
 
@@ -111,6 +115,35 @@ def test_caption_and_words_say_what_was_clipped(shown):
 
 def test_files_are_the_same_bytes_every_time(shown):
     assert table_of(shown).figure.files() == table_of(shown).figure.files()
+
+
+def test_importances_below_zero_have_room_where_they_are_drawn(suite):
+    declare(suite, options={"layer": "last", **NAMES})
+    save(suite, "mdi_df", [{"importances": one, "cpu_seconds": np.array(1.0)} for one in MDI])
+    (axes,) = table_of(suite).figure.draw().axes
+    assert axes.get_xlim()[0] < -0.5
+
+
+def test_a_second_model_has_bars_and_the_published_sum_of_its_own(shown):
+    columns = {"cascade_regressor": "preset", "cascade_regressor_official": "preset"}
+    labels = {"cascade_regressor": "deep forest", "cascade_regressor_official": "deep forest (code)"}
+    place = {"published": {"cascade_regressor_official": {"model": "cascade_regressor"}}}
+    declare(
+        shown,
+        columns=columns,
+        labels=labels,
+        libraries={name: [] for name in columns},
+        options={"layer": "last", "normalise": True, **NAMES, **place},
+    )
+    table = table_of(shown)
+    found = {row.key[1:]: row for row in table.rows}
+    for name in columns:
+        assert found[name, "sum over features", "mdi"].published == 1
+        assert found[name, "feature wind_speed", "mdi"].mean == pytest.approx(0.575)
+    assert [axes.get_title() for axes in table.figure.draw().axes] == [
+        "bike, deep forest, 2 runs",
+        "bike, deep forest (code), 2 runs",
+    ]
 
 
 # The columns of layer 2.

@@ -111,7 +111,11 @@ def test_the_published_number_is_of_all_layers(shown):
 
 
 def test_lines_and_bars_are_the_means(shown):
-    left, right = table_of(shown).figure.draw().axes
+    figure = table_of(shown).figure
+    left, right = figure.draw().axes
+    assert (left.get_title(), right.get_title()) == ("(a) global, by layer", "(b) local, by class")
+    assert figure.caption.startswith("(a) MDI of the original features")
+    assert " (b) Local MDI, of the rows of each class" in figure.caption
     lines = {bars.get_label(): bars.lines[0].get_ydata().tolist() for bars in left.containers}
     assert lines == {
         "x1": pytest.approx([0.2, 0.4]),

@@ -101,6 +101,20 @@ def test_the_ratio_is_that_of_the_means_with_those_of_the_repeats(suite):
     assert line.size == "2 × 100 × 26"
 
 
+def test_titles_leave_out_what_the_caption_says(suite):
+    made = table(ran(suite))
+    picture = made.figure.draw()
+    assert picture.subfigs[0].axes[0].get_title() == "wine"
+    assert "Titles leave out +irrelevant: each data set has permuted copies" in made.figure.caption
+
+
+def test_no_grid_line_runs_through_a_ratio(suite):
+    axes = table(ran(suite)).figure.draw().subfigs[0].axes[0]
+    (ratio,) = axes.texts
+    assert ratio.get_text() == "4.00 : 1"
+    assert ratio.get_bbox_patch().get_facecolor() == (1, 1, 1, 1)
+
+
 def test_one_repeat_has_no_range_and_no_whisker(suite):
     declare(suite, repeats={WINE: 1})
     run(suite, seconds={name: values[:1] for name, values in SECONDS.items()})

@@ -32,12 +32,16 @@ def declare(suite, **changes):
         render="ranking_quality",
         title="Quality",
         metrics=["rmse"],
-        columns={"cascade_regressor": "preset"},
-        labels={"cascade_regressor": "deep forest"},
-        libraries={"cascade_regressor": []},
         datasets=["linear_sum"],
         repeats={"linear_sum": 3},
-        **({"options": {"layers": ["first", "last"]}, "extras": ["layer_scores", "layer_importances"]} | changes),
+        **{
+            "columns": {"cascade_regressor": "preset"},
+            "labels": {"cascade_regressor": "deep forest"},
+            "libraries": {"cascade_regressor": []},
+            "options": {"layers": ["first", "last"]},
+            "extras": ["layer_scores", "layer_importances"],
+        }
+        | changes,
     )
     shutil.copy(PUBLISHED, suite.root / "reports" / "published")
 
@@ -130,6 +134,29 @@ def test_the_table_has_a_line_for_each_layer_and_the_end(shown):
     ]
     assert [cell.text for cell in table.view.rows[0].cells] == ["5.000 ± 1.000", "77.78 ± 19.25"]
     assert "layers that at least half of the runs have" in table.figure.caption
+
+
+def test_a_second_model_has_panels_of_its_own_and_the_truth_is_told_once(shown):
+    columns = {"cascade_regressor": "preset", "cascade_regressor_official": "preset"}
+    labels = {"cascade_regressor": "deep forest", "cascade_regressor_official": "deep forest (code)"}
+    declare(shown, columns=columns, labels=labels, libraries={name: [] for name in columns})
+    table = table_of(shown)
+    keys = [row.key for row in table.rows]
+    assert len(keys) == len(set(keys))
+    assert sum(row.condition == "true, feature x3" for row in table.rows) == 1
+    assert sum(row.condition == "layer 1" and row.metric == "rmse" for row in table.rows) == 2
+    picture = table.figure.draw()
+    assert [part.get_suptitle() for part in picture.subfigs] == [
+        "linear_sum, deep forest, 3 runs",
+        "linear_sum, deep forest (code), 3 runs",
+    ]
+    assert [len(part.axes) for part in picture.subfigs] == [3, 3]
+
+
+def test_sizes_of_the_data_are_not_called_published_results(shown):
+    notes = " ".join(table_of(shown).view.notes)
+    assert "Published: the paper gives no result in numbers; what it says of the data is in reports/pub" in notes
+    assert "as printed" not in notes
 
 
 def test_a_run_that_is_missing_is_told(suite):

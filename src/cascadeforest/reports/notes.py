@@ -22,11 +22,13 @@ def published_note(experiment: Mapping[str, Any], published: Published) -> str:
     Returns
     -------
     str
-        Empty if the paper gives no numbers.
+        Empty if the paper gives no numbers. Of a figure whose file has nothing but sizes of the data it says so.
     """
     if not published.exists:
         return ""
     file = f"reports/published/{experiment['id']}.csv"
+    if experiment["kind"] == "figure" and not published.has_results():  # tables show sizes of the data, figures do not
+        return f"Published: the paper gives no result in numbers; what it says of the data is in {file}."
     without = [name for name in experiment["datasets"] if not published.has(name)]
     if len(without) == len(experiment["datasets"]):
         return f"Published: the paper has no numbers for these data sets; those that it prints are in {file}."

@@ -149,6 +149,10 @@ class Published:
             if record["note"].startswith(_TEXT)
         ]
 
+    def has_results(self) -> bool:
+        """Whether the paper gives a number of any model; others are sizes of the data."""
+        return any(model for _, model, *_ in self._records)
+
     def has(self, dataset: str) -> bool:
         """Whether the paper gives any number for this row's data set."""
         name = self._experiment["published_as"].get(dataset, dataset)

@@ -18,16 +18,14 @@ def arrays(fitted: Fitted) -> dict[str, Any]:
     """
     import numpy as np
 
-    from cascadeforest.explanations.explainer import Explainer
+    from cascadeforest.experiments.explaining import explainer_of
 
-    estimator = fitted.estimator
     if fitted.task == "regression":
         raise ConfigError(
             f"config/experiments: the extra 'class_importances' is of classes, but {fitted.dataset} is a regression. "
             "Take another data set, or the extra 'layer_importances'."
         )
-    explainer = Explainer(estimator, fitted.X_train, fitted.split.y_train, n_jobs=getattr(estimator, "n_jobs", None))
     return {
-        "importances": explainer.class_importances(),
-        "classes": np.asarray(estimator.classes_, np.int64),
+        "importances": explainer_of(fitted).class_importances(),
+        "classes": np.asarray(fitted.estimator.classes_, np.int64),
     }

@@ -21,10 +21,9 @@ def arrays(fitted: Fitted) -> dict[str, Any]:
     import numpy as np
     from scipy.sparse import issparse
 
-    from cascadeforest.explanations.explainer import Explainer
+    from cascadeforest.experiments.explaining import explainer_of
 
-    estimator, split = fitted.estimator, fitted.split
-    explainer = Explainer(estimator, fitted.X_train, split.y_train, n_jobs=getattr(estimator, "n_jobs", None))
+    split, explainer = fitted.split, explainer_of(fitted)
     layers = sorted({1, explainer.n_layers})
     staged = enumerate(explainer.staged_explain(fitted.X_test), start=1)
     found = [explanation for layer, explanation in staged if layer in layers]

@@ -18,10 +18,9 @@ def arrays(fitted: Fitted) -> dict[str, Any]:
     """
     import numpy as np
 
-    from cascadeforest.explanations.explainer import Explainer
+    from cascadeforest.experiments.explaining import explainer_of
 
-    estimator = fitted.estimator
-    explainer = Explainer(estimator, fitted.X_train, fitted.split.y_train, n_jobs=getattr(estimator, "n_jobs", None))
+    explainer = explainer_of(fitted)
     columns = explainer.column_importances("in_bag", LAYER) if explainer.n_layers >= LAYER else np.empty(0)
     return {
         "importances": np.array(list(explainer.staged_importances("held_out"))),

@@ -303,10 +303,11 @@ class _Renderer:
                         yield f"{name}: {one.name} is shown by the nearest test row, ({x}, {y})."
             yield "Bold: the class of the largest probability."
             return
-        for pair, rows in self.shown.items():
-            if rows and rows[0].name.startswith("row "):
+        without = {dataset for (dataset, _), rows in self.shown.items() if rows and rows[0].name.startswith("row ")}
+        for dataset in self.experiment["datasets"]:
+            if dataset in without:
                 yield (
-                    f"{self.all.first.name(*pair)} has no days: shown are the first test rows of the first repeat, by "
+                    f"{dataset} has no days: shown are the first test rows of the first repeat, by "
                     "their number in the data set; where each repeat draws its test rows anew, means are over the "
                     "repeats that have the row among them."
                 )

@@ -323,7 +323,10 @@ class _Renderer:
         axes.set_yticks(places, [_words(label) for label in labels])
         axes.invert_yaxis()
         axes.grid(visible=False, axis="y")
-        axes.axvline(0, color=GREY, linewidth=0.8)
+        if all((values >= 0).all() for values in bars.values.values()):
+            axes.set_xlim(left=0)  # a whisker may end below 0, importances do not
+        else:
+            axes.axvline(0, color=GREY, linewidth=0.8)
         axes.set_xlabel(self._head(MDI))
 
 

@@ -207,7 +207,7 @@ class _Renderer:
 
     def _caption(self) -> str:
         parts = [
-            "Left: MDI of the original features as if the cascade ended at each layer. Right: local MDI, of the rows "
+            "(a) MDI of the original features as if the cascade ended at each layer. (b) Local MDI, of the rows "
             "of each class for the probability of that class, at the last layer. Means over runs, lines ± standard "
             "deviation; of the irrelevant features their mean is shown.",
             HALF_OF_THE_RUNS,
@@ -268,7 +268,7 @@ class _Renderer:
                 layers, [row.mean for row in rows], yerr=[row.std or 0.0 for row in rows], color=colour, marker=marker,
                 capsize=2.5, elinewidth=1.0, linestyle=_line(group), label=_words(group, "mean of "),
             )  # fmt: skip
-        axes.set_title("global, by layer")
+        axes.set_title("(a) global, by layer")
         axes.set_xlabel("layer")
         axes.set_ylabel(metric_head(MDI))
         axes.set_xlim(0.5, max(len(layers), 2) + 0.5)
@@ -287,7 +287,7 @@ class _Renderer:
                 color=_look(k, group)[0],
                 error_kw={"elinewidth": 1.0, "capsize": 2.5},
             )
-        axes.set_title("local, by class")
+        axes.set_title("(b) local, by class")
         axes.set_xticks(range(len(names)), names)
         axes.grid(visible=False, axis="x")
         axes.axhline(0, color=GREY, linewidth=0.8)

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 FIT, RATIO = "fit_cpu_seconds", f"{WHOLE_COST}_ratio"
 SMALLEST, LARGEST = "smallest of the repeats", "largest of the repeats"
+#: What ends the name of a data set with permuted copies of its features.
+_COPIES = f"+{IRRELEVANT}"
 #: Colour and hatch of an importance; training is grey.
 _LOOKS = ((BLUE, "//"), (ORANGE, ".."), (GREEN, "xx"), (PURPLE, "--"))
 #: Inches that a row of panels is high, and the legend.
@@ -207,6 +209,8 @@ class _Renderer:
             f"CPU seconds of training (grey) and of {listed(labels)} (coloured), mean over repeats.",
             f"Above the bars: ratios {ratios} of both together." if self.others else "",
         ]
+        if any(dataset.endswith(_COPIES) for dataset in self.experiment["datasets"]):
+            parts.append(f"Titles leave out {_COPIES}: each data set has permuted copies of its features.")
         if any(row.std is not None for row in self.rows.values()):
             parts.append("Whiskers: ± one standard deviation over repeats of both together.")
         return " ".join(filter(None, [*parts, *self._words()]))
@@ -247,8 +251,8 @@ class _Renderer:
         panels = upper.subplots(n_rows, n_across, squeeze=False).ravel()
         entries: dict[str, Any] = {}
         for axes, dataset in zip(panels, datasets, strict=False):
-            # All of them have the copies, and a long name would run into the next panel.
-            axes.set_title(dataset.removesuffix(f"+{IRRELEVANT}"))
+            # A long name would run into the next panel; the caption says what is left out.
+            axes.set_title(dataset.removesuffix(_COPIES))
             self._draw_panel(axes, dataset)
             entries |= {label: one for one, label in zip(*axes.get_legend_handles_labels(), strict=True)}
         for axes in panels[len(datasets) :]:
@@ -262,21 +266,24 @@ class _Renderer:
         if not shown:
             _write(axes, self._reason(dataset))
             return
-        for place, name in enumerate(self.columns):
+        for at, name in enumerate(self.columns):
             if name not in shown:
                 continue
-            colour, hatch = _LOOKS[place % len(_LOOKS)]
+            colour, hatch = _LOOKS[at % len(_LOOKS)]
             whole, own = (self.rows[dataset, name, "", metric] for metric in (WHOLE_COST, IMPORTANCE_COST))
             fit, label = self.rows[dataset, self.columns[name].model, "", FIT], self.columns[name].label
-            axes.bar(place, fit.mean, 0.6, color=GREY, label="training")
+            axes.bar(at, fit.mean, 0.6, color=GREY, label="training")
             look = {"color": f"{colour}99", "edgecolor": colour, "hatch": hatch, "linewidth": 0.6}
-            axes.bar(place, own.mean, 0.6, bottom=fit.mean, label=label, **look)
+            axes.bar(at, own.mean, 0.6, bottom=fit.mean, label=label, **look)
             if whole.std is not None:
-                axes.errorbar(place, whole.mean, whole.std, color=BLACK, capsize=3, linewidth=1)
+                axes.errorbar(at, whole.mean, whole.std, color=BLACK, capsize=3, linewidth=1)
             if name in self.others and (ratio := self._ratio(dataset, name)).mean is not None:
                 top = whole.mean + (whole.std or 0.0)
                 text = f"{number_text(RATIO, ratio.mean, None)} : 1"
-                axes.annotate(text, (place, top), (0, 2), textcoords="offset points", ha="center", va="bottom")
+                # On white, so that no grid line runs through the number.
+                box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
+                place = {"textcoords": "offset points", "ha": "center", "va": "bottom", "bbox": box}
+                axes.annotate(text, (at, top), (0, 3), **place)
         axes.set_xticks(range(len(self.columns)), [column.label for column in self.columns.values()])
         axes.set_xlim(-0.6, len(self.columns) - 0.4)
         axes.set_ylim(0, 1.15 * axes.get_ylim()[1])  # room for the ratio

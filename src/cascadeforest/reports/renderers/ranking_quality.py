@@ -201,7 +201,8 @@ class _Renderer:
             (*self.all.first.label_heads, "layer", ""), [line for pair in self.pairs for line in self._lines(*pair)]
         )
         view = self.all.view(label_heads, heads, "runs", lines, self._notes())
-        rows = tuple(row for found in self.rows.values() for row in found.values())
+        # The true importances are the data's: once, whatever the number of models.
+        rows = tuple({row.key: row for found in self.rows.values() for row in found.values()}.values())
         return Table(rows, view, Figure(self._caption(), self._alt(), rows, self._draw))
 
     def _lines(self, dataset: str, column: str) -> Iterable[Row]:
