@@ -205,7 +205,7 @@ def test_a_model_without_interactions_shows_the_features_and_says_so(suite):
     table = table_of(suite)
     (axes,) = panels(table)
     assert ticks(axes) == ["1 (6)"]
-    assert "no interactions found" in [text.get_text() for text in axes.texts]
+    assert "no interactions\nfound" in [text.get_text() for text in axes.texts]
     assert table.figure.caption.endswith("of the others at most 0.01000 of x5; no interactions found.")
     assert [row.labels for row in table.view.rows] == [("digits", "1")]
     assert any("digits: no interactions found" in note for note in table.view.notes)

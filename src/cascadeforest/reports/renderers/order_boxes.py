@@ -417,7 +417,8 @@ def _draw_boxes(axes: Axes, importances: Importances) -> None:
     axes.set_xlim(-2.1, max(len(groups), _LEAST_BOXES) - 0.4)
     axes.grid(visible=False, axis="x")
     if len(groups) == 1:
-        axes.text(0.6, 0.5, NO_INTERACTIONS, transform=axes.transAxes, ha="center", color=GREY, style="italic")
+        words = NO_INTERACTIONS.replace("interactions ", "interactions\n")  # right of the one column that there is
+        axes.text(0.42, 0.5, words, transform=axes.transAxes, ha="left", va="center", color=GREY, style="italic")
 
 
 def _draw_named(axes: Axes, importances: Importances, named: list[int], close: float) -> None:

@@ -44,6 +44,8 @@ _HEIGHT, _EMPTY_HEIGHT, _LEGEND_HEIGHT = 2.6, 0.75, 0.75
 #: Up to so many bars each says what it stands for.
 _N_LABELLED_BARS = 6
 _BAR, _BAR_COLOUR = 0.66, "#CFD3D8"
+#: A published share stands so far beside its bar, clear of the words above it.
+_BESIDE = 0.15
 
 
 @dataclass(frozen=True)
@@ -463,7 +465,7 @@ def _draw_screened(axes: Axes, counts: Screening, published: float | None) -> No
             if gone:
                 _label_dot(axes, f"{100 * right / gone:.1f} %\nright", (level, right), gone, 0.17 * counts.n_test, BLUE)
     if published is not None:
-        _diamond(axes, 1 - _BAR / 2, published, counts.n_test)
+        _diamond(axes, 1 - _BAR / 2 - _BESIDE, published, counts.n_test)
 
 
 def _draw_remaining(axes: Axes, counts: Screening, published: float | None) -> None:
@@ -482,7 +484,7 @@ def _draw_remaining(axes: Axes, counts: Screening, published: float | None) -> N
     _frame(axes, counts, max(*counts.remaining, (published or 0) * counts.n_test, 1))
     _label_bars(axes, counts.remaining, counts.n_test)
     if published is not None:
-        _diamond(axes, counts.n_levels - 1 + _BAR / 2, published, counts.n_test)
+        _diamond(axes, counts.n_levels - 1 + _BAR / 2 + _BESIDE, published, counts.n_test)
 
 
 def _decisions(arrays: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -546,7 +548,7 @@ def _annotate(axes: Axes, text: str, place: tuple[float, float], points: float, 
 
 
 def _diamond(axes: Axes, place: float, share: float, n_test: int) -> None:
-    """Mark a published share, at the edge of its bar."""
+    """Mark a published share, beside its bar."""
     axes.plot(
         [place],
         [share * n_test],
