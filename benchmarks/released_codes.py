@@ -12,6 +12,7 @@ import statistics
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from measuring import layout, machine
@@ -52,45 +53,28 @@ def mddf_layers(arrays: Sequence[np.ndarray], seed: int, n_trees: int, n_layers:
     return [percent(found, y_test) for found in model.staged_predict(X_test)]
 
 
-def interactions(arrays: Sequence[np.ndarray], seed: int, n_trees: int) -> list[float]:
-    """Interactions that layers 1 and 2 of hiDF find."""
+def hidf(seed: int, n_trees: int, n_layers: int, **others: Any) -> Any:
+    """The released code's hiDF, all of its layers grown."""
     from cascadeforest import HiDFClassifier
 
-    model = HiDFClassifier(
-        preset="official",
-        n_forests=5,
-        n_folds=5,
-        n_estimators=n_trees,
-        stability_threshold=0.5,
-        max_layers=2,
-        patience=2,
-        keep="last",
-        random_state=seed,
-    )
+    sizes = {"n_forests": 5, "n_folds": 5, "n_estimators": n_trees, "max_layers": n_layers, "patience": n_layers}
+    return HiDFClassifier(preset="official", random_state=seed, **sizes, **others)
+
+
+def interactions(arrays: Sequence[np.ndarray], seed: int, n_trees: int) -> list[float]:
+    """Interactions that layers 1 and 2 of hiDF find."""
+    model = hidf(seed, n_trees, 2, stability_threshold=0.5, keep="last")
     return [float(n) for n in model.fit(*arrays[:2]).n_new_]
 
 
 def with_and_without(arrays: Sequence[np.ndarray], seed: int, n_trees: int, n_layers: int) -> list[float]:
     """Test accuracy of hiDF with the settings that the released code has for satimage, and without a search."""
-    from cascadeforest import HiDFClassifier
-
     X, y, X_test, y_test = arrays
-    found = []
-    for others in ({}, {"n_bootstraps": 0}):
-        model = HiDFClassifier(
-            preset="official",
-            n_forests=5,
-            n_folds=5,
-            n_estimators=n_trees,
-            stability_threshold=0.2,
-            max_new_features=5,
-            max_layers=n_layers,
-            patience=n_layers,
-            random_state=seed,
-            **others,
-        )
-        found.append(percent(model.fit(X, y).predict(X_test), y_test))
-    return found
+    models = (
+        hidf(seed, n_trees, n_layers, stability_threshold=0.2, max_new_features=5, **others)
+        for others in ({}, {"n_bootstraps": 0})
+    )
+    return [percent(model.fit(X, y).predict(X_test), y_test) for model in models]
 
 
 def row(words: Sequence[str], released: float, ours: Sequence[float], digits: int) -> list[str]:

@@ -64,10 +64,8 @@ def differences_wanted(experiment: Mapping[str, Any]) -> tuple[str, list[str]] |
 
     Returns
     -------
-    reference : str
-        The column that is subtracted.
-    columns : list of str
-        Those it is subtracted from. None instead of both without the option.
+    tuple of str and list of str, or None
+        The column that is subtracted, and those it is subtracted from; None without the option.
 
     Raises
     ------

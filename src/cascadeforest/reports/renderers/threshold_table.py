@@ -190,8 +190,9 @@ class _Renderer:
             yield legend
         yield from self._tie_notes()
         yield budget_note(self.experiment, self.results)
-        yield published_note(self.experiment, Published(self.experiment, self.results.published))
-        yield from data_notes(self.experiment, self.results, Published(self.experiment, self.results.published))
+        published = Published(self.experiment, self.results.published)
+        yield published_note(self.experiment, published)
+        yield from data_notes(self.experiment, self.results, published)
         rows = [row for row in self.rows.values() if row.metric in self.metrics]
         yield from reason_notes(self.experiment, rows, lambda row: self._label(row.model))
 
