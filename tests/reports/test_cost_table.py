@@ -1,5 +1,6 @@
 """Costs and their ratios, checked against numbers computed by hand and against the papers' own tables."""
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -75,6 +76,37 @@ def line(view, source, *labels):
 
 
 RATIOS = "letter, cost of gcForest divided by the model's"
+
+
+def test_costs_of_one_repeat_on_two_processors_are_told(suite):
+    on = {name: {"host": {"processor": name}} for name in ("CPU A", "CPU B")}
+    values = [costs(0.9, 1.0, 0.5, 10.0), costs(0.9, 1.0, 0.5, 10.0)]
+    declare(suite)
+    suite.summary("letter")
+    suite.run("letter", "w20", values, **on["CPU A"])
+    suite.run("letter", "w100", values, **on["CPU B"])
+    suite.run("letter", "pair", values, **on["CPU B"])
+    words = "letter: cost was measured on CPU A of CS (20), on CPU B of CS (100) and gcForest; only that of"
+    assert any(note.startswith(words) for note in table_of(suite).view.notes)
+    suite.run("letter", "w20", values, **on["CPU B"])
+    assert not any("cost was measured" in note for note in table_of(suite).view.notes)
+
+
+def test_repeats_may_come_from_several_processors(suite):
+    declare(suite)
+    suite.summary("letter")
+    values = [costs(0.9, 1.0, 0.5, 10.0)] * 2
+    for model in COLUMNS.values():
+        suite.run("letter", model, values)
+        path = suite.folder / "runs" / "letter" / f"{model}.json"
+        run = json.loads(path.read_text())
+        run["cells"][1]["host"]["processor"] = "another"
+        path.write_text(json.dumps(run))
+    assert not any("cost was measured" in note for note in table_of(suite).view.notes)
+    run["cells"][1]["host"]["processor"] = "A CPU"
+    path.write_text(json.dumps(run))
+    words = "on A CPU of CS (20) (1 of 2 runs), CS (100) (1 of 2 runs) and gcForest, on another of CS (20) (1 of 2 runs)"
+    assert any(words in note for note in table_of(suite).view.notes)
 
 
 def test_ratios_are_those_of_the_means_with_the_range_of_the_repeats(suite):

@@ -125,3 +125,43 @@ def data_notes(experiment: Mapping[str, Any], results: Results, published: Publi
         if parts:
             text = "; ".join(parts)
             yield f"{dataset}: {text}" if text.endswith((".", "?", "!")) else f"{dataset}: {text}."
+
+
+def processor_notes(experiment: Mapping[str, Any], results: Results) -> Iterable[str]:
+    """Say where costs that stand side by side were measured on different processors.
+
+    Repeats may come from different machines, and columns are compared repeat by repeat: only cells of the same repeat
+    that name different processors are told.
+
+    Parameters
+    ----------
+    experiment : mapping
+        One experiment of the plan.
+    results : Results
+        Its cells, which name the processor.
+
+    Yields
+    ------
+    str
+        One sentence for each such data set.
+    """
+    for dataset in present(experiment):
+        repeats = experiment["repeats"][dataset]
+        found = {
+            column: [cell["host"]["processor"] for cell in results.cells(dataset, preset, repeats) or []]
+            for column, preset in experiment["columns"].items()
+            if column not in experiment["missing_models"]
+        }
+        found = {column: processors for column, processors in found.items() if processors}
+        if all(len(set(of_repeat)) == 1 for of_repeat in zip(*found.values(), strict=True)):
+            continue
+        parts = []
+        for processor in sorted(set().union(*found.values())):
+            shares = {column: processors.count(processor) for column, processors in found.items()}
+            models = [
+                experiment["labels"][column] + ("" if n == len(found[column]) else f" ({n} of {len(found[column])} runs)")
+                for column, n in shares.items()
+                if n
+            ]
+            parts.append(f"on {processor} of {listed(models)}")
+        yield f"{dataset}: cost was measured {', '.join(parts)}; only that of one processor can be compared."

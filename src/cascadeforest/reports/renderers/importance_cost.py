@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from cascadeforest.reports.derived import COST_FLOORS, IMPORTANCE_COST, WHOLE_COST, known_metric
 from cascadeforest.reports.figure import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, WIDTH, Figure
 from cascadeforest.reports.importances import IRRELEVANT, ImportanceCells, ImportanceColumn, importance_columns
-from cascadeforest.reports.notes import budget_note, data_notes, listed, published_note
+from cascadeforest.reports.notes import budget_note, data_notes, listed, processor_notes, published_note
 from cascadeforest.reports.printed_numbers import Published
 from cascadeforest.reports.results import Results
 from cascadeforest.reports.score_lines import number_cell, number_cells, reason_notes
@@ -194,6 +194,7 @@ class _Renderer:
         if any(row.metric == WHOLE_COST and row.mean is not None and row.mean < floor for row in self.rows.values()):
             yield f"Ratios of costs below {floor:g} CPU s are mostly noise; there are some here."
         yield "Measured cost differs from run to run and from machine to machine."
+        yield from processor_notes(self.experiment, self.results)
         yield budget_note(self.experiment, self.results)
         yield published_note(self.experiment, self.published)
         yield from data_notes(self.experiment, self.results, self.published)

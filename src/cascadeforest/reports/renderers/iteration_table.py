@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.reports.notes import budget_note, data_notes, published_note
+from cascadeforest.reports.notes import budget_note, data_notes, processor_notes, published_note
 from cascadeforest.reports.printed_numbers import Published
 from cascadeforest.reports.results import Results, present
 from cascadeforest.reports.split_groups import split_groups
@@ -220,6 +220,7 @@ class _Renderer:
             "Test times by iteration are those of answering alone; that of a model without iterations includes the "
             "check of its input."
         )
+        yield from processor_notes(self.experiment, self.results)
         for dataset, column in self.status:
             if n_annulled := self.annulled.get((dataset, self.experiment["columns"][column])):
                 yield (

@@ -22,7 +22,7 @@ from cascadeforest.reports.column_pairs import (
     published_difference,
     published_difference_cell,
 )
-from cascadeforest.reports.notes import budget_note, data_notes, published_note
+from cascadeforest.reports.notes import budget_note, data_notes, processor_notes, published_note
 from cascadeforest.reports.printed_numbers import Published
 from cascadeforest.reports.results import Results, present
 from cascadeforest.reports.score_lines import (
@@ -376,3 +376,4 @@ class ScoresLayout:
             yield "Model size is that of the pickled model."
         if COST_METRICS.intersection(self.metrics):
             yield "Measured cost differs from run to run and from machine to machine."
+            yield from processor_notes(self.experiment, self.results)

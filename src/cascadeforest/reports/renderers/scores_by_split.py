@@ -15,7 +15,7 @@ from typing import Any
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.experiments.metrics import COST_METRICS, METRICS
 from cascadeforest.reports.comparisons import ranks
-from cascadeforest.reports.notes import budget_note, data_notes, published_note
+from cascadeforest.reports.notes import budget_note, data_notes, processor_notes, published_note
 from cascadeforest.reports.printed_numbers import Published
 from cascadeforest.reports.results import Results, present
 from cascadeforest.reports.score_lines import Part, part_lines, printed_cell, reason_notes
@@ -274,6 +274,7 @@ class _Renderer:
             f"{', '.join(map(str, sorted(threads)))}. Measured cost differs from run to run and from machine to "
             "machine."
         )
+        yield from processor_notes(self.experiment, self.results)
 
 
 def _name(k: int) -> str:
