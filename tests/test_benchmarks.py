@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
 from cascadeforest.data.dataset import build_dataset, save
 from cascadeforest.experiments import measure
@@ -406,6 +407,64 @@ def test_released_codes_need_prepared_data_and_two_seeds(released, tmp_path):
         released.main(["mddf", "--data", str(tmp_path)])
     with pytest.raises(SystemExit, match="2"):
         released.main(["mddf", "--data", str(tmp_path), "--seeds", "1"])
+
+
+@pytest.fixture
+def exact(monkeypatch):
+    """The transcription of the released hiDF, as a module."""
+    monkeypatch.syspath_prepend(SCRIPT.parent)
+    yield importlib.import_module("exact_interactions")
+    for name in ("exact_interactions", "released_codes"):
+        sys.modules.pop(name, None)
+
+
+def test_enriched_trees_of_the_transcription_are_scikit_learns_where_all_features_have_equal_chances(exact):
+    rng = np.random.default_rng(0)
+    X = np.asfortranarray(rng.normal(size=(300, 6)), dtype=np.float32)
+    y = (X[:, 0] * X[:, 1] > 0).astype(np.int64) + (X[:, 2] > 1)
+    counts = np.bincount(rng.integers(300, size=300), minlength=300).astype(float)
+    parent, feature, threshold, is_left, weight, importances = exact.enriched_tree(X, y, 3, counts, np.ones(6), 6, rng)
+    theirs = DecisionTreeClassifier(random_state=0).fit(X, y, sample_weight=counts).tree_
+    assert len(parent) == theirs.node_count
+    assert importances == pytest.approx(theirs.compute_feature_importances(normalize=False), abs=0.02)  # ties
+    assert importances.sum() == pytest.approx(theirs.impurity[0])
+    assert (feature[0], threshold[0]) == (theirs.feature[0], pytest.approx(theirs.threshold[0]))
+    assert weight[feature < 0].sum() == 300
+    assert [is_left[1], is_left[2], parent[1], parent[2]] == [True, False, 0, 0]
+
+
+def test_features_without_a_chance_are_never_split_on(exact):
+    rng = np.random.default_rng(1)
+    X = np.asfortranarray(rng.normal(size=(100, 3)), dtype=np.float32)
+    y = rng.integers(2, size=100)
+    feature = exact.enriched_tree(X, y, 2, np.ones(100), np.array([0.0, 1.0, 2.0]), 2, rng)[1]
+    assert set(feature) == {-1, 1, 2}
+
+
+def test_the_transcription_merges_thresholds_to_the_looser_bound(exact):
+    one = {(0, True): 1.0, (1, False): 1.0, (2, True): 5.0}
+    other = {(0, True): 2.0, (1, False): 2.0, (2, False): 5.0}
+    assert exact.merged(one, other) == {(0, True): 2.0, (1, False): 1.0}
+
+
+def test_the_transcription_finds_a_planted_pair_in_both_layers_or_says_none(exact, capsys, tmp_path):
+    rng = np.random.default_rng(2)
+    X = rng.uniform(-1, 1, (2000, 6))
+    y = ((X[:, 2] > 0.2) & (X[:, 4] <= -0.2)).astype(np.int64)
+    found, weights = exact.search(X, y, [np.full(6, 1 / 6)], rng)
+    assert {(2, False), (4, True)} in [set(one) for one in found]
+    pair = next(one for one in found if set(one) == {(2, False), (4, True)})
+    assert pair[2, False] <= 0.25  # the loosest bound of all bootstraps
+    assert pair[4, True] >= -0.25
+    assert weights.sum() == pytest.approx(exact.N_BOOTSTRAPS)
+    save_prepared(tmp_path / "letter.npz")
+    assert exact.main(["--data", str(tmp_path), "--datasets", "letter", "--seeds", "2", "--trees", "2"]) == 0
+    done = capsys.readouterr()
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.out.splitlines()[4:]]
+    by_seed = [json.loads(line.rpartition(": ")[2]) for line in done.err.splitlines()]
+    assert [line[:3] for line in lines] == [["letter", "layer 1", "10"], ["letter", "layer 2", "7"]]
+    for line, ours in zip(lines, zip(*by_seed, strict=True), strict=True):
+        assert line[4] == ", ".join(map(str, ours))
 
 
 @pytest.fixture
