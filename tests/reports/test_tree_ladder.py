@@ -200,14 +200,20 @@ def test_the_config_aligns_totals():
         assert ratio == pytest.approx(1, abs=0.021)  # 51 and 50
 
 
-def test_only_the_first_split_is_shown(suite):
+def test_the_first_split_stands_above_all_of_them(suite):
     declare(suite, n_repeats=5, rungs={17: 50})
-    run(suite, FRAUD, "random_forest_50", [0.7, 0.8, 0.9, 0.1, 0.1], 100, [3, 3, 3, 2, 2])
-    run(suite, FRAUD, "ddbf_f_17", [0.9, 0.9, 0.9, 0.1, 0.1], 100, [3, 3, 3, 2, 2])
+    run(suite, FRAUD, "random_forest_50", [0.7, 0.8, 0.9, 0.1, 0.2], 100, [3, 3, 3, 2, 2])
+    run(suite, FRAUD, "ddbf_f_17", [0.9, 0.9, 0.9, 0.2, 0.3], 100, [3, 3, 3, 2, 2])
     table = table_of(suite)
-    assert line(table.view, "RF") == ["80.00 ± 10.00"]
-    assert line(table.view, DIFFERENCE) == ["+10.00 ± 10.00"]
-    assert {row.n for row in table.rows} == {3}
+    assert line(table.view, "RF, first split") == ["80.00 ± 10.00"]
+    assert line(table.view, "RF, first split", "published") == ["93.86"]
+    assert line(table.view, f"{DIFFERENCE}, first split") == ["+10.00 ± 10.00"]
+    assert line(table.view, "RF, all splits") == ["54.00 ± 36.47"]
+    assert line(table.view, f"{DIFFERENCE}, all splits") == ["+10.00 ± 7.07"]  # two splits are not tested
+    rows = {row.key[1:3]: row for row in table.rows}
+    assert rows["random_forest_50", "50 trees"].published == pytest.approx(0.9386)
+    assert rows["random_forest_50", "50 trees, all splits"].published is None
+    assert {row.n for row in table.rows} == {3, 5}
 
 
 def test_where_each_repeat_has_its_own_split_all_are_shown(suite):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -115,6 +115,7 @@ def difference_row(
     rows: tuple[TidyRow, TidyRow],
     condition: str,
     published: float | None,
+    groups: Sequence[Sequence[int]] = (),
 ) -> TidyRow:
     """Subtract the numbers of one column from those of another, repeat by repeat.
 
@@ -130,6 +131,9 @@ def difference_row(
         Of the difference, which has the model of the column.
     published : float or None
         The same of the paper's numbers.
+    groups : sequence of sequences of int
+        Repeats that share a split. They are not independent of each other, so that the test compares the means of the
+        groups. By default each repeat is one of its own.
 
     Returns
     -------
@@ -144,7 +148,8 @@ def difference_row(
             return replace(row, status=lacking.status, note=lacking.note)
     own, other = ([cell["metrics"][metric] for cell in _cells(experiment, results, one)] for one in rows)
     differences = [a - b for a, b in zip(own, other, strict=True)]
-    outcome = PairedTest(rows[1].model, rows[1].model).outcome(own, other, METRICS[metric].higher_is_better)
+    tested = [[statistics.fmean(values[k] for k in group) for group in groups] or values for values in (own, other)]
+    outcome = PairedTest(rows[1].model, rows[1].model).outcome(*tested, METRICS[metric].higher_is_better)
     return replace(
         row,
         mean=statistics.fmean(differences),

@@ -159,7 +159,8 @@ def processor_notes(experiment: Mapping[str, Any], results: Results) -> Iterable
         for processor in sorted(set().union(*found.values())):
             shares = {column: processors.count(processor) for column, processors in found.items()}
             models = [
-                experiment["labels"][column] + ("" if n == len(found[column]) else f" ({n} of {len(found[column])} runs)")
+                experiment["labels"][column]
+                + ("" if n == len(found[column]) else f" ({n} of {len(found[column])} runs)")
                 for column, n in shares.items()
                 if n
             ]

@@ -13,6 +13,7 @@ from typing import Any
 
 from cascadeforest.reports.results import Results, present
 
+FIRST_SPLIT, ALL_SPLITS = "first split", "all splits"
 _SEEDS = " and differ in the seed of the model only: their spread, and a test over them, say nothing of other splits"
 
 
@@ -59,6 +60,27 @@ def split_groups(experiment: Mapping[str, Any], results: Results, dataset: str) 
     return SplitGroups(tuple(map(tuple, groups.values())))
 
 
+def split_repeats(experiment: Mapping[str, Any], results: Results, dataset: str) -> tuple[tuple[int, ...], ...]:
+    """Return the repeats of each split, where there are several splits of which one has several repeats.
+
+    Parameters
+    ----------
+    experiment : mapping
+        One experiment of the plan.
+    results : Results
+        Its cells.
+    dataset : str
+        One of its rows.
+
+    Returns
+    -------
+    tuple of tuples of int
+        Empty where the first split is no part of the repeats that could be shown beside all of them.
+    """
+    found = split_groups(experiment, results, dataset)
+    return () if found.are_single or len(found.groups) == 1 else found.groups
+
+
 def on_first_split(experiment: Mapping[str, Any], results: Results) -> dict[str, Any]:
     """Bound the repeats of an experiment to those of each data set's first split.
 
@@ -85,7 +107,7 @@ def _on_first(experiment: Mapping[str, Any], results: Results, dataset: str) -> 
 
 
 def first_split_notes(experiment: Mapping[str, Any], results: Results) -> Iterable[str]:
-    """Say which repeats `on_first_split` keeps.
+    """Say which repeats stand in the lines of the first split, and which in those of all splits.
 
     Parameters
     ----------
@@ -108,7 +130,10 @@ def first_split_notes(experiment: Mapping[str, Any], results: Results) -> Iterab
         elif len(found.groups) == 1:
             words = f"the repeats share one split{_SEEDS}"
         else:
-            words = f"shown are the repeats of the first split{_SEEDS}"
+            words = (
+                f"the repeats of the {FIRST_SPLIT} share it{_SEEDS}. Of {ALL_SPLITS} ({len(found.groups)}) the spread "
+                "is that over all repeats, and the test compares the means of the splits"
+            )
         kinds.setdefault(words, []).append(dataset)
     for words, datasets in kinds.items():
         yield f"{', '.join(datasets)}: {words}."

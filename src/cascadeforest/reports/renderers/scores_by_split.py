@@ -19,13 +19,12 @@ from cascadeforest.reports.notes import budget_note, data_notes, processor_notes
 from cascadeforest.reports.printed_numbers import Published
 from cascadeforest.reports.results import Results, present
 from cascadeforest.reports.score_lines import Part, part_lines, printed_cell, reason_notes
-from cascadeforest.reports.split_groups import split_groups
+from cascadeforest.reports.split_groups import ALL_SPLITS, split_groups
 from cascadeforest.reports.table import Table
 from cascadeforest.reports.tables import compared_columns, row_marks, score_rows
 from cascadeforest.reports.tidy import OK, UNAVAILABLE, TidyRow
 from cascadeforest.reports.view import NOT_PRINTED, Cell, Row, TableView, metric_head, number_text, without_source
 
-ALL_SPLITS = "all splits"
 NO_REPEATS, ONE_SPLIT, SINGLE = "no repeats of it", "repeats of one split", "one repeat a split"
 
 

@@ -1,7 +1,8 @@
 """Forests and cascades with about the same number of trees in all, rung by rung (ddbf-table4).
 
 ``options: {pairs: [[cascade, forest], ...]}`` names the rungs. A rung is shown by the numbers of trees that its models
-really have: suites bound them, and rungs that became equal are shown once. Shown is the first split of each data set.
+really have: suites bound them, and rungs that became equal are shown once. Shown is the first split of each data set,
+and where there are more below it all of them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,13 @@ from cascadeforest.reports.notes import budget_note, data_notes, listed, publish
 from cascadeforest.reports.printed_numbers import Published
 from cascadeforest.reports.results import Results, present
 from cascadeforest.reports.score_lines import Part, difference_words, part_lines, reason_notes, signed_text
-from cascadeforest.reports.split_groups import first_split_notes, on_first_split
+from cascadeforest.reports.split_groups import (
+    ALL_SPLITS,
+    FIRST_SPLIT,
+    first_split_notes,
+    on_first_split,
+    split_repeats,
+)
 from cascadeforest.reports.table import Table
 from cascadeforest.reports.tables import score_rows
 from cascadeforest.reports.tidy import OK, TidyRow
@@ -110,8 +117,13 @@ class _Renderer:
         self.published = Published(experiment, results.published)
         self.sizes = {column: self._size(column) for column in experiment["columns"]}
         self.rungs = self._rungs()
-        self.shown = on_first_split(experiment, results)
-        self.rows = {(row.dataset, row.model, row.metric): row for row in self._rows()}
+        self.splits = {name: split_repeats(experiment, results, name) for name in experiment["datasets"]}
+        parts = {FIRST_SPLIT: on_first_split(experiment, results), ALL_SPLITS: experiment}
+        self.rows = {
+            (place, row.dataset, row.model, row.metric): row
+            for place, shown in parts.items()
+            for row in self._rows(place, shown)
+        }
 
     # Sizes --------------------------------------------------------------------------------------------------------
 
@@ -164,32 +176,41 @@ class _Renderer:
 
     # Numbers ------------------------------------------------------------------------------------------------------
 
-    def _rows(self) -> Iterable[TidyRow]:
+    def _rows(self, place: str, shown: Mapping[str, Any]) -> Iterable[TidyRow]:
         """A row for each column, and the differences of each pair; conditions are real numbers of trees."""
+        datasets = [name for name in self.experiment["datasets"] if place == FIRST_SPLIT or self.splits[name]]
+        behind = "" if place == FIRST_SPLIT else f", {place}"
         measured = {}
-        for row in score_rows(self.shown, self.results):
+        for row in score_rows(shown, self.results):
+            if row.dataset not in datasets:
+                continue
             size = self.sizes[row.model]
+            trees = "" if size is None else f"{size} trees"
             # Columns are compared two by two: a rank among all of them says nothing.
-            row = replace(row, condition="" if size is None else f"{size} trees", rank=None, mark="")
+            row = replace(row, condition=f"{trees}{behind}".removeprefix(", "), rank=None, mark="")
+            if place != FIRST_SPLIT:  # the paper's are of its first split
+                row = replace(row, published=None, published_std=None)
             measured[row.dataset, row.model] = row
             yield row
-        for dataset in self.experiment["datasets"]:
+        for dataset in datasets:
             for cascade, forest in self.pairs:
                 sizes = [self.sizes[column] for column in (cascade, forest)]
                 trees = "" if None in sizes else f", {sizes[0]} and {sizes[1]} trees"
+                printed = published_difference(self.published, dataset, cascade, forest, self.metric)
                 yield difference_row(
-                    self.shown,
+                    shown,
                     self.results,
                     (measured[dataset, cascade], measured[dataset, forest]),
-                    f"against {forest}{trees}",
-                    published_difference(self.published, dataset, cascade, forest, self.metric),
+                    f"against {forest}{trees}{behind}",
+                    printed if place == FIRST_SPLIT else None,
+                    () if place == FIRST_SPLIT else self.splits[dataset],
                 )
 
     def _chosen(self, dataset: str, rung: Rung) -> tuple[str, str]:
         """The pair that stands for a rung: with equal parameters all have the same numbers, but one may have failed."""
 
         def n_numbers(pair: tuple[str, str]) -> int:
-            return sum(self.rows[dataset, column, self.metric].status == OK for column in pair)
+            return sum(self.rows[FIRST_SPLIT, dataset, column, self.metric].status == OK for column in pair)
 
         return max(rung.pairs, key=n_numbers)  # the first of equal ones
 
@@ -214,13 +235,17 @@ class _Renderer:
 
     def _parts(self, dataset: str) -> Iterable[Part]:
         chosen = [self._chosen(dataset, rung) for rung in self.rungs]
-        for place in (1, 0):
-            rows = tuple(self.rows[dataset, pair[place], self.metric] for pair in chosen)
-            printed = tuple(self._printed_cell(dataset, rung, place) for rung in self.rungs)
-            yield Part((self._base(place),), rows, printed)
-        rows = tuple(self.rows[dataset, pair[0], self.difference] for pair in chosen)
-        printed = tuple(self._printed_difference(dataset, rung) for rung in self.rungs)
-        yield Part((difference_words(self.difference),), rows, printed)
+        nothing = tuple(Cell(NOT_PRINTED, is_word=True) for _ in self.rungs)
+        for place in (FIRST_SPLIT, ALL_SPLITS) if self.splits[dataset] else (FIRST_SPLIT,):
+            behind = f", {place}" if self.splits[dataset] else ""
+            for side in (1, 0):
+                rows = tuple(self.rows[place, dataset, pair[side], self.metric] for pair in chosen)
+                printed = tuple(self._printed_cell(dataset, rung, side) for rung in self.rungs)
+                yield Part((f"{self._base(side)}{behind}",), rows, printed if place == FIRST_SPLIT else nothing)
+            rows = tuple(self.rows[place, dataset, pair[0], self.difference] for pair in chosen)
+            printed = tuple(self._printed_difference(dataset, rung) for rung in self.rungs)
+            words = f"{difference_words(self.difference)}{behind}"
+            yield Part((words,), rows, printed if place == FIRST_SPLIT else nothing)
 
     def _printed_cell(self, dataset: str, rung: Rung, place: int) -> Cell:
         """The paper's numbers of a rung with its numbers of trees where they are not ours."""
@@ -236,7 +261,7 @@ class _Renderer:
         return Cell(" / ".join(texts.values()) + ("" if is_same else f" ({' / '.join(sizes)} trees)"))
 
     def _printed_difference(self, dataset: str, rung: Rung) -> Cell:
-        found = [self.rows[dataset, cascade, self.difference].published for cascade, _ in rung.pairs]
+        found = [self.rows[FIRST_SPLIT, dataset, cascade, self.difference].published for cascade, _ in rung.pairs]
         texts = [signed_text(self.difference, value, None) for value in found if value is not None]
         return Cell(" / ".join(texts)) if texts else Cell(NOT_PRINTED, is_word=True)
 
@@ -250,9 +275,9 @@ class _Renderer:
         )
         yield from self._rung_notes(forest, cascade)
         yield (
-            f"Reproduced: mean ± standard deviation of {metric_head(self.metric)} over the repeats of the first split "
-            f"(sample deviation, ddof = 1; none for one repeat), suite {self.results.suite}. The last column says how "
-            "many repeats, and the rows of the smallest test set."
+            f"Reproduced: mean ± standard deviation of {metric_head(self.metric)} over the repeats (sample deviation, "
+            f"ddof = 1; none for one repeat), suite {self.results.suite}. The last column says how many repeats, and "
+            "the rows of the smallest test set."
         )
         yield from first_split_notes(self.experiment, self.results)
         differences = [row for row in self.rows.values() if row.metric == self.difference]
@@ -260,7 +285,7 @@ class _Renderer:
         yield budget_note(self.experiment, self.results)
         yield published_note(self.experiment, self.published)
         yield from data_notes(self.experiment, self.results, self.published)
-        measured = [row for row in self.rows.values() if row.metric == self.metric]
+        measured = [row for (place, *_), row in self.rows.items() if (place, row.metric) == (FIRST_SPLIT, self.metric)]
         yield from reason_notes(self.experiment, measured, self._words)
 
     def _rung_notes(self, forest: str, cascade: str) -> Iterable[str]:
