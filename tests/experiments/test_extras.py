@@ -70,6 +70,13 @@ def test_margin_ratios_are_those_of_staged_margins(mddf):
     assert arrays["n_test"] == 75
 
 
+def test_factors_are_those_of_all_layers_that_were_grown(mddf):
+    arrays = arrays_of("factors", mddf)
+    assert arrays["alphas"].tolist() == mddf.estimator.alphas_.tolist()
+    assert len(arrays["alphas"]) == len(mddf.estimator.validation_scores_)
+    assert arrays["shares"] == pytest.approx(arrays["alphas"] / np.cumsum(arrays["alphas"]))
+
+
 def test_test_rows_of_an_unknown_class_have_no_margin(mddf):
     y = Y[TEST].copy()
     y[:5] = 7
@@ -191,6 +198,7 @@ def test_representations_of_interactions_leave_the_features_out(hidf):
     [
         ("layer_scores", "validation_scores_"),
         ("margin_ratios", "margin_ratio_"),
+        ("factors", "alphas_"),
         ("representations-1", "staged_training_features"),
         ("interactions", "interactions_"),
         ("separability", "staged_interaction_values"),

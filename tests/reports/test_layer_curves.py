@@ -49,14 +49,36 @@ def run(
     return saved
 
 
-def both(suite, dataset, model):
-    """Let the cell name both extras; the fixture names the one that it wrote last."""
+def both(suite, dataset, model, *names):
+    """Let the cell name all extras; the fixture names the one that it wrote last."""
     import json
 
     path = suite.folder / "runs" / dataset / f"{model}.json"
     content = json.loads(path.read_text())
-    content["cells"][0]["extras"] = {name: f"ab/{dataset}-{model}.{name}.npz" for name in (SCORES, RATIOS)}
+    content["cells"][0]["extras"] = {name: f"ab/{dataset}-{model}.{name}.npz" for name in names or (SCORES, RATIOS)}
     path.write_text(json.dumps(content))
+
+
+def test_factors_of_all_layers_are_in_the_csv_and_in_a_note(suite):
+    declare(suite, extras=[SCORES, RATIOS, "factors"])
+    run(suite)
+    suite.extra(
+        "digits", "mddf_20", "factors", alphas=np.array([1.0, 3.0, 0.0, 4.0]), shares=np.array([1, 0.75, 0, 0.5])
+    )
+    both(suite, "digits", "mddf_20", SCORES, RATIOS, "factors")
+    table = table_of(suite)
+    found = {row.key[2:]: row.mean for row in table.rows if row.metric in ("factor", "factor_share")}
+    assert found["layer 2", "factor"] == 3.0
+    assert found["layer 2", "factor_share"] == 0.75
+    assert len(found) == 8
+    (note,) = [note for note in table.view.notes if "factors alpha" in note]
+    assert note.startswith("digits: factors alpha of the layers")
+    assert note.endswith(": 1 (100 %), 3 (75 %), 0 (0 %), 4 (50 %).")
+    assert len({len(row.cells) for row in table.view.rows} | {len(table.view.heads)}) == 1
+
+
+def test_without_the_extra_factors_are_not_named(shown):
+    assert not any("alpha" in note for note in table_of(shown).view.notes)
 
 
 @pytest.fixture

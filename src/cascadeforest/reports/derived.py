@@ -47,6 +47,8 @@ DERIVED = MappingProxyType(
         "different_predictions": Metric("screened rows predicted otherwise", ROWS, None),
         "additional_correct": Metric("more rows right at the end", ROWS, None),
         "margin_ratio": Metric("margin ratio (std / mean)", "", None),
+        "factor": Metric("alpha", "", None),
+        "factor_share": Metric("alpha, of the sum", "", None, percent=True),
         "grown_layers": Metric("layers grown", "", None),
         "best_layer": Metric("best layer out of fold", "", None),
         "rank_correlation": Metric("rank correlation", "", None),

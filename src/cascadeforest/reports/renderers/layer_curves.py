@@ -1,7 +1,8 @@
 """Numbers per layer, of training rows (out of fold) and of test rows (mddf-fig2a): a panel for each of them.
 
 ``options: {curves: [...]}`` names what is drawn, of `QUANTITIES`; ``paper_datasets`` names the data sets that the paper
-shows. Training rows have a number for each layer that was grown, test rows only for those that the cascade kept.
+shows. Training rows have a number for each layer that was grown, test rows only for those that the cascade kept. With
+the extra `factors` a note gives the factor of each layer.
 """
 
 from __future__ import annotations
@@ -59,6 +60,8 @@ QUANTITIES = MappingProxyType(
 TRAIN, TEST = "train", "test"
 PARTS = MappingProxyType({TRAIN: "training rows, out of fold", TEST: "test rows"})
 FIRST, END = "layer 1", "last layer kept"
+#: Factors of the layers, which no curve shows: the extra, and the metric of each of its arrays.
+FACTORS, FACTOR_METRICS = "factors", MappingProxyType({"alphas": "factor", "shares": "factor_share"})
 NO_MEAN = "the mean margin is not positive"
 TOO_FEW, CONSTANT = "fewer than three layers", "the same at all layers"
 #: Inches that the panels of one data set are high, words in their place, and the legend.
@@ -201,6 +204,15 @@ class _Renderer:
             if any(QUANTITIES[name].is_score for name in self.names):
                 value = None if curves is None else float(curves.best_layer(part))
                 yield self._row(dataset, column, part, "best_layer", value)
+        for name, values in self._factors(dataset, column).items():
+            for k, value in enumerate(values, start=1):
+                yield self._row(dataset, column, f"layer {k}", FACTOR_METRICS[name], float(value))
+
+    def _factors(self, dataset: str, column: str) -> Mapping[str, np.ndarray]:
+        """Factors of the layers; nothing without the extra, or where nothing ran."""
+        if FACTORS not in self.experiment["extras"] or self.curves[dataset, column] is None:
+            return {}
+        return self.cells.arrays(dataset, column, FACTORS)
 
     def _row(self, dataset: str, column: str, condition: str, metric: str, value: float | str | None) -> TidyRow:
         return self.cells.row(dataset, column, condition, metric, value, NO_MEAN)
@@ -262,6 +274,14 @@ class _Renderer:
         )
         if len(self.names) == 2:
             yield "Rank correlation: Spearman's, over the layers."
+        for pair in self.cells.pairs:
+            if found := self._factors(*pair):
+                factors = zip(*(found[name] for name in FACTOR_METRICS), strict=True)
+                said = ", ".join(f"{alpha:.3g} ({100 * share:.0f} %)" for alpha, share in factors)
+                yield (
+                    f"{self.cells.name(*pair)}: factors alpha of the layers, and in brackets what each is of the sum "
+                    f"of those up to it: {said}."
+                )
 
     # Words --------------------------------------------------------------------------------------------------------
 
