@@ -12,7 +12,7 @@ import argparse
 import math
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numba
@@ -30,6 +30,19 @@ N_BOOTSTRAPS, N_RULE_TREES, N_INTERSECTION_TREES, DEPTH, N_CHILDREN, STABLE = 10
 @numba.njit(cache=True)
 def enriched_tree(X, y, n_classes, counts, chances, n_candidates, rng):
     """Grow one tree; candidates of a node are drawn without replacement in proportion to `chances`.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, n_features), float32, column after column
+    y : ndarray of shape (n,), int
+        Class codes below `n_classes`.
+    counts : ndarray of shape (n,)
+        How often each row is in the bag.
+    chances : ndarray of shape (n_features,)
+        Weights of the features.
+    n_candidates : int
+        Features that a node looks at, constant ones included; more until one varies.
+    rng : Generator
 
     Returns
     -------
@@ -118,19 +131,46 @@ def enriched_tree(X, y, n_classes, counts, chances, n_candidates, rng):
     return parent[:n_nodes], feature[:n_nodes], threshold[:n_nodes], is_left[:n_nodes], weight[:n_nodes], importances
 
 
-def fold_forests(X: np.ndarray, y: np.ndarray, folds: list, seed: int, n_trees: int, which: int | None = None):
-    """Importances of the forests of a layer, those of one fold one after the other, and class vectors out of fold."""
-    importances, vectors = [], np.zeros((len(X), N_FORESTS, y.max() + 1))
+def fold_forests(X: np.ndarray, y: np.ndarray, folds: list, seed: int, n_trees: int, vectors: bool):
+    """Fit the forests of a layer, those of one fold one after the other.
+
+    Returns
+    -------
+    importances : list of ndarray
+        Of each forest; without `vectors` of as many as there are bootstraps, for which they are.
+    vectors : ndarray of shape (n, n_forests * n_classes)
+        Class probabilities out of fold; empty if they are not wanted.
+    """
+    importances, of_rows = [], np.zeros((len(X), N_FORESTS, y.max() + 1 if vectors else 0))
     for learned, left_out in folds:
         for k in range(N_FORESTS):
-            if which is not None and len(importances) == which:
-                return importances, None
+            if not vectors and len(importances) == N_BOOTSTRAPS:
+                return importances, of_rows.reshape(len(X), -1)
             kind = ExtraTreesClassifier if k % 2 else RandomForestClassifier
             forest = kind(n_trees, bootstrap=True, random_state=seed + k).fit(X[learned], y[learned])
             importances.append(forest.feature_importances_)
-            if which is None:
-                vectors[left_out, k] = forest.predict_proba(X[left_out])
-    return importances, vectors.reshape(len(X), -1)
+            if vectors:
+                of_rows[left_out, k] = forest.predict_proba(X[left_out])
+    return importances, of_rows.reshape(len(X), -1)
+
+
+def leaf_rule(tree: Sequence[np.ndarray], leaf: int) -> dict[tuple[int, bool], float]:
+    """What a leaf asks of a row, {(feature, is left): threshold}: of each feature the split nearest to the root."""
+    parent, feature, threshold, is_left = tree[:4]
+    path, node = {}, leaf
+    while parent[node] >= 0:
+        above = parent[node]
+        path[feature[above]] = (bool(is_left[node]), threshold[above])  # the last to write is next to the root
+        node = above
+    return {(f, side): cut for f, (side, cut) in path.items()}
+
+
+def drawn_rules(trees: Sequence[Sequence[np.ndarray]], n: int, rng: np.random.Generator) -> Iterator[dict]:
+    """Draw rules of leaves, in proportion to their rows in the bag."""
+    leaves = [(tree, leaf) for tree in trees for leaf in np.flatnonzero(tree[1] < 0)]
+    rows = np.array([tree[4][leaf] for tree, leaf in leaves])
+    for k in rng.choice(len(leaves), size=n, p=rows / rows.sum()):
+        yield leaf_rule(*leaves[k])
 
 
 def merged(one: dict, other: dict) -> dict:
@@ -138,50 +178,35 @@ def merged(one: dict, other: dict) -> dict:
     return {s: (max if s[1] else min)(one[s], other[s]) for s in one.keys() & other.keys()}
 
 
+def intersection_tree(rules: Iterator[dict], rule: dict | None = None, depth: int = 1) -> Iterator[dict]:
+    """All nodes that are not empty: a rule, and below each node its intersections with as many others as children."""
+    rule = next(rules) if rule is None else rule
+    if rule:
+        yield rule
+        if depth < DEPTH:
+            for _ in range(N_CHILDREN):
+                yield from intersection_tree(rules, merged(rule, next(rules)), depth + 1)
+
+
 def search(X: np.ndarray, y: np.ndarray, importances: list, rng: np.random.Generator) -> tuple[list[dict], np.ndarray]:
-    """Stable interactions, {(feature, is left): threshold}, and the weights of their features."""
+    """Stable interactions, {(feature, is left): threshold}, and the weights of all features (Eq. 3)."""
     n_drawn, n_candidates = math.ceil(0.5 * len(X)), max(1, int(math.sqrt(X.shape[1])))
     seen, bounds, weights = Counter(), {}, np.zeros(X.shape[1])
     for b in range(N_BOOTSTRAPS):
         drawn = rng.permutation(len(X))[:n_drawn]
         A, labels = np.asfortranarray(X[drawn], dtype=np.float32), y[drawn]
-        trees, leaves = [], []
-        of_forest = np.zeros(X.shape[1])
-        for t in range(N_RULE_TREES):
+        chances = importances[b % len(importances)][: X.shape[1]].astype(np.float64)
+        trees = []
+        for _ in range(N_RULE_TREES):
             counts = np.bincount(rng.integers(n_drawn, size=n_drawn), minlength=n_drawn).astype(np.float64)
-            chances = importances[b % len(importances)][: X.shape[1]].astype(np.float64)
-            tree = enriched_tree(A, labels, y.max() + 1, counts, chances, n_candidates, rng)
-            trees.append(tree)
-            of_forest += tree[5] / max(tree[5].sum(), 1e-300)
-            leaves += [(t, node, tree[4][node]) for node in np.flatnonzero(tree[1] < 0)]
-        weights += of_forest / N_RULE_TREES
-        chances = np.array([leaf[2] for leaf in leaves])
+            trees.append(enriched_tree(A, labels, y.max() + 1, counts, chances, n_candidates, rng))
+            weights += trees[-1][5] / max(trees[-1][5].sum(), 1e-300) / N_RULE_TREES
         n_rules = N_INTERSECTION_TREES * (N_CHILDREN**DEPTH - 1) // (N_CHILDREN - 1)
-        rules = iter(rng.choice(len(leaves), size=n_rules, p=chances / chances.sum()))
-
-        def rule(trees: list = trees, leaves: list = leaves, rules=rules) -> dict:
-            t, node, _ = leaves[next(rules)]
-            parent, feature, threshold, is_left = trees[t][:4]
-            path = {}
-            while parent[node] >= 0:
-                above = parent[node]
-                path[feature[above]] = (bool(is_left[node]), threshold[above])  # the last to write is next to the root
-                node = above
-            return {(f, side): cut for f, (side, cut) in path.items()}
-
-        found: dict[frozenset, dict] = {}
-
-        def intersect(one: dict, depth: int, found: dict = found, rule=rule) -> None:
-            if not one:
-                return
-            key = frozenset(one)
-            found[key] = merged(found[key], one) if key in found else one
-            if depth < DEPTH:
-                for _ in range(N_CHILDREN):
-                    intersect(merged(one, rule()), depth + 1)
-
+        rules, found = drawn_rules(trees, n_rules, rng), {}
         for _ in range(N_INTERSECTION_TREES):
-            intersect(rule(), 1)
+            for node in intersection_tree(rules):
+                key = frozenset(node)
+                found[key] = merged(found[key], node) if key in found else node
         for key, bound in found.items():
             seen[key] += 1
             bounds[key] = merged(bounds[key], bound) if key in bounds else bound
@@ -193,15 +218,15 @@ def interactions(X: np.ndarray, y: np.ndarray, seed: int, n_trees: int) -> list[
     """Interactions of layers 1 and 2."""
     rng = np.random.default_rng(seed)
     folds = list(StratifiedKFold(N_FOLDS, shuffle=True, random_state=seed).split(X, y))
-    importances, _ = fold_forests(X, y, folds, seed, n_trees, which=N_BOOTSTRAPS)
+    importances, _ = fold_forests(X, y, folds, seed, n_trees, vectors=False)
     first, weights = search(X, y, importances, rng)
     new = [
         np.maximum(sum(weights[f] * (t - X[:, f] if left else X[:, f] - t) for (f, left), t in one.items()), 0)
         for one in first
     ]
     X = np.column_stack([X, *new])
-    _, vectors = fold_forests(X, y, folds, seed, n_trees)
-    importances, _ = fold_forests(np.hstack([X, vectors]), y, folds, seed, n_trees, which=N_BOOTSTRAPS)
+    _, vectors = fold_forests(X, y, folds, seed, n_trees, vectors=True)
+    importances, _ = fold_forests(np.hstack([X, vectors]), y, folds, seed, n_trees, vectors=False)
     second, _ = search(X, y, importances, rng)
     return [len(first), len(second)]
 
@@ -214,6 +239,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=5, help="transcriptions (default 5)")
     parser.add_argument("--trees", type=int, default=N_TREES, help="trees a forest (default 100, as released)")
     options = parser.parse_args(arguments)
+    if options.seeds < 2:
+        parser.error("--seeds must be 2 or more: the spread over seeds is what the numbers are compared by.")
     print(f"{machine()}. {options.seeds} seeds, {options.trees} trees a forest.\n")
     rows = []
     for dataset in options.datasets:
@@ -226,7 +253,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{dataset}, seed {seed}: {found[-1]}", file=sys.stderr)
         for layer, (released, ours) in enumerate(zip(INTERACTIONS[dataset], zip(*found, strict=True), strict=True), 1):
             numbers = ", ".join(map(str, ours))
-            spread = f"{np.mean(ours):.1f} ± {np.std(ours, ddof=1):.1f}" if len(ours) > 1 else numbers
+            spread = f"{np.mean(ours):.1f} ± {np.std(ours, ddof=1):.1f}"
             rows.append([dataset, f"layer {layer}", str(released), spread, numbers])
     print(layout(["data set", "", "released code, one seed", "transcription", "by seed"], rows, markdown=True))
     return 0

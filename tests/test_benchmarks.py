@@ -447,7 +447,48 @@ def test_the_transcription_merges_thresholds_to_the_looser_bound(exact):
     assert exact.merged(one, other) == {(0, True): 2.0, (1, False): 1.0}
 
 
-def test_the_transcription_finds_a_planted_pair_in_both_layers_or_says_none(exact, capsys, tmp_path):
+def test_candidates_of_the_transcription_are_drawn_by_their_chances(exact):
+    rng = np.random.default_rng(3)
+    X = np.asfortranarray(rng.normal(size=(40, 3)), dtype=np.float32)
+    y = rng.integers(2, size=40)
+    chances = np.array([1.0, 3.0, 4.0])
+    roots = [exact.enriched_tree(X, y, 2, np.ones(40), chances, 1, rng)[1][0] for _ in range(2000)]
+    assert np.bincount(roots) / 2000 == pytest.approx(chances / 8, abs=0.04)
+
+
+def by_hand():
+    """x0 <= 5: x1 <= 2 or not; else x0 <= 7 or not. Leaves are nodes 3 to 6, with 1, 3, 5, 7 rows in the bag."""
+    parent = np.array([-1, 0, 0, 1, 1, 2, 2])
+    feature = np.array([0, 1, 0, -1, -1, -1, -1])
+    threshold = np.array([5.0, 2.0, 7.0, 0, 0, 0, 0])
+    is_left = np.array([False, True, False, True, False, True, False])
+    return parent, feature, threshold, is_left, np.array([16.0, 4, 12, 1, 3, 5, 7])
+
+
+def test_rules_of_the_transcription_keep_the_split_next_to_the_root(exact):
+    assert exact.leaf_rule(by_hand(), 4) == {(0, True): 5.0, (1, False): 2.0}
+    assert exact.leaf_rule(by_hand(), 5) == exact.leaf_rule(by_hand(), 6) == {(0, False): 5.0}
+
+
+def test_rules_of_the_transcription_are_drawn_by_rows_in_the_bag(exact):
+    drawn = list(exact.drawn_rules([by_hand()], 4000, np.random.default_rng(4)))
+    shares = [
+        sum(rule == wanted for rule in drawn) / 4000 for wanted in ({(0, False): 5.0}, exact.leaf_rule(by_hand(), 3))
+    ]
+    assert shares == pytest.approx([12 / 16, 1 / 16], abs=0.03)
+
+
+def test_intersection_trees_of_the_transcription_have_four_levels_and_stop_at_empty_nodes(exact):
+    same, other = {(0, True): 1.0}, {(1, True): 1.0}
+    rules = iter([same] * 100)
+    assert list(exact.intersection_tree(rules)) == [same] * 15
+    assert len(list(rules)) == 85
+    rules = iter([same, other, same, other, other, same])
+    assert list(exact.intersection_tree(rules)) == [same, same]  # the first child is empty; the second's are, too
+    assert len(list(rules)) == 1
+
+
+def test_the_transcription_finds_a_planted_pair(exact):
     rng = np.random.default_rng(2)
     X = rng.uniform(-1, 1, (2000, 6))
     y = ((X[:, 2] > 0.2) & (X[:, 4] <= -0.2)).astype(np.int64)
@@ -457,6 +498,9 @@ def test_the_transcription_finds_a_planted_pair_in_both_layers_or_says_none(exac
     assert pair[2, False] <= 0.25  # the loosest bound of all bootstraps
     assert pair[4, True] >= -0.25
     assert weights.sum() == pytest.approx(exact.N_BOOTSTRAPS)
+
+
+def test_the_transcription_stands_beside_the_released_codes_numbers(exact, capsys, tmp_path):
     save_prepared(tmp_path / "letter.npz")
     assert exact.main(["--data", str(tmp_path), "--datasets", "letter", "--seeds", "2", "--trees", "2"]) == 0
     done = capsys.readouterr()
@@ -465,6 +509,8 @@ def test_the_transcription_finds_a_planted_pair_in_both_layers_or_says_none(exac
     assert [line[:3] for line in lines] == [["letter", "layer 1", "10"], ["letter", "layer 2", "7"]]
     for line, ours in zip(lines, zip(*by_seed, strict=True), strict=True):
         assert line[4] == ", ".join(map(str, ours))
+    with pytest.raises(SystemExit, match="2"):
+        exact.main(["--data", str(tmp_path), "--seeds", "1"])
 
 
 @pytest.fixture

@@ -78,36 +78,46 @@ def line(view, source, *labels):
 RATIOS = "letter, cost of gcForest divided by the model's"
 
 
-def test_costs_of_one_repeat_on_two_processors_are_told(suite):
-    on = {name: {"host": {"processor": name}} for name in ("CPU A", "CPU B")}
-    values = [costs(0.9, 1.0, 0.5, 10.0), costs(0.9, 1.0, 0.5, 10.0)]
+def on(*names):
+    """Processors of the repeats of COLUMNS, as they are in the run files."""
+    return dict(zip(COLUMNS.values(), names, strict=True))
+
+
+def processor_note(suite, processors):
+    """What is said of processors, where each model has two repeats on these."""
     declare(suite)
     suite.summary("letter")
-    suite.run("letter", "w20", values, **on["CPU A"])
-    suite.run("letter", "w100", values, **on["CPU B"])
-    suite.run("letter", "pair", values, **on["CPU B"])
-    words = "letter: cost was measured on CPU A of CS (20), on CPU B of CS (100) and gcForest; only that of"
-    assert any(note.startswith(words) for note in table_of(suite).view.notes)
-    suite.run("letter", "w20", values, **on["CPU B"])
-    assert not any("cost was measured" in note for note in table_of(suite).view.notes)
+    for model, names in processors.items():
+        suite.run("letter", model, [costs(0.9, 1.0, 0.5, 10.0)] * 2)
+        path = suite.folder / "runs" / "letter" / f"{model}.json"
+        run = json.loads(path.read_text())
+        for cell, name in zip(run["cells"], names, strict=True):
+            cell["host"]["processor"] = name
+        path.write_text(json.dumps(run))
+    return [
+        note for note in table_of(suite).view.notes if "measured on different" in note or "the repeats ran on" in note
+    ]
+
+
+def test_costs_of_one_repeat_on_two_processors_are_told(suite):
+    assert processor_note(suite, on("AA", "BB", "BB")) == [
+        "letter: the cost of CS (20) on A, that of CS (100) and gcForest on B: measured on different processors, it "
+        "cannot be compared."
+    ]
+
+
+def test_of_repeats_only_those_with_several_processors_cannot_be_compared(suite):
+    assert processor_note(suite, on("AA", "AA", ["A", ""])) == [
+        "letter: the cost of CS (20) and CS (100) on A, that of gcForest on an unknown processor in 1 of 2 repeats: "
+        "measured on different processors, it cannot be compared."
+    ]
 
 
 def test_repeats_may_come_from_several_processors(suite):
-    declare(suite)
-    suite.summary("letter")
-    values = [costs(0.9, 1.0, 0.5, 10.0)] * 2
-    for model in COLUMNS.values():
-        suite.run("letter", model, values)
-        path = suite.folder / "runs" / "letter" / f"{model}.json"
-        run = json.loads(path.read_text())
-        run["cells"][1]["host"]["processor"] = "another"
-        path.write_text(json.dumps(run))
-    assert not any("cost was measured" in note for note in table_of(suite).view.notes)
-    run["cells"][1]["host"]["processor"] = "A CPU"
-    path.write_text(json.dumps(run))
-    one_of_two = "CS (20) (1 of 2 runs)"
-    words = f"on A CPU of {one_of_two}, CS (100) (1 of 2 runs) and gcForest, on another of {one_of_two}"
-    assert any(words in note for note in table_of(suite).view.notes)
+    assert processor_note(suite, on("AB", "AB", "AB")) == [
+        "letter: the repeats ran on A and B, all models of a repeat on one; so costs spread more."
+    ]
+    assert processor_note(suite, on("AA", "AA", "AA")) == []
 
 
 def test_ratios_are_those_of_the_means_with_the_range_of_the_repeats(suite):

@@ -214,6 +214,9 @@ def test_the_first_split_stands_above_all_of_them(suite):
     assert rows["random_forest_50", "50 trees"].published == pytest.approx(0.9386)
     assert rows["random_forest_50", "50 trees, all splits"].published is None
     assert {row.n for row in table.rows} == {3, 5}
+    notes = " ".join(table.view.notes)
+    assert "p ≥ 0.05 or were not tested" in notes
+    assert "Fewer than three are not tested." in notes
 
 
 def test_where_each_repeat_has_its_own_split_all_are_shown(suite):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from cascadeforest.data.errors import ConfigError
@@ -14,6 +15,7 @@ from cascadeforest.reports.derived import DIFFERENCES
 from cascadeforest.reports.printed_numbers import Published
 from cascadeforest.reports.results import Results
 from cascadeforest.reports.score_lines import signed_text
+from cascadeforest.reports.split_groups import ALL_SPLITS
 from cascadeforest.reports.tidy import OK, TidyRow
 from cascadeforest.reports.view import NOT_PRINTED, Cell
 
@@ -132,8 +134,8 @@ def difference_row(
     published : float or None
         The same of the paper's numbers.
     groups : sequence of sequences of int
-        Repeats that share a split. They are not independent of each other, so that the test compares the means of the
-        groups. By default each repeat is one of its own.
+        Numbers of the repeats that share a split, counted from 0. They are not independent of each other, so that the
+        test compares the means of the groups. By default it compares repeats.
 
     Returns
     -------
@@ -148,7 +150,7 @@ def difference_row(
             return replace(row, status=lacking.status, note=lacking.note)
     own, other = ([cell["metrics"][metric] for cell in _cells(experiment, results, one)] for one in rows)
     differences = [a - b for a, b in zip(own, other, strict=True)]
-    tested = [[statistics.fmean(values[k] for k in group) for group in groups] or values for values in (own, other)]
+    tested = [_means(values, groups) if groups else values for values in (own, other)]
     outcome = PairedTest(rows[1].model, rows[1].model).outcome(*tested, METRICS[metric].higher_is_better)
     return replace(
         row,
@@ -158,6 +160,10 @@ def difference_row(
         n_test=min(one.n_test for one in rows),
         mark=_MARKS.get(outcome, ""),
     )
+
+
+def _means(values: list[float], groups: Sequence[Sequence[int]]) -> list[float]:
+    return [statistics.fmean(values[repeat] for repeat in group) for group in groups]
 
 
 def _cells(experiment: Mapping[str, Any], results: Results, row: TidyRow) -> list[dict[str, Any]]:
@@ -185,7 +191,9 @@ def published_difference_cell(row: TidyRow) -> Cell:
     return Cell(signed_text(row.metric, row.published, None))
 
 
-def difference_notes(rows: Iterable[TidyRow], words: str) -> Iterable[str]:
+def difference_notes(
+    rows: Iterable[TidyRow], words: str, splits: Mapping[str, Sequence[Any]] = MappingProxyType({})
+) -> Iterable[str]:
     """Say what differences are and how they were tested.
 
     Parameters
@@ -194,24 +202,33 @@ def difference_notes(rows: Iterable[TidyRow], words: str) -> Iterable[str]:
         The differences of a table.
     words : str
         What is subtracted from what.
+    splits : mapping
+        Data set to its splits, where differences over all of them are tested over their means.
 
     Yields
     ------
     str
     """
-    sizes = {row.n for row in rows if row.n is not None}
     text = f"Difference: {words}, repeat by repeat, mean ± standard deviation of these differences"
     yield f"{text}; the published ones are computed from the published numbers."
+    sizes = {
+        len(splits[row.dataset]) if row.condition.endswith(ALL_SPLITS) else row.n for row in rows if row.n is not None
+    }
     if not sizes:
         return
+    over = "the repeats"
+    if any(splits.values()):
+        over = f"the repeats of a split, or, of {ALL_SPLITS}, over their means"
     if max(sizes) < 3:
-        yield "No difference is tested: that needs three repeats."
+        few = "repeats" if over == "the repeats" else "repeats, or splits"
+        yield f"No difference is tested: that needs three {few}."
         return
     level = f"{PairedTest.level:g}"
-    untested = " Fewer than three repeats are not tested." if min(sizes) < 3 else ""
+    untested = " Fewer than three are not tested." if min(sizes) < 3 else ""
     yield (
-        f"(p < {level}): found by a two-sided paired t test over the repeats, each difference by itself, without a "
-        f"correction for their number; the others have p ≥ {level}. A few repeats miss small differences.{untested}"
+        f"(p < {level}): found by a two-sided paired t test over {over}, each difference by itself, without a "
+        f"correction for their number; the others have p ≥ {level}{' or were not tested' if untested else ''}. A few "
+        f"repeats miss small differences.{untested}"
     )
 
 

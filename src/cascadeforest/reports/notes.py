@@ -128,10 +128,10 @@ def data_notes(experiment: Mapping[str, Any], results: Results, published: Publi
 
 
 def processor_notes(experiment: Mapping[str, Any], results: Results) -> Iterable[str]:
-    """Say where costs that stand side by side were measured on different processors.
+    """Say where costs come from processors of different names.
 
-    Repeats may come from different machines, and columns are compared repeat by repeat: only cells of the same repeat
-    that name different processors are told.
+    Columns are compared repeat by repeat: a repeat whose cells name several processors cannot be; repeats from several
+    machines have a wider spread.
 
     Parameters
     ----------
@@ -148,21 +148,20 @@ def processor_notes(experiment: Mapping[str, Any], results: Results) -> Iterable
     for dataset in present(experiment):
         repeats = experiment["repeats"][dataset]
         found = {
-            column: [cell["host"]["processor"] for cell in results.cells(dataset, preset, repeats) or []]
+            column: [cell["host"]["processor"] or "an unknown processor" for cell in cells]
             for column, preset in experiment["columns"].items()
-            if column not in experiment["missing_models"]
+            if column not in experiment["missing_models"] and (cells := results.cells(dataset, preset, repeats))
         }
-        found = {column: processors for column, processors in found.items() if processors}
-        if all(len(set(of_repeat)) == 1 for of_repeat in zip(*found.values(), strict=True)):
-            continue
-        parts = []
-        for processor in sorted(set().union(*found.values())):
-            shares = {column: processors.count(processor) for column, processors in found.items()}
-            models = [
-                experiment["labels"][column]
-                + ("" if n == len(found[column]) else f" ({n} of {len(found[column])} runs)")
-                for column, n in shares.items()
-                if n
-            ]
-            parts.append(f"on {processor} of {listed(models)}")
-        yield f"{dataset}: cost was measured {', '.join(parts)}; only that of one processor can be compared."
+        names = sorted(set().union(*found.values()))
+        mixed = [k for k, of_repeat in enumerate(zip(*found.values(), strict=True)) if len(set(of_repeat)) > 1]
+        if mixed:
+            models = {
+                name: listed([experiment["labels"][c] for c, own in found.items() if name in {own[k] for k in mixed}])
+                for name in names
+            }
+            parts = [f"that of {words} on {name}" for name, words in models.items() if words]
+            where = "" if len(mixed) == repeats else f" in {len(mixed)} of {repeats} repeats"
+            said = ", ".join(parts).removeprefix("that")
+            yield f"{dataset}: the cost{said}{where}: measured on different processors, it cannot be compared."
+        elif len(names) > 1:
+            yield f"{dataset}: the repeats ran on {listed(names)}, all models of a repeat on one; so costs spread more."

@@ -7,11 +7,12 @@ its split: no second place has to know how repeats are dealt out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any
 
 from cascadeforest.reports.results import Results, present
+from cascadeforest.reports.tidy import TidyRow
 
 FIRST_SPLIT, ALL_SPLITS = "first split", "all splits"
 _SEEDS = " and differ in the seed of the model only: their spread, and a test over them, say nothing of other splits"
@@ -60,8 +61,55 @@ def split_groups(experiment: Mapping[str, Any], results: Results, dataset: str) 
     return SplitGroups(tuple(map(tuple, groups.values())))
 
 
-def split_repeats(experiment: Mapping[str, Any], results: Results, dataset: str) -> tuple[tuple[int, ...], ...]:
-    """Return the repeats of each split, where there are several splits of which one has several repeats.
+@dataclass(frozen=True)
+class SplitPart:
+    """What a table shows of repeats: the first split of each data set, as the papers do, or all splits.
+
+    Parameters
+    ----------
+    name : str
+        `FIRST_SPLIT` or `ALL_SPLITS`.
+    experiment : mapping
+        The experiment of the plan with the repeats of this part.
+    splits : mapping
+        Data set to the repeats of each of its splits; empty if there is one split, or each repeat has its own. Then the
+        part of the first split has all repeats, and that of all splits nothing.
+    """
+
+    name: str
+    experiment: Mapping[str, Any]
+    splits: Mapping[str, tuple[tuple[int, ...], ...]]
+
+    @property
+    def is_first(self) -> bool:
+        """Whether it is that of the first split, beside which the paper's numbers stand."""
+        return self.name == FIRST_SPLIT
+
+    @property
+    def datasets(self) -> list[str]:
+        """Data sets that it shows."""
+        return [name for name in self.experiment["datasets"] if self.is_first or self.splits[name]]
+
+    def groups(self, dataset: str) -> tuple[tuple[int, ...], ...]:
+        """Repeats that are not independent of each other, for a test over all splits; empty if all are."""
+        return () if self.is_first else self.splits[dataset]
+
+    def label(self, words: str, dataset: str) -> str:
+        """Head of a line; it names the part where a data set has both."""
+        return f"{words}, {self.name}" if self.splits[dataset] else words
+
+    def condition(self, words: str = "") -> str:
+        """Condition of a number; those of the first split are named as if there were no other."""
+        return words if self.is_first else ", ".join(filter(None, [words, self.name]))
+
+    def row(self, row: TidyRow, words: str = "") -> TidyRow:
+        """A number of this part, which is not ranked: columns are compared two by two."""
+        row = replace(row, condition=self.condition(words), rank=None, mark="")
+        return row if self.is_first else replace(row, published=None, published_std=None)
+
+
+def split_parts(experiment: Mapping[str, Any], results: Results) -> tuple[SplitPart, SplitPart]:
+    """Divide what a table shows into the first split of each data set, and all splits.
 
     Parameters
     ----------
@@ -69,16 +117,17 @@ def split_repeats(experiment: Mapping[str, Any], results: Results, dataset: str)
         One experiment of the plan.
     results : Results
         Its cells.
-    dataset : str
-        One of its rows.
 
     Returns
     -------
-    tuple of tuples of int
-        Empty where the first split is no part of the repeats that could be shown beside all of them.
+    first, every : SplitPart
     """
-    found = split_groups(experiment, results, dataset)
-    return () if found.are_single or len(found.groups) == 1 else found.groups
+    splits = {}
+    for dataset in experiment["datasets"]:
+        found = split_groups(experiment, results, dataset)
+        splits[dataset] = () if found.are_single or len(found.groups) == 1 else found.groups
+    first = SplitPart(FIRST_SPLIT, on_first_split(experiment, results), splits)
+    return first, SplitPart(ALL_SPLITS, experiment, splits)
 
 
 def on_first_split(experiment: Mapping[str, Any], results: Results) -> dict[str, Any]:
@@ -94,7 +143,8 @@ def on_first_split(experiment: Mapping[str, Any], results: Results) -> dict[str,
     Returns
     -------
     dict
-        The experiment with fewer repeats. Where each repeat has a split of its own it keeps all of them.
+        The experiment with fewer repeats: those of a split follow each other (`cascadeforest.data.splits`). Where each
+        repeat has a split of its own it keeps all of them.
     """
     return {**experiment, "repeats": {name: _on_first(experiment, results, name) for name in experiment["datasets"]}}
 
@@ -107,7 +157,7 @@ def _on_first(experiment: Mapping[str, Any], results: Results, dataset: str) -> 
 
 
 def first_split_notes(experiment: Mapping[str, Any], results: Results) -> Iterable[str]:
-    """Say which repeats stand in the lines of the first split, and which in those of all splits.
+    """Say which repeats the parts of `split_parts` have.
 
     Parameters
     ----------
@@ -132,7 +182,7 @@ def first_split_notes(experiment: Mapping[str, Any], results: Results) -> Iterab
         else:
             words = (
                 f"the repeats of the {FIRST_SPLIT} share it{_SEEDS}. Of {ALL_SPLITS} ({len(found.groups)}) the spread "
-                "is that over all repeats, and the test compares the means of the splits"
+                "is that over all repeats"
             )
         kinds.setdefault(words, []).append(dataset)
     for words, datasets in kinds.items():

@@ -376,4 +376,5 @@ class ScoresLayout:
             yield "Model size is that of the pickled model."
         if COST_METRICS.intersection(self.metrics):
             yield "Measured cost differs from run to run and from machine to machine."
+        if _TIME_METRICS.intersection(self.metrics):
             yield from processor_notes(self.experiment, self.results)

@@ -1,15 +1,15 @@
 """Forests and cascades with about the same number of trees in all, rung by rung (ddbf-table4).
 
 ``options: {pairs: [[cascade, forest], ...]}`` names the rungs. A rung is shown by the numbers of trees that its models
-really have: suites bound them, and rungs that became equal are shown once. Shown is the first split of each data set,
-and where there are more below it all of them.
+really have: suites bound them, and rungs that became equal are shown once. Shown are the repeats of the first split of
+each data set, and below them those of all splits; all repeats at once where each has its own split.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from cascadeforest.data.errors import ConfigError
@@ -24,13 +24,7 @@ from cascadeforest.reports.notes import budget_note, data_notes, listed, publish
 from cascadeforest.reports.printed_numbers import Published
 from cascadeforest.reports.results import Results, present
 from cascadeforest.reports.score_lines import Part, difference_words, part_lines, reason_notes, signed_text
-from cascadeforest.reports.split_groups import (
-    ALL_SPLITS,
-    FIRST_SPLIT,
-    first_split_notes,
-    on_first_split,
-    split_repeats,
-)
+from cascadeforest.reports.split_groups import SplitPart, first_split_notes, split_parts
 from cascadeforest.reports.table import Table
 from cascadeforest.reports.tables import score_rows
 from cascadeforest.reports.tidy import OK, TidyRow
@@ -117,12 +111,9 @@ class _Renderer:
         self.published = Published(experiment, results.published)
         self.sizes = {column: self._size(column) for column in experiment["columns"]}
         self.rungs = self._rungs()
-        self.splits = {name: split_repeats(experiment, results, name) for name in experiment["datasets"]}
-        parts = {FIRST_SPLIT: on_first_split(experiment, results), ALL_SPLITS: experiment}
+        self.parts = split_parts(experiment, results)
         self.rows = {
-            (place, row.dataset, row.model, row.metric): row
-            for place, shown in parts.items()
-            for row in self._rows(place, shown)
+            (part.name, row.dataset, row.model, row.metric): row for part in self.parts for row in self._rows(part)
         }
 
     # Sizes --------------------------------------------------------------------------------------------------------
@@ -176,41 +167,33 @@ class _Renderer:
 
     # Numbers ------------------------------------------------------------------------------------------------------
 
-    def _rows(self, place: str, shown: Mapping[str, Any]) -> Iterable[TidyRow]:
+    def _rows(self, part: SplitPart) -> Iterable[TidyRow]:
         """A row for each column, and the differences of each pair; conditions are real numbers of trees."""
-        datasets = [name for name in self.experiment["datasets"] if place == FIRST_SPLIT or self.splits[name]]
-        behind = "" if place == FIRST_SPLIT else f", {place}"
         measured = {}
-        for row in score_rows(shown, self.results):
-            if row.dataset not in datasets:
-                continue
-            size = self.sizes[row.model]
-            trees = "" if size is None else f"{size} trees"
-            # Columns are compared two by two: a rank among all of them says nothing.
-            row = replace(row, condition=f"{trees}{behind}".removeprefix(", "), rank=None, mark="")
-            if place != FIRST_SPLIT:  # the paper's are of its first split
-                row = replace(row, published=None, published_std=None)
-            measured[row.dataset, row.model] = row
-            yield row
-        for dataset in datasets:
+        for row in score_rows(part.experiment, self.results):
+            if row.dataset in part.datasets:
+                size = self.sizes[row.model]
+                measured[row.dataset, row.model] = row = part.row(row, "" if size is None else f"{size} trees")
+                yield row
+        for dataset in part.datasets:
             for cascade, forest in self.pairs:
                 sizes = [self.sizes[column] for column in (cascade, forest)]
                 trees = "" if None in sizes else f", {sizes[0]} and {sizes[1]} trees"
                 printed = published_difference(self.published, dataset, cascade, forest, self.metric)
                 yield difference_row(
-                    shown,
+                    part.experiment,
                     self.results,
                     (measured[dataset, cascade], measured[dataset, forest]),
-                    f"against {forest}{trees}{behind}",
-                    printed if place == FIRST_SPLIT else None,
-                    () if place == FIRST_SPLIT else self.splits[dataset],
+                    part.condition(f"against {forest}{trees}"),
+                    printed if part.is_first else None,
+                    part.groups(dataset),
                 )
 
     def _chosen(self, dataset: str, rung: Rung) -> tuple[str, str]:
         """The pair that stands for a rung: with equal parameters all have the same numbers, but one may have failed."""
 
         def n_numbers(pair: tuple[str, str]) -> int:
-            return sum(self.rows[FIRST_SPLIT, dataset, column, self.metric].status == OK for column in pair)
+            return sum(self.rows[self.parts[0].name, dataset, column, self.metric].status == OK for column in pair)
 
         return max(rung.pairs, key=n_numbers)  # the first of equal ones
 
@@ -218,7 +201,7 @@ class _Renderer:
 
     def table(self) -> Table:
         """Everything."""
-        lines = [line for name in self.experiment["datasets"] for line in part_lines(name, list(self._parts(name)))]
+        lines = [line for name in self.experiment["datasets"] for line in part_lines(name, list(self._lines(name)))]
         label_heads, lines = without_source(("data set", "model", ""), lines)
         view = TableView(
             name=self.experiment["id"],
@@ -233,19 +216,20 @@ class _Renderer:
         )
         return Table(tuple(self.rows.values()), view)
 
-    def _parts(self, dataset: str) -> Iterable[Part]:
+    def _lines(self, dataset: str) -> Iterable[Part]:
         chosen = [self._chosen(dataset, rung) for rung in self.rungs]
         nothing = tuple(Cell(NOT_PRINTED, is_word=True) for _ in self.rungs)
-        for place in (FIRST_SPLIT, ALL_SPLITS) if self.splits[dataset] else (FIRST_SPLIT,):
-            behind = f", {place}" if self.splits[dataset] else ""
+        for part in self.parts:
+            if dataset not in part.datasets:
+                continue
             for side in (1, 0):
-                rows = tuple(self.rows[place, dataset, pair[side], self.metric] for pair in chosen)
+                rows = tuple(self.rows[part.name, dataset, pair[side], self.metric] for pair in chosen)
                 printed = tuple(self._printed_cell(dataset, rung, side) for rung in self.rungs)
-                yield Part((f"{self._base(side)}{behind}",), rows, printed if place == FIRST_SPLIT else nothing)
-            rows = tuple(self.rows[place, dataset, pair[0], self.difference] for pair in chosen)
+                yield Part((part.label(self._base(side), dataset),), rows, printed if part.is_first else nothing)
+            rows = tuple(self.rows[part.name, dataset, pair[0], self.difference] for pair in chosen)
             printed = tuple(self._printed_difference(dataset, rung) for rung in self.rungs)
-            words = f"{difference_words(self.difference)}{behind}"
-            yield Part((words,), rows, printed if place == FIRST_SPLIT else nothing)
+            words = part.label(difference_words(self.difference), dataset)
+            yield Part((words,), rows, printed if part.is_first else nothing)
 
     def _printed_cell(self, dataset: str, rung: Rung, place: int) -> Cell:
         """The paper's numbers of a rung with its numbers of trees where they are not ours."""
@@ -261,7 +245,9 @@ class _Renderer:
         return Cell(" / ".join(texts.values()) + ("" if is_same else f" ({' / '.join(sizes)} trees)"))
 
     def _printed_difference(self, dataset: str, rung: Rung) -> Cell:
-        found = [self.rows[FIRST_SPLIT, dataset, cascade, self.difference].published for cascade, _ in rung.pairs]
+        found = [
+            self.rows[self.parts[0].name, dataset, cascade, self.difference].published for cascade, _ in rung.pairs
+        ]
         texts = [signed_text(self.difference, value, None) for value in found if value is not None]
         return Cell(" / ".join(texts)) if texts else Cell(NOT_PRINTED, is_word=True)
 
@@ -281,11 +267,11 @@ class _Renderer:
         )
         yield from first_split_notes(self.experiment, self.results)
         differences = [row for row in self.rows.values() if row.metric == self.difference]
-        yield from difference_notes(differences, f"{cascade} minus {forest}")
+        yield from difference_notes(differences, f"{cascade} minus {forest}", self.parts[0].splits)
         yield budget_note(self.experiment, self.results)
         yield published_note(self.experiment, self.published)
         yield from data_notes(self.experiment, self.results, self.published)
-        measured = [row for (place, *_), row in self.rows.items() if (place, row.metric) == (FIRST_SPLIT, self.metric)]
+        measured = [row for row in self.rows.values() if row.metric == self.metric]
         yield from reason_notes(self.experiment, measured, self._words)
 
     def _rung_notes(self, forest: str, cascade: str) -> Iterable[str]:
