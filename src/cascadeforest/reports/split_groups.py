@@ -121,39 +121,16 @@ def split_parts(experiment: Mapping[str, Any], results: Results) -> tuple[SplitP
     Returns
     -------
     first, every : SplitPart
+        Repeats of a split follow each other (`cascadeforest.data.splits`), so that a number bounds those of the first.
     """
-    splits = {}
+    splits, n_first = {}, dict(experiment["repeats"])
     for dataset in experiment["datasets"]:
         found = split_groups(experiment, results, dataset)
         splits[dataset] = () if found.are_single or len(found.groups) == 1 else found.groups
-    first = SplitPart(FIRST_SPLIT, on_first_split(experiment, results), splits)
+        if splits[dataset]:
+            n_first[dataset] = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], enumerate(found.groups[0])))
+    first = SplitPart(FIRST_SPLIT, {**experiment, "repeats": n_first}, splits)
     return first, SplitPart(ALL_SPLITS, experiment, splits)
-
-
-def on_first_split(experiment: Mapping[str, Any], results: Results) -> dict[str, Any]:
-    """Bound the repeats of an experiment to those of each data set's first split.
-
-    Parameters
-    ----------
-    experiment : mapping
-        One experiment of the plan.
-    results : Results
-        Its cells.
-
-    Returns
-    -------
-    dict
-        The experiment with fewer repeats: those of a split follow each other (`cascadeforest.data.splits`). Where each
-        repeat has a split of its own it keeps all of them.
-    """
-    return {**experiment, "repeats": {name: _on_first(experiment, results, name) for name in experiment["datasets"]}}
-
-
-def _on_first(experiment: Mapping[str, Any], results: Results, dataset: str) -> int:
-    found = split_groups(experiment, results, dataset)
-    if found.are_single:
-        return experiment["repeats"][dataset]
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], enumerate(found.groups[0])))
 
 
 def first_split_notes(experiment: Mapping[str, Any], results: Results) -> Iterable[str]:
