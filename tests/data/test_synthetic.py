@@ -89,10 +89,28 @@ def test_three_class_tests_on_fresh_noise():
     assert len({tuple(row) for row in noise[:, :3].tolist()}) == 2_700
 
 
+def test_three_class_is_the_draw_of_the_released_example():
+    """Its lines, in its order: seed 42, 200 training rows, then the noise of a grid along which x₁ varies fastest."""
+    parsed = three_class()
+    example = np.random.RandomState(42)
+    train = example.rand(200, 102)
+    np.testing.assert_array_equal(parsed.X[:200], train.astype(np.float32))
+    steps = np.arange(0, 1, 0.02)
+    x1, x2 = (part.reshape(-1, 1) for part in np.meshgrid(steps, steps))
+    test = np.hstack([x1, x2, example.rand(2_500, 100)])
+    places = (parsed.X[200:, :2] * 50).round().tolist()
+    ours = {tuple(place): tuple(noise) for place, noise in zip(places, parsed.X[200:, 2:], strict=True)}
+    for row in (0, 1, 50, 2_499):
+        assert ours[tuple((test[row, :2] * 50).round())] == tuple(test[row, 2:].astype(np.float32))
+    # The bias that Table 2 prints.
+    shares = np.bincount(parsed.y[:200])[1:] / 200
+    np.testing.assert_allclose(shares, [0.46, 0.24, 0.30], atol=0.0051)
+
+
 def test_linear_sum_by_hand():
     """interp, Eq. 35: f = Σ k x_k, K = 12."""
     parsed = linear_sum()
-    assert parsed.X.shape == (2_000, 12)
+    assert parsed.X.shape == (11_000, 12)
     assert parsed.given_test.sum() == 1_000
     assert parsed.y[3] == pytest.approx(sum((k + 1) * float(parsed.X[3, k]) for k in range(12)), abs=1e-9)
     assert parsed.X.min() >= 0

@@ -95,6 +95,28 @@ def test_bounds_of_one_model_hold_for_those_based_on_it(root):
     assert plan.runs["iris", "forest_5"].params["n_estimators"] == 5
 
 
+def test_bounds_that_change_a_parameter_are_named_with_the_value_without_them(root):
+    """Also those inherited from a base; a bound that changes nothing is none."""
+    plan = load_plan(root, {"suite": "special"})
+    assert plan.experiments["one"].bounds["forest"]["iris"] == {"n_estimators": [7, 500]}
+    assert plan.experiments["one"].bounds["small"]["wine+rows-100"] == {}  # has 5 trees anyway
+    larger = MODELS | {"forest_5": {"base": "forest", "params": {"n_estimators": 50}}}
+    write(root, models=larger | {"forest": MODELS["forest"] | {"dataset_params": {"wine": {"n_estimators": 40}}}})
+    plan = load_plan(root, {"suite": "special"})
+    assert plan.experiments["one"].bounds["small"]["iris"] == {"n_estimators": [7, 50]}
+    assert plan.experiments["one"].bounds["forest"]["wine+rows-100"] == {"n_estimators": [7, 40]}
+    assert load_plan(root, {"suite": "full"}).experiments["one"].bounds["forest"] == {"iris": {}, "wine+rows-100": {}}
+
+
+def test_bounds_of_the_learner_inside_are_named_too(root):
+    models = MODELS | {"outer": MODELS["forest"] | {"params": {"n_estimators": 8, "learner": "forest"}}}
+    experiments = {"one": EXPERIMENTS["one"] | {"models": {"outer": "outer"}}}
+    write(root, models=models, experiments=experiments)
+    plan = load_plan(root, {"suite": "special"})
+    assert plan.experiments["one"].bounds["outer"]["iris"] == {"learner__n_estimators": [7, 500]}
+    assert plan.runs["iris", "outer"].params["learner"]["params"] == {"n_estimators": 7, "max_depth": 8}
+
+
 def test_a_data_set_can_have_its_own_bound_of_repeats(root):
     plan = load_plan(root, {"suite": "special"})
     assert plan.experiments["one"].repeats["iris"] == plan.experiments["two"].repeats["iris"] == 3

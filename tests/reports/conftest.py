@@ -53,7 +53,7 @@ class Suite:
         row["published_as"] = {d: d.split("+")[0] for d in row["datasets"]} | row["published_as"]
         row["repeats"] = dict.fromkeys(row["datasets"], 2) | row["repeats"]
         self.experiments[name] = row
-        self._write_plan()
+        self.write_plan()
         return row
 
     def plan_run(self, dataset: str, model: str, **changes) -> None:
@@ -70,9 +70,9 @@ class Suite:
             "libraries": [],
         }
         self.specs[dataset, model] = spec | changes
-        self._write_plan()
+        self.write_plan()
 
-    def _write_plan(self) -> None:
+    def write_plan(self) -> None:
         self._write(
             self.folder / "plan.json",
             {

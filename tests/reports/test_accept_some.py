@@ -212,6 +212,22 @@ def test_the_bounds_of_what_stays_must_be_the_same(three):
     assert render_stored(three.root, three.name).differences == ()
 
 
+def test_the_bounds_of_the_parameters_of_what_stays_must_be_the_same(three):
+    bounds = {"random_forest": {"adult": {"n_estimators": [10, 500]}}}
+    three.experiments[FIRST]["bounds"] = bounds
+    three.write_plan()
+    three.draw()
+    accept_some(three, FIRST)
+    three.experiments[FIRST]["bounds"] = bounds | {"gbdt": {"adult": {"n_estimators": [10, 500]}}}  # declared later
+    three.write_plan()
+    three.draw()
+    accept_some(three, SECOND)
+    three.experiments[FIRST]["bounds"] = {"random_forest": {"adult": {"n_estimators": [10, 400]}}}
+    three.write_plan()
+    three.draw()
+    assert f"the suite has other bounds now; stored with {FIRST}\n" in refused(three, SECOND)
+
+
 @pytest.mark.parametrize("how", ["undeclared", "not implemented"])
 def test_what_the_configuration_no_longer_has_is_not_dropped_silently(three, how):
     accept_some(three, FIRST)

@@ -390,23 +390,31 @@ def test_many_classes_are_summed_up_by_their_extremes(suite):
 
 
 def test_the_bounds_of_a_suite_stand_under_the_tables_that_they_concern():
-    config = {"description": "d", "repeats": 2, "caps": {"n_estimators": 50, "max_iter": 9}}
-    config["model_caps"] = {"gbdt": {"n_estimators": 20}, "mlp": {"max_iter": 5}}
-    runs = [
-        {"dataset": "adult", "model": "random_forest", "params": {"n_estimators": 50}},
-        {"dataset": "adult", "model": "gbdt", "params": {"n_estimators": 20}},
-        {"dataset": "letter", "model": "mlp", "params": {"max_iter": 5}},  # of another table
-    ]
-    experiment = {"status": "ready", "columns": {"rf": "random_forest", "gbdt": "gbdt"}, "missing_models": {}}
-    experiment |= {"datasets": ["adult"], "absent": {}}
-    config["dataset_repeats"] = {"adult": 1, "letter": 1}
-    plan = {"suite": "quick", "suite_config": config, "experiments": {}, "runs": runs}
+    config = {"description": "d", "repeats": 2, "dataset_repeats": {"adult": 1, "letter": 1}}
+    experiment = {
+        "status": "ready",
+        "datasets": ["adult", "iris"],
+        "absent": {},
+        "missing_models": {"mlp": "not written"},
+    }
+    columns = {"rf": "RF", "gbdt": "GBDT", "gc": "gcForest", "mlp": "MLP", "svm": "SVM", "on_hard": "MLP + DDBF"}
+    experiment |= {"columns": dict.fromkeys(columns, "preset"), "labels": columns}
+    trees = {"n_estimators": [50, 500]}
+    experiment["bounds"] = {
+        "rf": {"adult": trees, "iris": trees},
+        "gbdt": {"adult": trees, "iris": {}},
+        "gc": {"adult": trees, "iris": trees},
+        "mlp": {"adult": trees, "iris": trees},  # not shown
+        "svm": {"adult": {}, "iris": {}},
+        "on_hard": dict.fromkeys(["adult", "iris"], trees | {"learner__max_iter": [5, 200]}),
+    }
+    plan = {"suite": "quick", "suite_config": config, "experiments": {}, "runs": []}
     assert budget_note(experiment, Results(plan, {}, {}, {}, Path())) == (
-        "Bounds of the suite quick: n_estimators at most 50; gbdt and what is based on it: n_estimators at most 20; "
-        "at most 2 repeats; adult at most 1 repeat."
+        "Bounds of the suite quick: RF and gcForest n_estimators 50 of 500; GBDT n_estimators 50 of 500 on adult; "
+        "MLP + DDBF n_estimators 50 of 500, learner__max_iter 5 of 200; at most 2 repeats; adult at most 1 repeat."
     )
-    unbounded = plan | {"suite_config": {"description": "d", "repeats": None, "caps": {}, "model_caps": {}}}
-    assert budget_note(experiment, Results(unbounded, {}, {}, {}, Path())) == ""
+    unbounded = plan | {"suite_config": {"description": "d", "repeats": None}}
+    assert budget_note(experiment | {"bounds": {}}, Results(unbounded, {}, {}, {}, Path())) == ""
 
 
 # Outcomes that a test decides.

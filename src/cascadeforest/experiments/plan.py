@@ -102,6 +102,9 @@ class Experiment:
         What cells save beyond metrics, by full names (`cascadeforest.experiments.extras.extra_name`).
     extras_of : dict
         Column name to those of them that its cells save.
+    bounds : dict
+        Column name to row to the parameters that the suite bounds there: name to [value here, value without the bound];
+        those of a learner inside are named ``learner__<parameter>``.
     marks, win_tie_lose, paired_tests, average_rank, rank_columns, options, deviations
         As in the configuration.
     """
@@ -124,6 +127,7 @@ class Experiment:
     reason: str
     extras: tuple[str, ...] = ()
     extras_of: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    bounds: dict[str, dict[str, dict[str, list[float]]]] = dataclasses.field(default_factory=dict)
     marks: str = "none"
     win_tie_lose: str | None = None
     paired_tests: tuple[str, ...] = ()
@@ -349,6 +353,10 @@ class _Resolver:
             reason=reason,
             extras=tuple(dict.fromkeys(extra for extras in extras_of.values() for extra in extras)),
             extras_of=extras_of,
+            bounds={
+                column: {variant: self._bounds(preset, base) for variant, base in bases.items()}
+                for column, preset in columns.items()
+            },
             marks=row.get("marks", "none"),
             win_tie_lose=row.get("win_tie_lose"),
             paired_tests=tuple(row.get("paired_tests", [])),
@@ -438,16 +446,32 @@ class _Resolver:
         bounds = [row.get("repeats", protocol.get("repeats", folds)), folds, bound]
         return min(bound for bound in bounds if bound is not None)
 
-    def _params(self, preset: str, base: str) -> dict[str, Any]:
-        """Parameters of a model on a data set, the suite's bounds applied."""
-        params = self.models[preset]["params"] | self.models[preset].get("dataset_params", {}).get(base, {})
+    def _settings(self, preset: str, base: str) -> dict[str, Any]:
+        """Parameters of a model on a data set, without the suite's bounds."""
+        return self.models[preset]["params"] | self.models[preset].get("dataset_params", {}).get(base, {})
+
+    def _own_bounds(self, preset: str, base: str) -> dict[str, list[float]]:
+        """Parameters that the suite bounds: name to the value here and the value without the bound."""
         caps = dict(self.budget.get("caps", {}))
         for name in reversed(self.models[preset]["ancestry"]):  # the preset's own bounds win over its base's
             caps |= self.budget.get("model_caps", {}).get(name, {})
-        for parameter, cap in caps.items():
-            value = params.get(parameter)
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                params[parameter] = min(value, cap)
+        bounds = {}
+        for parameter, value in self._settings(preset, base).items():
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if is_number and value > caps.get(parameter, value):
+                bounds[parameter] = [caps[parameter], value]
+        return bounds
+
+    def _bounds(self, preset: str, base: str) -> dict[str, list[float]]:
+        """The same with those of the learner inside."""
+        learner = self.models[preset]["params"].get(LEARNER)
+        inside = self._own_bounds(learner, base) if learner else {}
+        return self._own_bounds(preset, base) | {f"{LEARNER}__{name}": pair for name, pair in inside.items()}
+
+    def _params(self, preset: str, base: str) -> dict[str, Any]:
+        """Parameters of a model on a data set, the suite's bounds applied."""
+        bounds = self._own_bounds(preset, base)
+        params = self._settings(preset, base) | {name: here for name, (here, _) in bounds.items()}
         if LEARNER in params:
             learner = self.models[params[LEARNER]]
             params[LEARNER] = {

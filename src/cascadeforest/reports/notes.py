@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cascadeforest.reports.printed_numbers import Published
-from cascadeforest.reports.results import Results, needed_runs, present
+from cascadeforest.reports.results import Results, present
 
 
 def published_note(experiment: Mapping[str, Any], published: Published) -> str:
@@ -42,9 +42,9 @@ def budget_note(experiment: Mapping[str, Any], results: Results) -> str:
     Parameters
     ----------
     experiment : mapping
-        One experiment of the plan.
+        One experiment of the plan; its ``bounds`` are the parameters that are bounded, and their values without.
     results : Results
-        Its plan carries the suite's bounds and the parameters of the runs.
+        Its plan carries the suite's bounds on repeats.
 
     Returns
     -------
@@ -52,18 +52,31 @@ def budget_note(experiment: Mapping[str, Any], results: Results) -> str:
         Empty if no bound concerns this experiment.
     """
     budget = results.plan["suite_config"]
-    pairs = set(needed_runs(experiment))
-    runs = [run for run in results.plan["runs"] if (run["dataset"], run["model"]) in pairs]
-    known = {parameter for run in runs for parameter in run["params"]}
-    parts = [f"{name} at most {value:g}" for name, value in budget.get("caps", {}).items() if name in known]
-    for model, caps in budget.get("model_caps", {}).items():
-        bounds = ", ".join(f"{name} at most {value:g}" for name, value in caps.items())
-        parts += [f"{model} and what is based on it: {bounds}"] if any(run["model"] == model for run in runs) else []
+    parts = list(_parameter_bounds(experiment))
     if budget.get("repeats") is not None:
         parts.append(f"at most {budget['repeats']} repeats")
     own = {name: bound for name, bound in budget.get("dataset_repeats", {}).items() if name in experiment["datasets"]}
     parts += [f"{name} at most {bound} repeat{'s' if bound > 1 else ''}" for name, bound in own.items()]
     return f"Bounds of the suite {results.suite}: {'; '.join(parts)}." if parts else ""
+
+
+def _parameter_bounds(experiment: Mapping[str, Any]) -> Iterable[str]:
+    """Words such as 'gcForest and RF n_estimators 100 of 500', columns with the same bounds together."""
+    together: dict[str, list[str]] = {}
+    for column, preset_bounds in experiment.get("bounds", {}).items():
+        if column in experiment["missing_models"]:
+            continue
+        rows: dict[str, list[str]] = {}
+        for dataset in present(experiment):
+            pairs = preset_bounds.get(dataset, {}).items()
+            words = ", ".join(f"{name} {here:g} of {unbounded:g}" for name, (here, unbounded) in pairs)
+            rows.setdefault(words, []).append(dataset)
+        for words, datasets in rows.items():
+            if words:
+                place = "" if len(rows) == 1 else f" on {listed(datasets)}"
+                together.setdefault(f"{words}{place}", []).append(experiment["labels"][column])
+    for words, labels in together.items():
+        yield f"{listed(list(dict.fromkeys(labels)))} {words}"
 
 
 def stand_in_words(experiment: Mapping[str, Any]) -> str:

@@ -60,7 +60,7 @@ def united(new: Results, kept: Results, declared: Mapping[str, Mapping[str, Any]
             f"{', '.join(gone)}: stored, but the configuration no longer has it or cannot draw it, so it cannot stay. "
             f"Give it back, or accept the whole suite: make accept SUITE={new.suite} MESSAGE='why'"
         )
-    if conflicts := list(_conflicts(new, kept)):
+    if conflicts := list(_conflicts(new, kept, declared)):
         more = f"\n  and {len(conflicts) - N_SHOWN} more" if len(conflicts) > N_SHOWN else ""
         shown_by = {name for conflict in conflicts for name in conflict.shown_by}
         together = [name for name in declared if name in shown_by or name in new.drawable()]
@@ -83,11 +83,12 @@ def united(new: Results, kept: Results, declared: Mapping[str, Mapping[str, Any]
     return replace(new, plan=plan, runs=runs, summaries=kept.summaries | new.summaries)
 
 
-def _conflicts(new: Results, kept: Results) -> Iterable[Conflict]:
+def _conflicts(new: Results, kept: Results, declared: Mapping[str, Mapping[str, Any]]) -> Iterable[Conflict]:
     under_new_bounds = replace(kept, plan=kept.plan | {"suite_config": new.plan["suite_config"]})
     for name in kept.drawable():
         experiment = kept.experiments[name]
-        if budget_note(experiment, kept) != budget_note(experiment, under_new_bounds):
+        bounded_now = experiment | {"bounds": _bounds_now(experiment, declared[name])}
+        if budget_note(experiment, kept) != budget_note(bounded_now, under_new_bounds):
             yield Conflict("the suite has other bounds now", [name])
     for dataset in sorted(kept.summaries.keys() & new.summaries.keys()):
         if fields := _differing(kept.summaries[dataset], new.summaries[dataset]):
@@ -105,6 +106,14 @@ def _conflicts(new: Results, kept: Results) -> Iterable[Conflict]:
             now = new.extras / path.relative_to(kept.extras)
             if now.is_file() and now.read_bytes() != path.read_bytes():
                 yield Conflict(f"{now} is not what is stored", [name])
+
+
+def _bounds_now(stored: Mapping[str, Any], declared: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the configured bounds on what is stored; what the configuration does not name keeps the stored ones."""
+    return {
+        column: {row: declared.get("bounds", {}).get(column, {}).get(row, bounds) for row, bounds in rows.items()}
+        for column, rows in stored.get("bounds", {}).items()
+    }
 
 
 def _shared(new: Results, kept: Results) -> list[Pair]:
