@@ -78,11 +78,28 @@ def test_points_that_lie_together_stand_beside_each_other():
     assert len(np.unique(heights)) == 50
 
 
-def test_missing_values_have_no_colour():
+def colours_of(points):
+    """As they are drawn."""
+    points.update_scalarmappable()
+    return points.get_facecolors()
+
+
+@pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame])
+def test_points_of_missing_values_are_grey(kind):
+    """They were once drawn transparent: half of the rows of a column could be missing from the picture."""
     with_nan = X.copy()
-    with_nan[0, 0] = np.nan
-    ages = plot_beeswarm(explanation(with_nan)).collections[1].get_array()
-    np.testing.assert_array_equal(np.ma.getmaskarray(np.ma.masked_invalid(ages)), [True, False, False])
+    with_nan[0, 0] = with_nan[:, 1] = np.nan
+    ax = plot_beeswarm(explanation(kind(with_nan)))
+    drawn = dict(zip(ticks(ax), ax.collections, strict=False))
+    grey, low, high = mpl.colors.to_rgba("#777777"), *mpl.colormaps["viridis"]([0.0, 1.0])
+    np.testing.assert_allclose(colours_of(drawn["age"]), [grey, low, high])
+    np.testing.assert_allclose(colours_of(drawn["dose"]), [grey] * 3)
+    np.testing.assert_allclose(colours_of(drawn["rare"]), [low, high, low])
+    for k, name in enumerate(["age", "dose", "rare"]):
+        np.testing.assert_array_equal(drawn[name].get_offsets()[:, 0], OF_ILL[:, k])
+        assert not np.ma.getmaskarray(drawn[name].get_offsets()).any()
+    bars = [plot_beeswarm(explanation(kind(rows))).figure.axes[1] for rows in (with_nan, X)]
+    assert ["grey: missing" in bar.get_ylabel() for bar in bars] == [True, False]
 
 
 def test_importances_are_bars_the_greatest_on_top():
@@ -90,6 +107,7 @@ def test_importances_are_bars_the_greatest_on_top():
     assert ticks(ax) == ["a", "c"]
     assert [bar.get_width() for bar in ax.patches] == [0.1, 0.3]
     assert ax.get_xlabel() == "importance"
+    assert ticks(plot_importances([0.1, 0.2], (name for name in "ab"))) == ["a", "b"]
     assert plot_importances([0.1], label="MDI").get_xlabel() == "MDI"
     assert plot_importances(explanation(), label="mean of |contributions|").get_xlabel() == "mean of |contributions|"
     of_explanation = plot_importances(explanation())
@@ -149,11 +167,38 @@ def test_plots_draw_where_they_are_told_to():
         (lambda: plot_importances([[1.0]]), "importances has shape"),
         (lambda: plot_importances([1.0], ["a", "b"]), "feature_names has 2"),
         (lambda: plot_importances([1.0], std=[0.1, 0.2]), "std has 2"),
+        (lambda: plot_importances([1.0, 2.0], std=0.1), r"std is 0\.1; give one number a feature"),
+        (lambda: plot_importances([1.0, 2.0], std=[[0.1, 0.2]] * 2), r"std has shape \(2, 2\); give one number"),
+        (lambda: plot_importances([1.0], std=["a"]), r"std is \['a'\]; give one number"),
+        (lambda: plot_importances("a"), "importances is 'a'; give one number a feature, or an Explanation"),
+        (lambda: plot_importances(None), "importances is None; give one number a feature, or an Explanation"),
+        (lambda: plot_importances(plot_importances), "importances is <function.*; give one number a feature"),
+        (lambda: plot_importances(1.0), r"importances is 1\.0; give one number"),
+        (lambda: plot_importances([1.0], 5), "feature_names is 5; give one name a feature"),
     ],
 )
 def test_what_cannot_be_drawn_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("given", [np.zeros((3, 3)), "ill", None, Explanation], ids=["array", "str", "None", "class"])
+@pytest.mark.parametrize("plot", [plot_waterfall, plot_beeswarm, lambda given: plot_dependence(given, 0)])
+def test_what_is_no_explanation_is_named(plot, given):
+    with pytest.raises(TypeError, match=f"explanation is of type {type(given).__name__}; give an Explanation"):
+        plot(given)
+
+
+def test_plots_take_a_label_by_its_value_and_name_the_only_class():
+    three = Explanation(
+        *(np.zeros(3), np.zeros((1, 2, 3)), np.eye(3)[:1], ["a", "b"], ["1.0", "2.0", "3.0"], X[:1, :2]),
+        classes=np.array([1.0, 2.0, 3.0]),
+    )
+    one = Explanation(np.ones(1), np.zeros((1, 2, 1)), np.ones((1, 1)), ["a", "b"], ["u"], X[:1, :2], np.array(["u"]))
+    for given, output, name in ((three, 2, "2.0"), (one, None, "u")):
+        assert plot_waterfall(given, 0, output).get_xlabel() == f"probability of {name}"
+        assert plot_beeswarm(given, output).get_xlabel() == f"contribution to the probability of {name}"
+        assert plot_dependence(given, 0, output).get_ylabel() == f"contribution to the\nprobability of {name}"
 
 
 def test_a_class_must_be_named_where_there_are_three():
@@ -171,6 +216,8 @@ def test_a_number_is_a_label_where_labels_are_numbers():
     assert numbers.text(0).splitlines()[0].endswith("probability of 1")
     truth = Explanation(np.zeros(2), np.zeros((1, 2, 2)), np.zeros((1, 2)), ["a", "b"], ["False", "True"], X[:1, :2])
     assert truth.output(True) == truth.output(np.True_) == 1
+    floats = Explanation(np.zeros(2), np.zeros((1, 2, 2)), np.zeros((1, 2)), ["a", "b"], ["1.0", "2.0"], X[:1, :2])
+    assert floats.output(1) == 0
 
 
 def test_kernels_are_compiled_where_no_folder_can_be_written(monkeypatch):

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 import threading
 from collections import deque
 
@@ -18,6 +19,7 @@ from sklearn.linear_model import LogisticRegression
 import cascadeforest
 from cascadeforest import CascadeForestRegressor, GCForestClassifier, RandomForestClassifier, RandomForestRegressor
 from cascadeforest.explanations import Explainer, explain
+from cascadeforest.explanations.explainer import _add_up
 
 from .models import CASCADES, FORESTS, MODELS, SMALL, data
 
@@ -579,8 +581,11 @@ def test_rows_that_do_not_exist_or_say_nothing_are_refused():
         with pytest.raises(ValueError, match=f"row is {silent}, which had no weight in fit"):
             call(silent)
         for row in (len(explanation), -len(explanation) - 1, 1.0, "a", True):
-            with pytest.raises(IndexError, match=f"row is {row!r}; the explanation has {len(explanation)} rows"):
+            message = f"row is {row!r}; the explanation has 70 rows: give a whole number from -70 to 69"
+            with pytest.raises(IndexError, match=message):
                 call(row)
+    with pytest.raises(IndexError, match="row is 0; the explanation has 0 rows: explain some"):
+        explanation[:0].text()
     for rows in (None, (1, 2), ..., True, np.zeros((2, 2), int)):
         with pytest.raises(IndexError, match="give a number, a slice"):
             explanation[rows]
@@ -631,9 +636,103 @@ def test_outputs_by_number_and_name():
     assert [three.output(c) for c in (0, "2", np.int64(1))] == [0, 2, 1]
     assert two.output() == 1
     assert one.output() == one.output("prediction") == 0
-    for explanation, output in ((three, None), (three, 3), (three, -1), (three, "x"), (two, True), (one, "x0")):
+    for explanation, output in ((three, None), (three, 3), (three, -1), (three, "x"), (one, True), (one, "x0")):
         with pytest.raises(ValueError, match=rf"output is {output!r}"):
             explanation.output(output)
+
+
+def explanation_of_labels(labels):
+    """Of a forest that learned from two or three classes of these names."""
+    own = data(len(labels))
+    return explain(RandomForestClassifier(3, random_state=0).fit(own.X, np.array(labels)[own.y]), own.new)
+
+
+@pytest.mark.parametrize(
+    ("labels", "found"),
+    [
+        ([1.0, 2.0, 3.0], [(1, 0), (2, 1), (2.0, 1), (np.float32(3), 2), (np.int64(3), 2), ("3.0", 2), (True, 0)]),
+        ([1.0, 2.0], [(1, 0), (np.uint8(2), 1)]),
+        (np.array([-2, 0, 2], np.float32), [(-2, 0), (0, 1), (-0.0, 1), (np.float64(2), 2)]),
+        ([1, 2, 3], [(1, 0), (2.0, 1), (np.float32(3), 2), ("2", 1), (np.True_, 0)]),
+        ([-1, 0, 1], [(-1, 0), (0, 1), (1.0, 2), (False, 1)]),
+        ([2**53, 2**53 + 1], [(2**53, 0), (2.0**53, 0), (2**53 + 1, 1)]),
+        ([False, True], [(False, 0), (True, 1), (np.True_, 1), (0, 0), (1, 1), (1.0, 1), ("True", 1)]),
+        (["1.0", "2.0", "3.0"], [(2, 1), (2.0, 1), ("3.0", 2)]),
+        (["1", "2", "3"], [(2, 1), (2.0, 1), ("3", 2)]),
+        (["b", "c", "nan"], [("nan", 2), ("b", 0), (2, 2), (np.int8(0), 0)]),
+        (["2020_1", "inf", "x"], [(0, 0), (np.int64(2), 2), ("inf", 1)]),
+    ],
+)
+def test_a_label_is_found_by_its_value(labels, found):
+    """Of floats every number was once a position: of the classes 1.0, 2.0, 3.0 output 2 was the class 3.0."""
+    explanation = explanation_of_labels(labels)
+    for whole in (explanation, explanation[:2]):
+        assert [whole.output(output) for output, _ in found] == [c for _, c in found]
+    for output, c in found:
+        assert explanation.text(0, output).splitlines()[0].endswith(f"  probability of {labels[c]} of row 0")
+
+
+@pytest.mark.parametrize(
+    ("labels", "absent"),
+    [
+        ([1.0, 2.0, 3.0], [0, 0.0, False, 4, 1.5, -1, "2", np.nan]),
+        ([-2.0, 3.0, 5.0], [0, 1, 2, np.int64(2)]),
+        ([1, 2, 3], [0, 0.0, 1.5, "2.0", False]),
+        ([2**53, 2**53 + 2], [2**53 + 1]),
+        ([False, True], [2, -1, "1"]),
+        (["1.5", "2.5", "x"], [0, 1, 2]),
+        (["b", "c", "nan"], [3, -1, True, 1.0]),
+    ],
+)
+def test_an_absent_label_is_no_position(labels, absent):
+    explanation = explanation_of_labels(labels)
+    for output in absent:
+        with pytest.raises(ValueError, match=rf"output is {re.escape(repr(output))}; give one of \['{labels[0]}', "):
+            explanation.output(output)
+
+
+@pytest.mark.parametrize("name", ["gcforest", "screening", "mddf", "random forest"])
+def test_a_classifier_of_one_class_is_a_classifier(name):
+    """It was once taken for a regression: its only output said "prediction", its importances were refused."""
+    own = data(3)
+    for label in ("a", True):
+        model = clone(MODELS[name].model).fit(own.X, np.full(len(own.y), label))
+        for preset in ("paper", "official"):
+            explainer = Explainer(model, preset=preset)
+            of_new = explainer.explain(own.new)
+            for explanation in (of_new, of_new[:3], explainer.explain_held_out()):
+                assert explanation.text(1).splitlines()[0].endswith(f"probability of {label} of row 1")
+                assert explanation.output() == explanation.output(label) == 0
+            assert_array_equal(explainer.class_importances(), np.zeros((1, 5)))
+            assert_array_equal(explainer.importances(average="classes"), np.zeros(5))
+    with pytest.raises(ValueError, match=r"output is 0; give one of \['True'\]\."):
+        explanation.output(0)  # the class is True
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e-7, 1e-9])
+def test_targets_that_half_precision_cannot_hold_are_refused_by_name(unit):
+    """What was lost is more than contributions can make up for; this once was to be reported as an error of ours."""
+    own = data(0)
+    y = (own.y - 900.0) / 200.0 * unit
+    message = r"vector_dtype is 'float16', .*Fit the model with vector_dtype='float32', or rescale y"
+    official = CascadeForestRegressor(**SMALL, preset="official").fit(own.X, y)
+    with pytest.raises(ValueError, match=message):
+        explain(official, own.new)
+    for model, factor in (
+        (CascadeForestRegressor(**SMALL, preset="official", vector_dtype="float32"), 1.0),
+        (CascadeForestRegressor(**SMALL, preset="official"), 1e-3 / unit),
+    ):
+        explanation = explain(model.fit(own.X, y * factor), own.new)
+        total = explanation.bias + explanation.contributions.sum(axis=1)
+        assert_allclose(total[:, 0], model.predict(own.new), rtol=1e-9, atol=0)
+
+
+@pytest.mark.parametrize(("dtype", "missing"), [("float64", 3e-8), ("float32", 3e-8), ("float16", 1e-7)])
+def test_any_other_sum_that_misses_the_prediction_is_an_error_of_ours(dtype, missing):
+    """Also in half precision, where more is missing than it can lose."""
+    contributions = np.full((1, 2, 1), 1e-6)
+    with pytest.raises(RuntimeError, match="please report it"):
+        _add_up(np.zeros(1), contributions, np.full((1, 1), 2e-6 + missing), dtype)
 
 
 def test_a_table_has_the_greatest_contributions_first():

@@ -220,6 +220,16 @@ def test_presets_choose_the_average():
     assert_array_equal(staged, [paper.importances(layer=layer) for layer in (1, 2, 3)])
 
 
+def test_an_average_that_changes_nothing_may_be_named():
+    """Means over rows are what the other rows have, and a preset's own average is what its user did not choose."""
+    for preset, averages in (("paper", [None, "rows"]), ("official", [None, "rows", "classes"])):
+        explainer = explainer_of(FORESTS["random forest"], preset=preset)
+        for rows in ("in_bag", "out_of_bag"):
+            found = [explainer.importances(rows, average=average) for average in averages]
+            assert_array_equal(found, [found[0]] * len(averages))
+            assert abs(found[0]).max() > 0.01
+
+
 # The means alone.
 
 
@@ -260,6 +270,15 @@ def test_what_has_no_mean_is_refused(mean):
         mean(np.zeros((2, 3, 1)), np.zeros((2, 1)), np.ones(3))
     with pytest.raises(ValueError, match="no row of finite numbers"):
         mean(np.full((2, 3, 1), np.nan), np.zeros((2, 1)))
+
+
+@pytest.mark.parametrize("centred", [True, False])
+@pytest.mark.parametrize("weights", [[0, 0, 0], [0, 5, 0]])
+def test_weights_of_nothing_have_no_mean(weights, centred):
+    """Also where rows with weight have no contributions."""
+    contributions = np.array([[[1.0]], [[np.nan]], [[-1.0]]])
+    with pytest.raises(ValueError, match=r"weights has sum 0 over the 2 rows .* give weights"):
+        mean_decrease_impurity(contributions, [[3.0], [100.0], [1.0]], weights, centred=centred)
 
 
 @pytest.mark.parametrize("name", CASCADES)
@@ -347,6 +366,12 @@ def test_importances_that_do_not_exist_are_refused():
         cascade.importances(average="forests")
     with pytest.raises(ValueError, match="average is 'classes'"):
         regressor.importances(average="classes")
+    forest = explainer_of(FORESTS["random forest"])
+    for explainer, rows in ((cascade, "in_bag"), (forest, "in_bag"), (forest, "out_of_bag")):
+        with pytest.raises(ValueError, match=f"average is 'classes' with rows '{rows}' .*, where it has no meaning"):
+            explainer.importances(rows, average="classes")
+        with pytest.raises(ValueError, match=f"average is 'classes' with rows '{rows}'"):
+            list(explainer.staged_importances(rows, average="classes"))
     with pytest.raises(ValueError, match="class importances are for classifiers"):
         regressor.class_importances()
 

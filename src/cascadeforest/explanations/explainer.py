@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,8 @@ AVERAGES = ("rows", "classes")
 _BLOCK = 256
 #: What rounding can move a prediction by, relative to its scale: that of double precision, or of a layer's vectors.
 _ROUNDING = {"float64": 1e-10, "float32": 1e-6, "float16": 4e-3}
+#: Step between two numbers of half precision below 6e-5, where it has no digits to spare.
+_STEP_OF_HALF = float(np.finfo(np.float16).smallest_subnormal)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,6 +52,9 @@ class Explanation:
         Names of the classes; ``["prediction"]`` in regression.
     X : ndarray, DataFrame or sparse matrix of shape (n_samples, n_features)
         The rows, for plots and texts; not copied.
+    classes : ndarray of shape (n_outputs,) or None, default=None
+        Labels of the classes as the model has them (``classes_``), which `output` looks for; None in regression, and
+        where their names are all that is known.
 
     Notes
     -----
@@ -62,6 +68,7 @@ class Explanation:
     feature_names: list[str]
     output_names: list[str]
     X: Any
+    classes: Any = None
 
     def __len__(self) -> int:
         return len(self.contributions)
@@ -74,7 +81,7 @@ class Explanation:
         bias = self.bias if self.bias.ndim == 1 else self.bias[rows]
         names = (self.feature_names, self.output_names)
         X = self.X.iloc[rows] if hasattr(self.X, "iloc") else self.X[rows]
-        return Explanation(bias, self.contributions[rows], self.prediction[rows], *names, X)
+        return Explanation(bias, self.contributions[rows], self.prediction[rows], *names, X, self.classes)
 
     def __repr__(self) -> str:
         return (
@@ -102,7 +109,8 @@ class Explanation:
             If the row had no weight in `fit`, so that nothing is said of it.
         """
         if not isinstance(row, (int, np.integer)) or isinstance(row, bool) or not -len(self) <= row < len(self):
-            raise IndexError(f"row is {row!r}; the explanation has {len(self)} rows.")
+            remedy = f"give a whole number from {-len(self)} to {len(self) - 1}" if len(self) else "explain some"
+            raise IndexError(f"row is {row!r}; the explanation has {len(self)} rows: {remedy}.")
         row = int(row) % len(self)
         if np.isnan(self.prediction[row]).any():
             raise ValueError(f"row is {row}, which had no weight in fit and is in no fold; choose another one.")
@@ -114,8 +122,10 @@ class Explanation:
         Parameters
         ----------
         output : class label, int or None
-            A class. A number is a position, from 0, only where no class is a number. None: the only output in
-            regression, the second of two classes.
+            A class: its label, or its name in `output_names`. Numbers are compared by value, so that 2, 2.0 and
+            ``np.int64(2)`` are the same label, as are True and 1. A number is a position, from 0, only where no class
+            is a number, a bool or a text that reads as a number. None: the only output in regression, the second of two
+            classes.
 
         Returns
         -------
@@ -131,18 +141,34 @@ class Explanation:
             if len(names) > 2:
                 raise ValueError(f"output is None, but there are {len(names)} classes; give one of {names}.")
             return len(names) - 1
-        if str(output) in names:  # a label, also one that is a number, before a position
+        if str(output) in names:  # as it is shown; also labels that are neither words nor numbers
             return names.index(str(output))
-        labels_are_numbers = any(name.lstrip("-").isdigit() for name in names)
-        if (
-            not labels_are_numbers
-            and isinstance(output, (int, np.integer))
-            and not isinstance(output, bool)
-            and 0 <= output < len(names)
-        ):
-            return int(output)
+        numbers = [_number(label) for label in (names if self.classes is None else self.classes)]
+        labels_are_numbers = any(number is not None for number in numbers)
+        wanted = None if isinstance(output, str) else _number(output)
+        if wanted is not None and wanted in numbers:
+            return numbers.index(wanted)
+        is_whole = isinstance(wanted, int) and not isinstance(wanted, bool)
+        if not labels_are_numbers and is_whole and 0 <= wanted < len(names):
+            return wanted
         position = "" if labels_are_numbers else f", or a number below {len(names)}"
         raise ValueError(f"output is {output!r}; give one of {names}{position}.")
+
+    def quantity(self, output: int) -> str:
+        """What an output is, for texts and plots.
+
+        Parameters
+        ----------
+        output : int
+            Its number.
+
+        Returns
+        -------
+        str
+            "probability of " a class, also of a model's only one; "prediction" in regression.
+        """
+        is_target = self.classes is None and len(self.output_names) == 1
+        return "prediction" if is_target else f"probability of {self.output_names[output]}"
 
     def to_frame(self, row: int = 0) -> pd.DataFrame:
         """One row's explanation as a table.
@@ -199,7 +225,7 @@ class Explanation:
         bias = self.bias if self.bias.ndim == 1 else self.bias[row]
         own, values = self.contributions[row, :, c], self.values(row)
         order = np.argsort(-np.abs(own), kind="stable")
-        what = "prediction" if len(self.output_names) == 1 else f"probability of {self.output_names[c]}"
+        what = self.quantity(c)
         what += f" of row {row}" if len(self) > 1 else ""  # in a slice of one row its number would say nothing
         lines = [(f"{self.prediction[row, c]:.6g}", what), (f"{bias[c]:.6g}", "bias")]
         lines += [(f"{own[k]:+.6g}", f"{self.feature_names[k]} = {shown(values[k])}") for k in order[:n_features]]
@@ -308,7 +334,8 @@ class Explainer:
         names = getattr(model, "feature_names_in_", None)
         n_features = self._training.n_features
         self.feature_names = [f"x{k}" for k in range(n_features)] if names is None else [str(name) for name in names]
-        self.output_names = [str(c) for c in getattr(model, "classes_", ["prediction"])]
+        self._classes = getattr(model, "classes_", None)  # a regression has none, a classifier at least one
+        self.output_names = ["prediction"] if self._classes is None else [str(label) for label in self._classes]
         self._X_train = None if given is None else _kept(X_train)
         self._fit_mark = model._fit_mark
 
@@ -335,7 +362,8 @@ class Explainer:
         Raises
         ------
         ValueError
-            If there is no such layer.
+            If there is no such layer; if half precision took more of the predictions than contributions can make up
+            for (``vector_dtype="float16"`` with targets far below 1e-4).
         RuntimeError
             If the model was fitted again since the explainer was made.
         """
@@ -399,7 +427,7 @@ class Explainer:
             Of the cascade as if it ended at this layer, counted from 1; the last one by default.
         average : {"rows", "classes"} or None, default=None
             With "held_out": mean over rows as in Eq. 31, or the mean over classes of `class_importances`. None:
-            "rows"; "classes" in preset "official". Regression has "rows" only.
+            "rows"; "classes" in preset "official". Regression has "rows" only. The others know no mean over classes.
         centred : bool, default=True
             With "held_out" and "rows": see `mean_decrease_impurity`. The others know no centre.
 
@@ -500,7 +528,7 @@ class Explainer:
         ValueError
             In regression.
         """
-        if len(self.output_names) == 1:
+        if self._classes is None:
             raise ValueError("The model predicts one target; class importances are for classifiers.")
         held_out, _ = deque(self._of_training_rows([self._checked(layer)]), maxlen=1).pop()
         return class_mean_decrease_impurity(held_out.contributions, self._training.Y, self.weights)
@@ -509,10 +537,15 @@ class Explainer:
         self, rows: str, layers: Sequence[int], average: str | None, centred: bool
     ) -> Iterator[np.ndarray]:
         check_choice("rows", rows, IMPORTANCE_ROWS)
-        is_classifier = len(self.output_names) > 1
-        if average is None:
-            average = PRESETS[self._preset]["average"] if is_classifier else "rows"
+        is_classifier = self._classes is not None
+        own = PRESETS[self._preset]["average"] if is_classifier else "rows"
+        average = own if average is None else average
         check_choice("average", average, AVERAGES if is_classifier else AVERAGES[:1])
+        if rows != "held_out" and average not in ("rows", own):
+            raise ValueError(
+                f"average is {average!r} with rows {rows!r} (preset {self._preset!r}), where it has no meaning; leave "
+                "it out, or choose rows='held_out'."
+            )
         if not centred and (rows != "held_out" or average != "rows"):
             raise ValueError(
                 f"centred is {centred!r} with rows {rows!r} and average {average!r} (preset {self._preset!r}), where "
@@ -585,7 +618,7 @@ class Explainer:
         for part, prediction in self._of_training_rows(layers):
             X = self._training.learned.values() if self._X_train is None else self._X_train
             names = (self.feature_names, self.output_names)
-            yield Explanation(part.bias, part.contributions, prediction, *names, X)
+            yield Explanation(part.bias, part.contributions, prediction, *names, X, self._classes)
 
     def _of_training_rows(self, layers: Sequence[int]) -> Iterator[tuple[Part, np.ndarray]]:
         """Bias, contributions (n, n_features, n_outputs) and predictions of training rows, held out."""
@@ -608,9 +641,9 @@ class Explainer:
             bias = prediction[0]
         for first in range(0, n, _BLOCK):
             part = slice(first, first + _BLOCK)
-            _add_up(bias, contributions[part], prediction[part], _ROUNDING[self._training.vector_dtype])
+            _add_up(bias, contributions[part], prediction[part], self._training.vector_dtype)
         names = (self.feature_names, self.output_names)
-        return Explanation(bias.copy(), contributions, prediction.copy(), *names, _kept(X))
+        return Explanation(bias.copy(), contributions, prediction.copy(), *names, _kept(X), self._classes)
 
 
 def _kept(X: Any) -> Any:
@@ -625,16 +658,38 @@ def shown(value: Any, digits: int = 6) -> str:
     return "nan" if pd.isna(value) else f"{float(value):.{digits}g}"
 
 
+def _number(label: Any) -> Real | None:
+    """Value of a label that is a number, or a text that reads as one; None of words, "nan" and "inf" among them."""
+    if isinstance(label, (np.bool_, np.number)):
+        label = label.item()  # compared exactly: as numpy's numbers 2**53 + 1 and 2.0**53 are equal
+    if not isinstance(label, str):
+        return label if isinstance(label, Real) else None
+    try:
+        value = float(label)
+    except ValueError:
+        return None
+    if not np.isfinite(value) or "_" in label:  # "2020_1" is a word, though Python reads 20201
+        return None
+    return int(label) if label.strip().lstrip("+-").isdecimal() else value
+
+
 def _by_feature(flat: np.ndarray, n_outputs: int) -> np.ndarray:
     """Contributions as users see them, shape (n, n_features, n_outputs)."""
     return flat.reshape(len(flat), n_outputs, -1).transpose(0, 2, 1).copy(order="C")
 
 
-def _add_up(bias: np.ndarray, contributions: np.ndarray, prediction: np.ndarray, rounding: float) -> None:
+def _add_up(bias: np.ndarray, contributions: np.ndarray, prediction: np.ndarray, vector_dtype: str) -> None:
     """Spread what rounding of vectors took from the prediction over the features that a row uses (as Eq. 24)."""
     missing = prediction - bias - contributions.sum(axis=1)
     scale = np.abs(prediction).max(initial=0.0) + np.abs(contributions).sum(axis=1).max(initial=0.0)
-    if np.abs(missing).max(initial=0.0) > rounding * scale:
+    most = np.abs(missing).max(initial=0.0)
+    if most > _ROUNDING[vector_dtype] * scale:
+        if vector_dtype == "float16" and most <= _STEP_OF_HALF:
+            raise ValueError(
+                f"vector_dtype is 'float16', whose small numbers are {_STEP_OF_HALF:.0e} apart: predictions, of "
+                f"{np.abs(prediction).max():.1e} at most, lost up to {most:.1e}, and contributions cannot add up to "
+                "what is left. Fit the model with vector_dtype='float32', or rescale y to more than 1e-4."
+            )
         raise RuntimeError("Contributions miss the prediction by more than rounding; please report it with your model.")
     sizes = np.abs(contributions)
     of_class, of_row = sizes.sum(axis=1, keepdims=True), sizes.sum(axis=(1, 2), keepdims=True)

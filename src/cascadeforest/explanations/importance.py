@@ -33,6 +33,11 @@ def mean_decrease_impurity(contributions: Any, Y: Any, weights: Any = None, *, c
         In squared units of the response; not clipped: noise features fall on both sides of 0 on rows that the trees
         did not learn from.
 
+    Raises
+    ------
+    ValueError
+        If the shapes do not agree, or no row has finite contributions and a weight.
+
     Examples
     --------
     >>> from cascadeforest.explanations import mean_decrease_impurity
@@ -40,6 +45,11 @@ def mean_decrease_impurity(contributions: Any, Y: Any, weights: Any = None, *, c
     [1.0, 0.0]
     """
     contributions, Y, weights = _checked(contributions, Y, weights)
+    if weights is not None and weights.sum() == 0:
+        raise ValueError(
+            f"weights has sum 0 over the {len(weights)} rows with finite contributions; give weights that are not "
+            "negative, at least one of them positive, or None for equal ones."
+        )
     if centred:
         Y = Y - np.average(Y, axis=0, weights=weights)
     w = np.full(len(Y), 1.0 / len(Y)) if weights is None else weights / weights.sum()

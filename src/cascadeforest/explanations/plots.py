@@ -16,6 +16,7 @@ from cascadeforest.forest._parameters import check_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
 
 #: Contributions that raise and lower a prediction (Okabe and Ito: told apart by all).
 RAISES, LOWERS = "#D55E00", "#0072B2"
@@ -35,8 +36,8 @@ def plot_waterfall(
         Of at least this row.
     row : int
         Which.
-    output : int, str or None
-        Of which class; None: the predicted class, or the target.
+    output : class label, int or None
+        Of which class, as in `Explanation.output`; None: the predicted class, or the target.
     n_features : int, default=10
         Features that have a bar, those with the greatest contributions; the others share one.
     ax : matplotlib Axes, optional
@@ -45,7 +46,15 @@ def plot_waterfall(
     Returns
     -------
     matplotlib Axes
+
+    Raises
+    ------
+    TypeError
+        If `explanation` is something else.
+    IndexError, ValueError
+        If there is no such row or output, or nothing is said of the row.
     """
+    _check_kind(explanation)
     check_count("n_features", n_features)
     row = explanation.row(row)
     c = int(explanation.prediction[row].argmax()) if output is None else explanation.output(output)
@@ -70,7 +79,7 @@ def plot_waterfall(
     ax.set_xlim(low - 4 * room, high + 10 * room)
     ax.set_yticks(places, labels[::-1])
     ax.axvline(bias[c], color=_GREY, linestyle=":", linewidth=1)
-    ax.set_xlabel(_what(explanation, c))
+    ax.set_xlabel(explanation.quantity(c))
     ax.set_title(f"bias {_number(bias[c])}, prediction {_number(explanation.prediction[row, c])}", fontsize=10)
     _plain(ax)
     return ax
@@ -79,12 +88,14 @@ def plot_waterfall(
 def plot_beeswarm(explanation: Explanation, output: Any = None, n_features: int = 15, ax: Axes | None = None) -> Axes:
     """Many rows: a point for each, beside its neighbours; the colour says whether the feature's value is low or high.
 
+    Points of rows that miss the value are grey.
+
     Parameters
     ----------
     explanation : Explanation
         Of many rows.
-    output : int, str or None
-        Of which class; None: the second of two, or the target.
+    output : class label, int or None
+        Of which class, as in `Explanation.output`; None: the second of two, or the target.
     n_features : int, default=15
         Features with a line, by mean absolute contribution.
     ax : matplotlib Axes, optional
@@ -94,7 +105,15 @@ def plot_beeswarm(explanation: Explanation, output: Any = None, n_features: int 
     -------
     matplotlib Axes
         The colour bar has axes of its own.
+
+    Raises
+    ------
+    TypeError
+        If `explanation` is something else.
+    ValueError
+        If it has no rows, or there is no such output.
     """
+    _check_kind(explanation)
     check_count("n_features", n_features)
     explanation = _with_numbers(explanation)
     c = explanation.output(output)
@@ -102,17 +121,20 @@ def plot_beeswarm(explanation: Explanation, output: Any = None, n_features: int 
     order = np.argsort(-np.abs(own).mean(axis=0), kind="stable")[:n_features]
     ax = _axes(ax, 0.38 * len(order) + 1.4)
     span = np.abs(own).max() or 1.0
-    points = None
+    colours = _values_or_grey()
+    points, misses = None, False
     for place, k in enumerate(order[::-1]):
-        ranks = _ranks(explanation, k)
-        points = ax.scatter(own[:, k], place + _spread(own[:, k] / span), c=ranks, cmap=_VALUES, vmin=0, vmax=1, s=9)
+        ranks, heights = _ranks(explanation, k), place + _spread(own[:, k] / span)
+        misses |= np.isnan(ranks).any()
+        # Without plotnonfinite matplotlib hides the points that have no rank.
+        points = ax.scatter(own[:, k], heights, c=ranks, cmap=colours, vmin=0, vmax=1, s=9, plotnonfinite=True)
     ax.axvline(0, color=_GREY, linewidth=0.8)
     ax.set_yticks(range(len(order)), [explanation.feature_names[k] for k in order[::-1]])
     ax.set_ylim(-0.6, len(order) - 0.4)
-    ax.set_xlabel(f"contribution to the {_what(explanation, c)}")
+    ax.set_xlabel(f"contribution to the {explanation.quantity(c)}")
     bar = ax.figure.colorbar(points, ax=ax, ticks=[0, 1], fraction=0.03, pad=0.02)
     bar.set_ticklabels(["low", "high"])
-    bar.set_label("value of the feature (rank)", labelpad=-12)
+    bar.set_label("value (rank; grey: missing)" if misses else "value of the feature (rank)", labelpad=-12)
     bar.outline.set_visible(False)
     _plain(ax)
     return ax
@@ -150,7 +172,7 @@ def plot_importances(
     Raises
     ------
     ValueError
-        If the shapes do not agree.
+        If `importances`, `feature_names` or `std` is not one entry a feature.
     """
     check_count("n_features", n_features)
     if isinstance(importances, Explanation):
@@ -158,17 +180,19 @@ def plot_importances(
         feature_names = explanation.feature_names if feature_names is None else feature_names
         importances = np.abs(explanation.contributions).mean(axis=(0, 2))
         label = "mean absolute contribution" if label is None else label
-    importances = np.asarray(importances, np.float64)
-    if importances.ndim != 1:
-        raise ValueError(f"importances has shape {importances.shape}; give one number a feature.")
-    names = [f"x{k}" for k in range(len(importances))] if feature_names is None else list(feature_names)
-    for name, given in (("feature_names", names), ("std", importances if std is None else std)):
+    importances = _numbers("importances", importances, " or an Explanation")
+    errors = importances if std is None else _numbers("std", std, " or None")
+    try:
+        names = [f"x{k}" for k in range(len(importances))] if feature_names is None else list(feature_names)
+    except TypeError as error:
+        raise ValueError(f"feature_names is {feature_names!r}; give one name a feature, or None.") from error
+    for name, given in (("feature_names", names), ("std", errors)):
         if len(given) != len(importances):
-            raise ValueError(f"{name} has {len(given)} entries; importances has {len(importances)}.")
+            raise ValueError(f"{name} has {len(given)} entries; importances has {len(importances)}: give as many.")
     order = np.argsort(-importances, kind="stable")[:n_features][::-1]
     ax = _axes(ax, 0.33 * len(order) + 1.2)
     colours = [RAISES if importances[k] >= 0 else LOWERS for k in order]
-    errors = None if std is None else np.asarray(std, np.float64)[order]
+    errors = None if std is None else errors[order]
     ax.barh(range(len(order)), importances[order], color=colours, xerr=errors, ecolor="#333333", capsize=2)
     ax.set_yticks(range(len(order)), [names[k] for k in order])
     ax.axvline(0, color=_GREY, linewidth=0.8)
@@ -186,8 +210,8 @@ def plot_dependence(explanation: Explanation, feature: Any, output: Any = None, 
         Of many rows.
     feature : int or str
         Number or name of the feature.
-    output : int, str or None
-        Of which class; None: the second of two, or the target.
+    output : class label, int or None
+        Of which class, as in `Explanation.output`; None: the second of two, or the target.
     ax : matplotlib Axes, optional
         Where to draw; None makes a figure.
 
@@ -197,9 +221,12 @@ def plot_dependence(explanation: Explanation, feature: Any, output: Any = None, 
 
     Raises
     ------
+    TypeError
+        If `explanation` is something else.
     ValueError
-        If there is no such feature.
+        If it has no rows, or there is no such feature or output.
     """
+    _check_kind(explanation)
     names = explanation.feature_names
     if isinstance(feature, str) and feature in names:
         k = names.index(feature)
@@ -214,9 +241,30 @@ def plot_dependence(explanation: Explanation, feature: Any, output: Any = None, 
     ax.scatter(_column(explanation, k), own, s=12, color=[RAISES if f > 0 else LOWERS for f in own], alpha=0.7)
     ax.axhline(0, color=_GREY, linewidth=0.8)
     ax.set_xlabel(names[k])
-    ax.set_ylabel(f"contribution to the\n{_what(explanation, c)}")
+    ax.set_ylabel(f"contribution to the\n{explanation.quantity(c)}")
     _plain(ax)
     return ax
+
+
+def _check_kind(explanation: Any) -> None:
+    if not isinstance(explanation, Explanation):
+        raise TypeError(
+            f"explanation is of type {type(explanation).__name__}; give an Explanation, as explain(model, X) and "
+            "Explainer(model).explain(X) make it."
+        )
+
+
+def _numbers(name: str, value: Any, otherwise: str) -> np.ndarray:
+    """One number a feature; `otherwise` names in the error what else is taken."""
+    remedy = f"give one number a feature,{otherwise}"
+    try:
+        numbers = np.asarray(value, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} is {value!r}; {remedy}.") from error
+    if numbers.ndim != 1:
+        what = f"is {value!r}" if numbers.ndim == 0 else f"has shape {numbers.shape}"
+        raise ValueError(f"{name} {what}; {remedy}.")
+    return numbers
 
 
 def _with_numbers(explanation: Explanation) -> Explanation:
@@ -235,13 +283,15 @@ def _axes(ax: Axes | None, height: float) -> Axes:
     return plt.subplots(figsize=(6.4, height), layout="constrained")[1]
 
 
+def _values_or_grey() -> Colormap:
+    """Colours from low to high values; missing ones are grey."""
+    import matplotlib as mpl
+
+    return mpl.colormaps[_VALUES].with_extremes(bad=_GREY)
+
+
 def _plain(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
-
-
-def _what(explanation: Explanation, c: int) -> str:
-    names = explanation.output_names
-    return "prediction" if len(names) == 1 else f"probability of {names[c]}"
 
 
 def _number(value: float) -> str:
