@@ -117,6 +117,17 @@ def test_bounds_of_the_learner_inside_are_named_too(root):
     assert plan.runs["iris", "outer"].params["learner"]["params"] == {"n_estimators": 7, "max_depth": 8}
 
 
+def test_a_note_that_several_models_share_is_said_once(root):
+    models = {
+        "forest": MODELS["forest"] | {"note": "Scaled."},
+        "second": {"base": "forest", "label": "Second"},
+        "other": MODELS["forest"] | {"label": "Other", "note": "Cut."},
+        "silent": {"base": "forest", "note": ""},
+    }
+    write(root, models=models, experiments={"one": EXPERIMENTS["one"] | {"models": {name: name for name in models}}})
+    assert load_plan(root).experiments["one"].deviations == ("RF, Second: Scaled.", "Other: Cut.")
+
+
 def test_a_data_set_can_have_its_own_bound_of_repeats(root):
     plan = load_plan(root, {"suite": "special"})
     assert plan.experiments["one"].repeats["iris"] == plan.experiments["two"].repeats["iris"] == 3

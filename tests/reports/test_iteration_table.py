@@ -163,6 +163,32 @@ def test_a_set_that_is_not_there_says_why(suite):
     assert "not on this machine" in made.files()[".md"]
 
 
+def test_one_line_says_why_no_model_has_numbers_and_the_papers_stay(suite):
+    """RF's too, which are of no iteration; it has no pass rates here either."""
+    declare(suite, absent={"credit_fraud": "not on this machine"})
+    shutil.copy(PUBLISHED, suite.root / "reports" / "published")
+    made = table(suite)
+    lines = [(row.labels, [cell.text for cell in row.cells]) for row in made.view.rows]
+    words = ["unavailable: not on this machine", *["unavailable"] * 3]
+    assert [line for line in lines if line[0][-1] == "reproduced"] == [
+        (("credit_fraud", "all", "all", "reproduced"), words)
+    ]
+    printed = {(labels[1], labels[2]): texts for labels, texts in lines if labels[-1] == "published"}
+    assert printed["RF", "training time (CPU s)"] == ["not printed"] * 3 + ["58.2"]
+    assert printed["RF", "test time (CPU s)"] == ["not printed"] * 3 + ["0.33"]
+    assert printed["DDBF-f", "pass rate, test (%)"] == ["98.05", "0.15", "0.11", "98.31"]
+    assert len(printed) == 6
+    row = rows_of(made)["random_forest", "", "fit_cpu_seconds"]
+    assert (row.published, row.status) == (58.2, UNAVAILABLE)
+
+
+def test_models_that_lack_numbers_for_other_reasons_each_say_so(suite):
+    declare(suite, missing_models={"random_forest": "not written yet"})
+    assert {tuple(row.labels[:2]) for row in table(suite).view.rows} == {
+        ("credit_fraud", "DDBF-f"), ("credit_fraud", "RF")
+    }  # fmt: skip
+
+
 def test_a_run_that_is_missing_is_no_table_of_nothing(suite):
     declare(suite)
     assert {row.note for row in table(suite).rows} == {"not run"}

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.comparisons import AverageRank, PairedTest, RowMarks, WinTieLose, ranks
 from cascadeforest.reports.notes import budget_note
 from cascadeforest.reports.results import Results, read_results
@@ -387,6 +388,29 @@ def test_many_classes_are_summed_up_by_their_extremes(suite):
     table = make_table("hidf-table1", read_results(suite.root, suite.name))
     assert "| 700 to 707 |" in table.files()[".md"]
     assert sum(row.metric == "class_count" for row in table.rows) == 8
+
+
+def test_splits_are_said_once_for_all_data_that_share_a_protocol(suite):
+    suite.experiment(datasets=["adult", "letter", "yeast"])
+    for name, protocol in (("adult", "given"), ("letter", "given"), ("yeast", "5-fold")):
+        suite.summary(name, protocol=protocol)
+    notes = make_table("hidf-table2", read_results(suite.root, suite.name)).view.notes
+    words = "Splits (of the repeats named, the first ones are shown): adult and letter: given; yeast: 5-fold."
+    assert words in notes
+
+
+def test_layers_that_predict_are_named_by_repeat(suite):
+    options = {"layers_of": ["gbdt"], "layers_as": "iterations"}
+    suite.experiment(datasets=["adult", "letter"], options=options)
+    for name in ("adult", "letter"):
+        suite.summary(name)
+        suite.run(name, "random_forest", [0.5, 0.6])
+    suite.run("adult", "gbdt", [{"accuracy": 0.5, "n_layers": 3}, {"accuracy": 0.6, "n_layers": 1}])
+    notes = make_table("hidf-table2", read_results(suite.root, suite.name)).view.notes
+    assert "Iterations that predict, repeat by repeat: adult: GBDT 3, 1." in notes
+    suite.experiment(options={"layers_of": ["gdbt"]})
+    with pytest.raises(ConfigError, match=r"hidf-table2/options/layers_of has 'gdbt'; choose from random_forest, gbdt"):
+        make_table("hidf-table2", read_results(suite.root, suite.name))
 
 
 def test_the_bounds_of_a_suite_stand_under_the_tables_that_they_concern():

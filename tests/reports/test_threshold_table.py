@@ -38,7 +38,7 @@ def declare(suite, datasets=(DATA,), **changes):
     )
 
 
-def run(suite, column, scores, easy=(EASY, EASY), fell_back=(False, False), dataset=DATA):
+def run(suite, column, scores, easy=(EASY, EASY), fell_back=(False, False), dataset=DATA, splits=(7, 7)):
     """Two repeats: (accuracy, ROC AUC) of each, the rows that pass, and whether all iterations fell back."""
     suite.summary(dataset)
     model = f"{column}_all"
@@ -49,6 +49,7 @@ def run(suite, column, scores, easy=(EASY, EASY), fell_back=(False, False), data
     for cell, passed, fell in zip(content["cells"], easy, fell_back, strict=True):
         name = f"ab/{dataset}-{model}-{cell['repeat']}.npz"
         cell["extras"] = {"iterations": name}
+        cell["seeds"] = {"split": splits[cell["repeat"]], "model": cell["repeat"]}
         np.savez_compressed(
             suite.root / "results" / "cells" / name,
             class_counts_train=np.array(REACHED),
@@ -167,3 +168,15 @@ def test_a_stored_table_is_checked_and_one_more_fallback_is_a_drift(shown):
     write()
     moved = {finding.cell for finding in check(shown.root, shown.name).findings if finding.is_drift}
     assert f"{DATA} / ddbf_f_mi / fallbacks" in moved
+
+
+@pytest.mark.parametrize(
+    ("splits", "words"),
+    [((7, 7), "the repeats share one split and differ in the seed of the model only"), ((7, 8), "a split of its own")],
+)
+def test_what_the_deviation_is_about_is_said(suite, splits, words):
+    declare(suite)
+    for column in LABELS:
+        run(suite, column, [(0.5, 0.6), (0.7, 0.8)], splits=splits)
+    made = make_table("ddbf-threshold", read_results(suite.root, suite.name))
+    assert [note for note in made.view.notes if note.startswith(f"{DATA}: ") and words in note]

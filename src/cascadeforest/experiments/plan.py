@@ -489,8 +489,11 @@ class _Resolver:
         return list(dict.fromkeys([*own, *(self._libraries(learner) if learner else [])]))
 
     def _notes(self, columns: Mapping[str, str]) -> list[str]:
-        notes = {preset: self.models[preset].get("note") for preset in columns.values()}
-        return [f"{self.models[preset]['label']}: {note}" for preset, note in notes.items() if note]
+        """What the models' entries say of themselves, once for all that say the same."""
+        labels: dict[str, list[str]] = {}
+        for preset in dict.fromkeys(columns.values()):
+            labels.setdefault(self.models[preset].get("note") or "", []).append(self.models[preset]["label"])
+        return [f"{', '.join(those)}: {note}" for note, those in labels.items() if note]
 
 
 def renderer_exists(name: str) -> bool:

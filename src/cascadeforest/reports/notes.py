@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.printed_numbers import Published
 from cascadeforest.reports.results import Results, present
 
@@ -138,6 +139,70 @@ def data_notes(experiment: Mapping[str, Any], results: Results, published: Publi
         if parts:
             text = "; ".join(parts)
             yield f"{dataset}: {text}" if text.endswith((".", "?", "!")) else f"{dataset}: {text}."
+
+
+def protocol_note(experiment: Mapping[str, Any], results: Results) -> str:
+    """Say how rows are split, and so what a deviation over repeats is about.
+
+    Parameters
+    ----------
+    experiment : mapping
+        One experiment of the plan.
+    results : Results
+        For the facts about the data.
+
+    Returns
+    -------
+    str
+        Empty if nothing is prepared.
+    """
+    kinds: dict[str, list[str]] = {}
+    for dataset in present(experiment):
+        if protocol := results.summaries.get(dataset, {}).get("protocol"):
+            kinds.setdefault(protocol, []).append(dataset)
+    if not kinds:
+        return ""
+    parts = [f"{listed(datasets)}: {protocol}" for protocol, datasets in kinds.items()]
+    return f"Splits (of the repeats named, the first ones are shown): {'; '.join(parts)}."
+
+
+def layers_note(experiment: Mapping[str, Any], results: Results) -> str:
+    """Say how many layers predict, repeat by repeat, for the columns that ``options: {layers_of: [...]}`` names.
+
+    Parameters
+    ----------
+    experiment : mapping
+        One experiment of the plan; `layers_as` in its options is what its paper calls layers.
+    results : Results
+        Its cells.
+
+    Returns
+    -------
+    str
+        Empty if none is named or has run.
+
+    Raises
+    ------
+    ConfigError
+        If a column is unknown.
+    """
+    options, parts = experiment["options"], []
+    for column in options.get("layers_of", []):
+        if column not in experiment["columns"]:
+            raise ConfigError(
+                f"config/experiments/{experiment['paper']}.yaml: {experiment['id']}/options/layers_of has '{column}'; "
+                f"choose from {', '.join(experiment['columns'])}."
+            )
+    for dataset in present(experiment):
+        counts = []
+        for column in options.get("layers_of", []):
+            preset = experiment["columns"][column]
+            cells = results.cells(dataset, preset, experiment["repeats"][dataset]) or []
+            if numbers := ", ".join(f"{cell['metrics']['n_layers']:.0f}" for cell in cells):
+                counts.append(f"{experiment['labels'][column]} {numbers}")
+        parts += [f"{dataset}: {'; '.join(counts)}"] if counts else []
+    what = options.get("layers_as", "layers").capitalize()
+    return f"{what} that predict, repeat by repeat: {' | '.join(parts)}." if parts else ""
 
 
 def processor_notes(experiment: Mapping[str, Any], results: Results) -> Iterable[str]:

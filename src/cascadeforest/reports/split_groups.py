@@ -164,3 +164,37 @@ def first_split_notes(experiment: Mapping[str, Any], results: Results) -> Iterab
         kinds.setdefault(words, []).append(dataset)
     for words, datasets in kinds.items():
         yield f"{', '.join(datasets)}: {words}."
+
+
+def split_notes(experiment: Mapping[str, Any], results: Results) -> Iterable[str]:
+    """Say what the deviation over all repeats is about, where some may share a split.
+
+    Parameters
+    ----------
+    experiment : mapping
+        One experiment of the plan, as it is there.
+    results : Results
+        Its cells.
+
+    Yields
+    ------
+    str
+    """
+    kinds: dict[str, list[str]] = {}
+    for dataset in present(experiment):
+        groups = split_groups(experiment, results, dataset).groups
+        if sum(map(len, groups)) < 2:
+            continue
+        sizes = sorted({len(group) for group in groups})
+        if sizes == [1]:
+            words = "each repeat has a split of its own"
+        elif len(groups) == 1:
+            words = "the repeats share one split and differ in the seed of the model only"
+        else:
+            words = (
+                f"{len(groups)} splits of {' or '.join(map(str, sizes))} repeats each, which differ in the seed of the "
+                "model; the deviation is over all of them. The paper's numbers are of one split"
+            )
+        kinds.setdefault(words, []).append(dataset)
+    for words, datasets in kinds.items():
+        yield f"{', '.join(datasets)}: {words}."

@@ -424,7 +424,7 @@ class _Renderer:
     def _stand_in_words(self, dataset: str) -> str:
         if self.cells.published.has(dataset):
             return ""
-        return f"{dataset} begins with the same ratio of classes and stands for the paper's data."
+        return f"{dataset} begins with about the same ratio of classes and stands for the paper's data."
 
     def _all_words(self) -> Iterable[str]:
         for dataset in self.experiment["datasets"]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.figure import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, WIDTH, Figure, write_words
 from cascadeforest.reports.first_repeat import FirstRepeats
-from cascadeforest.reports.notes import budget_note, data_notes, listed, published_note, stand_in_words
+from cascadeforest.reports.notes import budget_note, data_notes, layers_note, listed, published_note, stand_in_words
 from cascadeforest.reports.results import Results
 from cascadeforest.reports.table import Table
 from cascadeforest.reports.tidy import TidyRow
@@ -281,6 +281,7 @@ class _Renderer:
                 "The paper's numbers are those of one split."
             )
             yield "Drawn is the first repeat."
+        yield layers_note(self.experiment, self.results)
         yield budget_note(self.experiment, self.results)
         yield published_note(self.experiment, self.cells.published)
         yield from data_notes(self.experiment, self.results, self.cells.published)

@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.names import parse_operation, parse_variant
 from cascadeforest.reports.figure import BLUE, GREEN, GREY, ORANGE, PURPLE, WIDTH, Figure, write_words
-from cascadeforest.reports.notes import budget_note, data_notes, listed, published_note, stand_in_words
+from cascadeforest.reports.notes import (
+    budget_note,
+    data_notes,
+    layers_note,
+    listed,
+    protocol_note,
+    published_note,
+    stand_in_words,
+)
 from cascadeforest.reports.printed_numbers import Published, PublishedNumber
 from cascadeforest.reports.results import Results
 from cascadeforest.reports.table import Table
@@ -388,10 +396,12 @@ class _Renderer:
                 + (", of differences over those at which both models have a number." if self.beyond else "")
             )
         yield from self._reasons()
-        yield budget_note(self.experiment, self.results)
         # What is said of a data set holds for all variants of it.
         firsts = [next(iter(one.variants.values())) for one in self.series]
         once = {**self.experiment, "datasets": firsts}
+        yield protocol_note(once, self.results)
+        yield layers_note(self.experiment, self.results)
+        yield budget_note(self.experiment, self.results)
         yield published_note(once, self.published)
         yield from data_notes(once, self.results, self.published)
 

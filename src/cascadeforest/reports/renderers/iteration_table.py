@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.notes import budget_note, data_notes, processor_notes, published_note
 from cascadeforest.reports.printed_numbers import Published
-from cascadeforest.reports.results import Results, present
-from cascadeforest.reports.split_groups import split_groups
+from cascadeforest.reports.results import Results
+from cascadeforest.reports.split_groups import split_notes
 from cascadeforest.reports.table import Table
 from cascadeforest.reports.tables import score_rows
 from cascadeforest.reports.tidy import OK, UNAVAILABLE, TidyRow
@@ -125,8 +125,10 @@ class _Renderer:
     def _rows(self, dataset: str, column: str) -> Iterable[TidyRow]:
         status = self.status[dataset, column]
         if status.status != OK:
-            for metric in (*TIMES, *RATES):
-                for condition in self.conditions:
+            # Times printed without an iteration are those of a model that has none.
+            is_whole = any(self.published.number(dataset, column, metric, "") for metric in TIMES)
+            for metric in TIMES if is_whole else (*TIMES, *RATES):
+                for condition in [""] if is_whole else self.conditions:
                     row = self._with_published(TidyRow(dataset, column, condition, metric))
                     yield replace(row, status=status.status, note=status.note)
             return
@@ -181,18 +183,32 @@ class _Renderer:
         return Table(tuple(self.rows.values()), view)
 
     def _lines(self) -> Iterable[Row]:
+        """A line a model and quantity; one for a data set that no model has numbers of, all for the same reason."""
+        told = set()
         for dataset, column in self.status:
             label = self.experiment["labels"][column]
+            reason = self._common_reason(dataset)
+            if reason and dataset not in told:
+                told.add(dataset)
+                words = [f"{UNAVAILABLE}: {reason}", *[UNAVAILABLE] * (len(self.conditions) - 1)]
+                yield Row((dataset, "all", "all", REPRODUCED), tuple(Cell(w, is_word=True) for w in words), REPRODUCED)
             for metric in (*TIMES, *RATES):
                 found = [self._found(dataset, column, condition, metric) for condition in self.conditions]
                 if not any(found):
                     continue
                 labels = (dataset, label, metric_head(metric))
                 sizes = sorted({f"{row.n} × {row.n_test:,}" for row in found if row and row.n})
-                yield Row((*labels, REPRODUCED), tuple(map(_cell, found)), REPRODUCED, ", ".join(sizes))
+                if not reason:
+                    yield Row((*labels, REPRODUCED), tuple(map(_cell, found)), REPRODUCED, ", ".join(sizes))
                 printed = [self._printed(row) for row in found]
                 if any(not cell.is_word for cell in printed):
                     yield Row((*labels, PUBLISHED), tuple(printed), PUBLISHED)
+
+    def _common_reason(self, dataset: str) -> str:
+        """Why no model has numbers on a data set; empty if one has, or the reasons differ."""
+        reasons = {(row.status, row.note or row.status) for (name, _), row in self.status.items() if name == dataset}
+        (status, reason), *others = reasons
+        return "" if others or status == OK else reason
 
     def _found(self, dataset: str, column: str, condition: str, metric: str) -> TidyRow | None:
         row = self.rows.get((dataset, column, condition, metric))
@@ -227,28 +243,10 @@ class _Renderer:
                     f"{dataset}, {self.experiment['labels'][column]}: {n_annulled} of the divisions shown were "
                     "annulled (rule 2: easy examples were predicted worse than all), so that nobody passed."
                 )
-        yield from self._split_notes()
+        yield from split_notes(self.experiment, self.results)
         yield budget_note(self.experiment, self.results)
         yield published_note(self.experiment, self.published)
         yield from data_notes(self.experiment, self.results, self.published)
-
-    def _split_notes(self) -> Iterable[str]:
-        """What the spread is about."""
-        for dataset in present(self.experiment):
-            groups = split_groups(self.experiment, self.results, dataset).groups
-            if sum(map(len, groups)) < 2:
-                continue
-            sizes = sorted({len(group) for group in groups})
-            if sizes == [1]:
-                yield f"{dataset}: each repeat has a split of its own."
-            elif len(groups) == 1:
-                yield f"{dataset}: the repeats share one split and differ in the seed of the model only."
-            else:
-                runs = " or ".join(map(str, sizes))
-                yield (
-                    f"{dataset}: {len(groups)} splits of {runs} repeats each, which differ in the seed of the model; "
-                    "the deviation is over all of them. The paper's numbers are of one split."
-                )
 
 
 def _cell(row: TidyRow | None) -> Cell:

@@ -22,7 +22,14 @@ from cascadeforest.reports.column_pairs import (
     published_difference,
     published_difference_cell,
 )
-from cascadeforest.reports.notes import budget_note, data_notes, processor_notes, published_note
+from cascadeforest.reports.notes import (
+    budget_note,
+    data_notes,
+    layers_note,
+    processor_notes,
+    protocol_note,
+    published_note,
+)
 from cascadeforest.reports.printed_numbers import Published
 from cascadeforest.reports.results import Results, present
 from cascadeforest.reports.score_lines import (
@@ -336,6 +343,8 @@ class ScoresLayout:
             f"repeat), suite {self.results.suite}. The last column says how many repeats, and the rows of the smallest "
             "test set."
         )
+        yield protocol_note(self.experiment, self.results)
+        yield layers_note(self.experiment, self.results)
         yield budget_note(self.experiment, self.results)
         yield published_note(self.experiment, self.published)
         if any(METRICS[metric].higher_is_better is not None for metric in self.metrics):

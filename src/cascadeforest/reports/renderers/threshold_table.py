@@ -17,6 +17,7 @@ from cascadeforest.reports.notes import budget_note, data_notes, published_note
 from cascadeforest.reports.printed_numbers import Published
 from cascadeforest.reports.results import Results
 from cascadeforest.reports.score_lines import number_cells, reason_notes, size_text
+from cascadeforest.reports.split_groups import split_notes
 from cascadeforest.reports.table import Table
 from cascadeforest.reports.tables import row_marks, score_rows
 from cascadeforest.reports.tidy import OK, TidyRow
@@ -189,6 +190,7 @@ class _Renderer:
         if legend := row_marks(self.experiment).legend():
             yield legend
         yield from self._tie_notes()
+        yield from split_notes(self.experiment, self.results)
         yield budget_note(self.experiment, self.results)
         published = Published(self.experiment, self.results.published)
         yield published_note(self.experiment, published)
