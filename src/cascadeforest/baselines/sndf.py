@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_random_state, check_scalar
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cascadeforest.baselines.missing import MedianFill
 from cascadeforest.baselines.targets import encode_classes
+from cascadeforest.forest._parameters import check_count, check_number
 
 # First part of a seed's address: what the randomness is for.
 _TREE, _BATCHES = range(2)
@@ -148,11 +149,15 @@ class SNDFClassifier(ClassifierMixin, BaseEstimator):
         ValueError
             If a parameter is out of range, or the rows are of one class.
         """
-        for name in ("n_estimators", "max_iter", "batch_size", "leaf_updates"):
-            check_scalar(getattr(self, name), name, Integral, min_val=1)
-        check_scalar(self.max_depth, "max_depth", Integral, min_val=1, max_val=20)  # a million leaves a tree
-        check_scalar(self.learning_rate, "learning_rate", Real, min_val=0, include_boundaries="neither")
-        check_scalar(self.feature_fraction, "feature_fraction", Real, min_val=0, max_val=1, include_boundaries="right")
+        for name in ("n_estimators", "max_depth", "max_iter", "batch_size", "leaf_updates"):
+            check_count(name, getattr(self, name))
+        if self.max_depth > 20:  # a million leaves a tree
+            raise ValueError(f"max_depth is {self.max_depth!r}; give a whole number from 1 to 20.")
+        for name, most in (("learning_rate", math.inf), ("feature_fraction", 1.0)):
+            value = getattr(self, name)
+            check_number(name, value, 0.0, most)
+            if value == 0:
+                raise ValueError(f"{name} is {value!r}; give a number above 0, or nothing is learned.")
         X, y = validate_data(self, X, y, dtype=np.float32, ensure_all_finite="allow-nan")
         self.classes_, codes = encode_classes(y, type(self).__name__)
         entropy = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
