@@ -437,6 +437,10 @@ def test_the_bounds_of_a_suite_stand_under_the_tables_that_they_concern():
         "Bounds of the suite quick: RF and gcForest n_estimators 50 of 500; GBDT n_estimators 50 of 500 on adult; "
         "MLP + DDBF n_estimators 50 of 500, learner__max_iter 5 of 200; at most 2 repeats; adult at most 1 repeat."
     )
+    config["dataset_repeats"] = {"iris": 4, "adult": 4, "letter": 1}
+    assert budget_note(experiment | {"bounds": {}}, Results(plan, {}, {}, {}, Path())) == (
+        "Bounds of the suite quick: adult and iris at most 4 repeats."
+    )
     unbounded = plan | {"suite_config": {"description": "d", "repeats": None}}
     assert budget_note(experiment | {"bounds": {}}, Results(unbounded, {}, {}, {}, Path())) == ""
 

@@ -54,10 +54,12 @@ def budget_note(experiment: Mapping[str, Any], results: Results) -> str:
     """
     budget = results.plan["suite_config"]
     parts = list(_parameter_bounds(experiment))
-    if budget.get("repeats") is not None:
-        parts.append(f"at most {budget['repeats']} repeats")
-    own = {name: bound for name, bound in budget.get("dataset_repeats", {}).items() if name in experiment["datasets"]}
-    parts += [f"{name} at most {bound} repeat{'s' if bound > 1 else ''}" for name, bound in own.items()]
+    general, of_dataset = budget.get("repeats"), budget.get("dataset_repeats", {})
+    if general is not None and not set(experiment["datasets"]) <= of_dataset.keys():
+        parts.append(f"at most {general} repeats")
+    for bound in dict.fromkeys(of_dataset.values()):
+        if names := [name for name in experiment["datasets"] if of_dataset.get(name) == bound]:
+            parts.append(f"{listed(names)} at most {bound} repeat{'s' if bound > 1 else ''}")
     return f"Bounds of the suite {results.suite}: {'; '.join(parts)}." if parts else ""
 
 
