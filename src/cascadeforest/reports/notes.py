@@ -158,14 +158,30 @@ def protocol_note(experiment: Mapping[str, Any], results: Results) -> str:
     str
         Empty if nothing is prepared.
     """
+    parts = [f"{listed(names)}: {protocol}" for protocol, names in by_protocol(present(experiment), results).items()]
+    return f"Splits (of the repeats named, the first ones are shown): {'; '.join(parts)}." if parts else ""
+
+
+def by_protocol(datasets: Iterable[str], results: Results) -> dict[str, list[str]]:
+    """Group data sets that are split in the same way.
+
+    Parameters
+    ----------
+    datasets : iterable of str
+        Names; those that are not prepared are left out.
+    results : Results
+        For the facts about the data.
+
+    Returns
+    -------
+    dict
+        Protocol in words to the data sets that have it.
+    """
     kinds: dict[str, list[str]] = {}
-    for dataset in present(experiment):
+    for dataset in datasets:
         if protocol := results.summaries.get(dataset, {}).get("protocol"):
             kinds.setdefault(protocol, []).append(dataset)
-    if not kinds:
-        return ""
-    parts = [f"{listed(datasets)}: {protocol}" for protocol, datasets in kinds.items()]
-    return f"Splits (of the repeats named, the first ones are shown): {'; '.join(parts)}."
+    return kinds
 
 
 def layers_note(experiment: Mapping[str, Any], results: Results) -> str:

@@ -6,7 +6,7 @@ its split: no second place has to know how repeats are dealt out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any
@@ -147,23 +147,18 @@ def first_split_notes(experiment: Mapping[str, Any], results: Results) -> Iterab
     ------
     str
     """
-    kinds: dict[str, list[str]] = {}
-    for dataset in present(experiment):
-        found = split_groups(experiment, results, dataset)
-        if not found.groups or experiment["repeats"][dataset] == 1:
-            continue
+
+    def words(found: SplitGroups) -> str:
         if found.are_single:
-            words = "each repeat has a split of its own; shown are all of them"
-        elif len(found.groups) == 1:
-            words = f"the repeats share one split{_SEEDS}"
-        else:
-            words = (
-                f"the repeats of the {FIRST_SPLIT} share it{_SEEDS}. Of {ALL_SPLITS} ({len(found.groups)}) the spread "
-                "is that over all repeats"
-            )
-        kinds.setdefault(words, []).append(dataset)
-    for words, datasets in kinds.items():
-        yield f"{', '.join(datasets)}: {words}."
+            return "each repeat has a split of its own; shown are all of them"
+        if len(found.groups) == 1:
+            return f"the repeats share one split{_SEEDS}"
+        return (
+            f"the repeats of the {FIRST_SPLIT} share it{_SEEDS}. Of {ALL_SPLITS} ({len(found.groups)}) the spread "
+            "is that over all repeats"
+        )
+
+    yield from _said_together(experiment, results, words)
 
 
 def split_notes(experiment: Mapping[str, Any], results: Results) -> Iterable[str]:
@@ -180,21 +175,29 @@ def split_notes(experiment: Mapping[str, Any], results: Results) -> Iterable[str
     ------
     str
     """
+
+    def words(found: SplitGroups) -> str:
+        if found.are_single:
+            return "each repeat has a split of its own"
+        if len(found.groups) == 1:
+            return "the repeats share one split and differ in the seed of the model only"
+        sizes = sorted({len(group) for group in found.groups})
+        return (
+            f"{len(found.groups)} splits of {' or '.join(map(str, sizes))} repeats each, which differ in the seed of "
+            "the model; the deviation is over all of them. The paper's numbers are of one split"
+        )
+
+    yield from _said_together(experiment, results, words)
+
+
+def _said_together(
+    experiment: Mapping[str, Any], results: Results, words: Callable[[SplitGroups], str]
+) -> Iterable[str]:
+    """Sentences on data sets with several repeats; those of which the same is said share one."""
     kinds: dict[str, list[str]] = {}
     for dataset in present(experiment):
-        groups = split_groups(experiment, results, dataset).groups
-        if sum(map(len, groups)) < 2:
-            continue
-        sizes = sorted({len(group) for group in groups})
-        if sizes == [1]:
-            words = "each repeat has a split of its own"
-        elif len(groups) == 1:
-            words = "the repeats share one split and differ in the seed of the model only"
-        else:
-            words = (
-                f"{len(groups)} splits of {' or '.join(map(str, sizes))} repeats each, which differ in the seed of the "
-                "model; the deviation is over all of them. The paper's numbers are of one split"
-            )
-        kinds.setdefault(words, []).append(dataset)
-    for words, datasets in kinds.items():
-        yield f"{', '.join(datasets)}: {words}."
+        found = split_groups(experiment, results, dataset)
+        if sum(map(len, found.groups)) > 1:
+            kinds.setdefault(words(found), []).append(dataset)
+    for said, datasets in kinds.items():
+        yield f"{', '.join(datasets)}: {said}."

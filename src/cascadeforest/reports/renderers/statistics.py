@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from cascadeforest.reports.notes import data_notes, published_note
+from cascadeforest.reports.notes import by_protocol, data_notes, published_note
 from cascadeforest.reports.printed_numbers import Published, PublishedNumber
 from cascadeforest.reports.results import Results
 from cascadeforest.reports.table import Table
@@ -129,10 +129,6 @@ def _notes(experiment: Mapping[str, Any], results: Results, published: Published
         yield note
     if any(row.mark == DIFFERS for row in rows):
         yield "≠: the measured number is not the published one."
-    protocols: dict[str, list[str]] = {}
-    for name in experiment["datasets"]:
-        if text := results.summaries.get(name, {}).get("protocol"):
-            protocols.setdefault(text, []).append(name)
-    for text, names in protocols.items():
-        yield f"Protocol of {', '.join(names)}: {text}."
+    for protocol, names in by_protocol(experiment["datasets"], results).items():
+        yield f"Protocol of {', '.join(names)}: {protocol}."
     yield from data_notes(experiment, results, published)
