@@ -21,10 +21,10 @@ export PYTHONNOUSERSITE := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint unit smoke ui check accept report list lock sync unlock clean
+.PHONY: help setup run test test-fast lint unit coverage smoke ui check accept report list lock sync unlock clean
 
 help: ## this list
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 setup: $(STAMP) ## .venv from requirements.lock
 
@@ -55,15 +55,30 @@ run: $(STAMP) ## everything of one suite: results/$(SUITE)/index.html (SUITE=qui
 
 test: lint unit smoke ## lint, tests, smoke suite, regression check
 
-lint: $(STAMP) ## ruff, snakefmt, codespell, snakemake --lint
+lint: $(STAMP) ## ruff, mypy, snakefmt, codespell, snakemake --lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/codespell
 	$(BIN)/snakemake --lint --config suite=smoke
 
+# A file is run by one process, and slow files first: tests/conftest.py.
+PYTEST := pytest -n auto --dist loadfile --no-loadscope-reorder
+
 unit: $(STAMP) ## unit, contract and workflow tests
-	$(PYTHON) -m pytest -n auto --dist loadfile
+	$(PYTHON) -m $(PYTEST)
+
+test-fast: $(STAMP) ## unit tests without the slow ones, while working: two minutes on two cores
+	$(PYTHON) -m $(PYTEST) -m "not slow"
+
+coverage: $(STAMP) ## lines of each package that the unit tests run; compiled kernels count as not run
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m $(PYTEST)
+	$(BIN)/coverage combine --quiet
+	@for package in src/cascadeforest/*/__init__.py; do package=$${package%/__init__.py}; \
+	  echo "$$($(BIN)/coverage report --format=total --include="$$package/*") % $$package"; done
+	@echo "$$($(BIN)/coverage report --format=total) % in all"
 
 smoke: $(STAMP) ## the smoke suite end to end, and the check of its stored tables
 	$(BIN)/snakemake --cores $(CORES) --config suite=smoke
@@ -78,7 +93,7 @@ check: $(STAMP) ## results/$(SUITE) against the stored reports/$(SUITE)
 accept: $(STAMP) ## store results/$(SUITE) as reports/$(SUITE), with provenance; MESSAGE='why', ONLY='some experiments'
 	$(PYTHON) -m cascadeforest.reports accept --suite $(SUITE) --message "$(MESSAGE)" $(if $(ONLY),--only $(ONLY))
 
-report: $(STAMP) ## re-render every stored table of $(SUITE) from its stored cells, without training
+report: $(STAMP) ## draw everything of $(SUITE) from its stored cells, without training: results/$(SUITE)/stored/index.html
 	$(PYTHON) -m cascadeforest.reports render --suite $(SUITE)
 
 list: $(STAMP) ## every experiment of $(SUITE): what runs, what is not implemented or not available, and why

@@ -1,4 +1,4 @@
-"""Which reading of DDBF's rules comes near the pass rates of its paper? The table of docs/hard_examples.md.
+"""Which reading of DDBF's rules comes near the pass rates of its paper? The table of benchmarks/measurements.md.
 
     python benchmarks/hard_example_readings.py --skin Skin_NonSkin.txt --fraud creditcard.csv
 

@@ -1,9 +1,48 @@
 """What holds for every test."""
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
+
+# Before numpy is there. Tests run in as many processes as there are cores; threads of BLAS and OpenMP that wait for
+# one another beside them doubled the time of whole files.
+os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
 
 import pytest
 from sklearn.utils import check_random_state
+
+#: Files that `make test-fast` leaves out, the longest first: they start processes, or repeat fits for a statement about
+#: all their numbers. `make unit` begins with them, so that no process works on one when the others have nothing left.
+SLOW = (
+    "workflow/test_workflow.py",
+    "forest/test_against_scikit_learn.py",
+    "forest/test_grow.py",
+    "test_benchmarks.py",
+    "experiments/test_jobs.py",
+    "experiments/test_tracking.py",
+    "cascade/test_interactions.py",
+    "explanations/test_against_the_naive_twin.py",
+    "data/test_mirror.py",
+    "cascade/test_margin.py",
+    "explanations/test_importance.py",
+    "explanations/test_explainer.py",
+    "explanations/test_additivity.py",
+    "cascade/test_scanning_cascades.py",
+    "test_readme.py",
+    "explanations/test_reference.py",
+    "explanations/test_reference_regression.py",
+    "experiments/test_measure.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark slow files, and scikit-learn's checks of estimators, and take slow files first."""
+    places = {Path(__file__).parent / name: place for place, name in enumerate(SLOW)}
+    assert all(path.is_file() for path in places)
+    for item in items:
+        if item.path in places or {"estimator", "check"} <= set(getattr(item, "fixturenames", ())):
+            item.add_marker("slow")
+    items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
 @pytest.fixture(autouse=True)

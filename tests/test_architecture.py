@@ -14,8 +14,8 @@ LAYERS = ["forest", "cascade", "explanations", "data", "baselines", "experiments
 LIBRARY = {"forest", "cascade", "explanations"}
 
 
-def imports_of(path):
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def imports_of(path, nodes=ast.walk):
+    for node in nodes(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -39,6 +39,63 @@ def test_arrows_never_turn_back(path):
             assert parts[1] in allowed, f"{path} imports {name}"
         if layer in LIBRARY:
             assert parts[0] not in {"mlflow", "snakemake"}, f"{path} imports {name}"
+
+
+def without_type_checking(tree):
+    """The nodes of a module, but for what stands under ``if TYPE_CHECKING:``, which no interpreter runs."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, ast.If) and ast.unparse(node.test) in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}:
+            waiting += node.orelse
+        else:
+            waiting += ast.iter_child_nodes(node)
+
+
+def imports_within(folder):
+    """Module of a package to the modules of the same package that it imports, at its top or inside functions."""
+    names = {path: ".".join(path.relative_to(folder.parent).with_suffix("").parts) for path in folder.rglob("*.py")}
+    names = {path: name.removesuffix(".__init__") for path, name in names.items()}
+    known, graph = set(names.values()), {}
+    for path, name in names.items():
+        used = (found.removeprefix(f"{PACKAGE.name}.") for found in imports_of(path, without_type_checking))
+        # `from a.b import c` is a.b.c where that is a module, else a.b.
+        graph[name] = {found if found in known else found.rpartition(".")[0] for found in used} & known - {name}
+    return graph
+
+
+def circle_of(graph):
+    """Some circle of imports as a list of modules, or None."""
+    graph = dict(graph)
+    while leaves := [name for name, used in graph.items() if not used & graph.keys()]:
+        for name in leaves:
+            del graph[name]
+    if not graph:
+        return None
+    path = [min(graph)]
+    while path[-1] not in path[:-1]:
+        path.append(min(graph[path[-1]] & graph.keys()))
+    return path[path.index(path[-1]) :]
+
+
+@pytest.mark.parametrize("package", ["forest", "cascade", "explanations", "data", "baselines", "experiments"])
+def test_no_package_imports_in_a_circle(package):
+    assert circle_of(imports_within(PACKAGE / package)) is None
+
+
+def test_a_circle_of_imports_is_found(tmp_path):
+    """Of a module at the top with one inside a function; an import for types only is none."""
+    for name, text in {
+        "__init__": "",
+        "a": "import cascadeforest.room.b",
+        "b": "def f():\n    from cascadeforest.room import a",
+        "c": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from cascadeforest.room.d import D",
+        "d": "from cascadeforest.room.c import C",
+    }.items():
+        (tmp_path / "room").mkdir(exist_ok=True)
+        (tmp_path / "room" / f"{name}.py").write_text(text, encoding="utf-8")
+    assert circle_of(imports_within(tmp_path / "room")) == ["room.a", "room.b", "room.a"]
 
 
 def test_one_module_asks_the_package_who_stands_above_it():

@@ -7,15 +7,17 @@ from cascadeforest.plotting import plot_waterfall, plot_beeswarm, plot_importanc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.base import is_classifier
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from cascadeforest.cascade.margin import margin_ratio
 from cascadeforest.cascade.stopping import Scoring
 from cascadeforest.explanations.plots import plot_beeswarm, plot_dependence, plot_importances, plot_waterfall
+from cascadeforest.forest._types import MatrixLike
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +27,9 @@ __all__ = ["plot_beeswarm", "plot_dependence", "plot_importances", "plot_layers"
 _TRAIN, _TEST = "#0072B2", "#D55E00"
 
 
-def plot_layers(model: Any, X: Any = None, y: Any = None, ax: Axes | None = None) -> Axes:
+def plot_layers(
+    model: BaseEstimator, X: MatrixLike | None = None, y: ArrayLike | None = None, ax: Axes | None = None
+) -> Axes:
     """Plot the score of each layer and, where the model has margins, their ratio of standard deviation to mean.
 
     Scores and margins of the training rows are out-of-fold, from all layers that were grown. The margin ratio has an
@@ -38,14 +42,14 @@ def plot_layers(model: Any, X: Any = None, y: Any = None, ax: Axes | None = None
     X : {array-like, sparse matrix} of shape (n_samples, n_features), optional
         Test samples: their curves are drawn beside, for the layers that were kept.
     y : array-like of shape (n_samples,), optional
-        Their classes or targets; X and y go together.
+        Classes or targets of the test samples; give X and y together.
     ax : matplotlib Axes, optional
         Where to draw; None makes a figure.
 
     Returns
     -------
     matplotlib Axes
-        That of the scores. The axes of the margin ratio is the last one of its figure.
+        The axes of the scores. The axes of the margin ratio is the last axes of the figure.
 
     Raises
     ------
@@ -73,7 +77,7 @@ def plot_layers(model: Any, X: Any = None, y: Any = None, ax: Axes | None = None
 
     label, sign = _score_of(model)
     _draw(ax, sign * model.validation_scores_, _TRAIN, "o", "-", f"{label}, training rows out of fold")
-    if X is not None:
+    if X is not None and y is not None:
         _draw(ax, sign * _staged_scores(model, X, y), _TEST, "^", "-", f"{label}, test rows")
     ax.set_xlabel("layer")
     ax.set_ylabel(label)
@@ -93,7 +97,7 @@ def plot_layers(model: Any, X: Any = None, y: Any = None, ax: Axes | None = None
     return ax
 
 
-def plot_margins(model: Any, layers: Sequence[int] | None = None, ax: Axes | None = None) -> Axes:
+def plot_margins(model: BaseEstimator, layers: Sequence[int] | None = None, ax: Axes | None = None) -> Axes:
     """Plot how the out-of-fold margins of the training rows are distributed at some layers.
 
     Parameters
@@ -158,19 +162,19 @@ def _axes(ax: Axes | None) -> Axes:
     return plt.subplots()[1]
 
 
-def _need(model: Any, attribute: str, function: str, wanted: str) -> None:
+def _need(model: BaseEstimator, attribute: str, function: str, wanted: str) -> None:
     if not hasattr(model, attribute):
         raise ValueError(f"model is a {type(model).__name__}, which has no {attribute}; {function} takes {wanted}.")
 
 
-def _score_of(model: Any) -> tuple[str, float]:
+def _score_of(model: BaseEstimator) -> tuple[str, float]:
     """Words for the scores of a model's layers, and the factor that makes them what the words say."""
     if model.scoring is None:
         return ("accuracy", 1.0) if is_classifier(model) else ("root mean squared error", -1.0)
     return (model.scoring if isinstance(model.scoring, str) else "score"), 1.0
 
 
-def _staged_scores(model: Any, X: Any, y: Any) -> np.ndarray:
+def _staged_scores(model: BaseEstimator, X: MatrixLike, y: ArrayLike) -> np.ndarray:
     """Scores of rows if the cascade ended at each layer."""
     if not is_classifier(model):
         scoring, y = Scoring(model.scoring, None), np.asarray(y, np.float64)
@@ -183,7 +187,7 @@ def _staged_scores(model: Any, X: Any, y: Any) -> np.ndarray:
     return np.array([scoring(label, values, None) for values in model.staged_predict_proba(X)])
 
 
-def _finite(values: Any) -> np.ndarray:
+def _finite(values: ArrayLike) -> np.ndarray:
     """Infinite ratios, which a mean margin of 0 or less has, are gaps."""
     values = np.asarray(values, np.float64)
     return np.where(np.isfinite(values), values, np.nan)

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -13,6 +15,8 @@ from xgboost import XGBClassifier
 from cascadeforest.baselines.gbdt import GBDTClassifier
 from cascadeforest.baselines.missing import MedianFill
 from cascadeforest.baselines.mlp import SelectedMLPClassifier
+from cascadeforest.baselines.resampling import ResampledForestClassifier
+from cascadeforest.baselines.sndf import SNDFClassifier
 from cascadeforest.baselines.svm import SVMClassifier
 from cascadeforest.baselines.xgboost import XGBoostClassifier
 
@@ -49,6 +53,35 @@ def test_one_class_is_refused_by_name(name, iris):
     X, _ = iris
     with pytest.raises(ValueError, match=rf"{type(MODELS[name]).__name__} needs .* y holds 1 class"):
         MODELS[name].fit(X, np.ones(len(X)))
+
+
+@pytest.mark.parametrize(
+    ("model", "wrong"),
+    [
+        (MODELS["gbdt"], {"n_estimators": 0}),
+        (MODELS["mlp"], {"architectures": []}),
+        (MODELS["svm"], {"C": -1.0}),
+        (MODELS["xgboost"], {"tree_method": "best"}),
+        (SNDFClassifier(2, max_depth=2, max_iter=1, random_state=0), {"max_depth": 21}),
+        (ResampledForestClassifier(2, random_state=0), {"n_estimators": 0}),
+    ],
+)
+def test_a_fit_that_is_refused_changes_nothing(model, wrong, iris):
+    """A wrong parameter once left the new classes behind: predictions of the fit before came under their names."""
+    X, y = iris
+    unfitted = clone(model).set_params(**wrong)
+    (name,) = wrong
+    with pytest.raises(ValueError, match=name):
+        unfitted.fit(X, y)
+    with pytest.raises(NotFittedError):
+        unfitted.predict(X)
+    fitted = clone(model).fit(X, y)
+    before = fitted.predict(X)
+    with pytest.raises(ValueError, match="two classes"):
+        fitted.fit(X, np.full(len(X), "a"))
+    with pytest.raises(ValueError, match=name):
+        fitted.set_params(**wrong).fit(X, np.array(["a", "b", "c"])[y])
+    assert np.array_equal(fitted.predict(X), before)
 
 
 @pytest.mark.parametrize("name", FILLING)

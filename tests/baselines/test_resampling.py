@@ -13,8 +13,8 @@ from imblearn.under_sampling import RandomUnderSampler
 
 from cascadeforest.baselines import resampling
 from cascadeforest.baselines.resampling import ResampledForestClassifier, sampled_rows
-from cascadeforest.experiments.cells import CURVES, make_estimator
-from cascadeforest.experiments.plan import load_plan
+from cascadeforest.experiments.fitting import CURVES, make_estimator
+from cascadeforest.experiments.resolve import load_plan
 from cascadeforest.forest.estimators import RandomForestClassifier
 
 ROOT = Path(__file__).parents[2]
@@ -278,7 +278,7 @@ def test_the_presets_differ_from_the_plain_forest_in_the_remedy_alone(tmp_path):
         path.unlink()
     (tmp_path / "config" / "experiments" / "remedies.yaml").write_text(yaml.safe_dump({"remedies": experiment}))
     plan = load_plan(tmp_path, {"suite": "paper"})
-    runs = {run.model: run for run in plan.runs.values()}
+    runs = {run.model: run for run in plan.runs}
     assert {name: run.params for name, run in runs.items()} == {
         name: {"n_estimators": 200} | remedy for name, remedy in remedies.items()
     }

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cascadeforest.cascade.folds import seed_at, stratified_folds
+from cascadeforest.cascade.folds import stratified_folds
 from cascadeforest.cascade.layer import _ALL_ROWS, _FOLDS, _MODEL
 from cascadeforest.forest.binning import BinMapper, BinnedMatrix
 from cascadeforest.forest.growth import grow_forest, tree_seeds
+from cascadeforest.forest.seeds import seed_at
 
 
 def entropy_of(random_state):

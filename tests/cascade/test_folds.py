@@ -1,6 +1,4 @@
-"""Addresses of random numbers, and folds for any data."""
-
-import itertools
+"""Folds for any data."""
 
 import numpy as np
 import pytest
@@ -8,27 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from cascadeforest.cascade.folds import seed_at, stratified_folds
+from cascadeforest.cascade.folds import stratified_folds
+from cascadeforest.forest.seeds import seed_at
 
 examples = settings(deadline=None, derandomize=True, max_examples=200)
 #: False alarms of a statistical test.
 ALARM = 1e-6
-
-
-def test_each_address_has_numbers_of_its_own():
-    """Also addresses that begin alike, or are written alike: (1, 12) and (11, 2)."""
-    addresses = [a for length in range(1, 5) for a in itertools.product((0, 1, 2, 11, 12, 2**16, 2**17), repeat=length)]
-    words = {seed_at(entropy, *a).generate_state(2, np.uint64).tobytes() for entropy in (0, 1) for a in addresses}
-    assert len(words) == 2 * len(addresses)
-
-
-def test_an_address_always_has_the_same_numbers():
-    first = seed_at(7, 1, 2)
-    first.spawn(3)  # whatever else was drawn
-    assert (
-        seed_at(7, 1, 2).generate_state(4).tolist()
-        == np.random.SeedSequence(7, spawn_key=(1, 2)).generate_state(4).tolist()
-    )
 
 
 @examples

@@ -39,7 +39,7 @@ from cascadeforest.cascade.hard_examples import (
 )
 from cascadeforest.cascade.layer import FoldForest
 from cascadeforest.forest.binning import BinMapper
-from cascadeforest.forest.selection import some_trees, trees_beside
+from cascadeforest.forest.tree_subsets import some_trees, trees_beside
 
 from . import naive
 

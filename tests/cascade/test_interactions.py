@@ -26,11 +26,12 @@ from cascadeforest import (
     RandomForestClassifier,
 )
 from cascadeforest.cascade import interactions as module
-from cascadeforest.cascade.folds import seed_at, stratified_folds
+from cascadeforest.cascade.folds import stratified_folds
 from cascadeforest.cascade.layer import _FOLDS, _MODEL, _SHARED, LayerRules, fit_layer
 from cascadeforest.cascade.progress import Progress
 from cascadeforest.forest.binning import BinMapper, BinnedMatrix
 from cascadeforest.forest.growth import GrowthRules, grow_forest, tree_seeds
+from cascadeforest.forest.seeds import seed_at
 
 from . import naive
 

@@ -349,7 +349,7 @@ def test_merged_thresholds_by_hand():
     (median,) = stable_interactions(found, "median")
     assert loosest == StableInteraction((-1, 2), (5.0, 1.0), 1.0)
     assert median.thresholds == (2.0, 5.5)  # of 1, 2, 2, 5 and of 1, 2, 9, 9
-    assert (median.index, median.stability) == (loosest.index, 1.0)
+    assert (median.signed_features, median.stability) == (loosest.signed_features, 1.0)
 
 
 def test_nothing_found_nothing_stable():
@@ -365,13 +365,13 @@ def test_the_two_sides_of_one_feature_stand_side_by_side():
 @given(st.lists(st.lists(RULES.filter(bool), max_size=5), min_size=1, max_size=6), st.randoms(use_true_random=False))
 def test_stability_counts_bootstraps(found, random):
     stable = stable_interactions(found)
-    of = {frozenset(one.index): one for one in stable}
+    of = {frozenset(one.signed_features): one for one in stable}
     assert len(of) == len(stable) == len({frozenset(rule) for rules in found for rule in rules})
     counts = Counter(index for rules in found for index in {frozenset(rule) for rule in rules})
     for index, one in of.items():
         assert one.stability == float(Fraction(counts[index], len(found)))
-        assert list(one.index) == sorted(one.index, key=lambda i: (abs(i), i))
-        for i, t in zip(one.index, one.thresholds, strict=True):
+        assert list(one.signed_features) == sorted(one.signed_features, key=lambda i: (abs(i), i))
+        for i, t in zip(one.signed_features, one.thresholds, strict=True):
             seen = [rule[i] for rules in found for rule in rules if frozenset(rule) == index]
             assert t == (min(seen) if i > 0 else max(seen))
     shuffled = [random.sample(rules, len(rules)) for rules in random.sample(found, len(found))]

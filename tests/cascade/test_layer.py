@@ -22,14 +22,16 @@ from cascadeforest import (
     CompletelyRandomForestClassifier,
     CompletelyRandomForestRegressor,
     ExtraTreesClassifier,
+    GCForestClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from cascadeforest.cascade.folds import seed_at, stratified_folds
+from cascadeforest.cascade.folds import stratified_folds
 from cascadeforest.cascade.layer import _FOLDS, _MODEL, LayerRules, check_member, fit_layer, grows_on_bins
 from cascadeforest.cascade.progress import Progress
 from cascadeforest.cascade.representation import Representation
 from cascadeforest.forest.binning import BinMapper
+from cascadeforest.forest.seeds import seed_at
 
 from . import naive
 
@@ -579,3 +581,22 @@ def test_progress_hears_of_each_model():
         progress = SimpleNamespace(advance=lambda: told.append(1))
         fit(FORESTS, X, y, dataclasses.replace(rules_of(3, class_vectors=how), progress=progress))
         assert len(told) == n_models
+
+
+def test_a_subclass_of_a_forest_predicts_in_a_layer_as_it_does_alone():
+    """Its `predict_proba` was once passed over without a word: the layer grew the forest of its base class."""
+
+    class Sharp(RandomForestClassifier):
+        def predict_proba(self, X):
+            return np.eye(2)[super().predict_proba(X).argmax(axis=1)]
+
+    class Same(RandomForestClassifier):
+        walk = RandomForestClassifier.walk
+
+    assert not grows_on_bins(Sharp())
+    assert grows_on_bins(Same())
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), rng.integers(0, 2, 60)
+    settings = {"n_forests": 1, "n_folds": 2, "max_layers": 1, "random_state": 0}
+    predicted = GCForestClassifier(estimators=[Sharp(3, max_depth=2)], **settings).fit(X, y).predict_proba(X)
+    assert set(np.unique(predicted)) <= {0.0, 0.5, 1.0}  # a mean of two models

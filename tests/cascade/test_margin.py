@@ -40,7 +40,10 @@ from cascadeforest.cascade.margin import (
 )
 from cascadeforest.cascade.representation import Representation
 from cascadeforest.data.dataset import build_dataset, save
-from cascadeforest.experiments.cells import run_cell
+from cascadeforest.experiments.cells import compute_cell, predictions, read_arrays
+from cascadeforest.experiments.metrics import score
+from cascadeforest.experiments.plan import Run
+from cascadeforest.experiments.provenance import Provenance
 from cascadeforest.forest.binning import BinMapper
 
 from . import naive
@@ -987,13 +990,16 @@ def test_no_label_of_the_test_rows_decides_anything(tmp_path):
     is_test = np.arange(120) >= 80
     permuted = y.copy()
     permuted[is_test] = np.random.default_rng(0).permutation(y[is_test])
-    spec = {
-        "dataset": "toy",
-        "model": "mddf",
-        "estimator": "cascadeforest.cascade.margin:MDDFClassifier",
-        "params": {"n_forests": 2, "n_estimators": 3, "max_layers": 2, "search_estimators": 2, "search_layers": 2},
-        "extras": ["predictions", "layer_decisions"],
-    }
+    run = Run(
+        "test",
+        "toy",
+        "mddf",
+        "classification",
+        "cascadeforest.cascade.margin:MDDFClassifier",
+        {"n_forests": 2, "n_estimators": 3, "max_layers": 2, "search_estimators": 2, "search_layers": 2},
+        (0,),
+        extras=("predictions", "layer_decisions"),
+    )
     results, arrays = [], []
     for name, labels in (("one", y), ("other", permuted)):
         dataset = build_dataset(
@@ -1006,15 +1012,19 @@ def test_no_label_of_the_test_rows_decides_anything(tmp_path):
             given_test=is_test,
             protocol={"kind": "given", "repeats": 1},
         )
-        save(dataset, tmp_path / f"{name}.npz")
-        results.append(run_cell(spec, 0, name, tmp_path / f"{name}.npz", tmp_path / "cache", 1, {}))
-        saved = [np.load(tmp_path / "cache" / path) for path in results[-1]["extras"].values()]
-        arrays.append({key: array[key] for array in saved for key in array.files if key != "y_test"})
+        save(dataset, tmp_path / name / "toy.npz")
+        cell = compute_cell(run, 0, tmp_path / name / "toy.npz", tmp_path, 1, Provenance({}, {}, "", name))
+        results.append(cell)
+        saved = [predictions(tmp_path, cell), *(read_arrays(tmp_path, extra) for extra in cell.extras.values())]
+        arrays.append({f"{k}/{key}": a for k, s in enumerate(saved) for key, a in s.items() if key != "y_test"})
     one, other = results
-    assert one["metrics"]["accuracy"] != other["metrics"]["accuracy"]
-    assert one["params"] == other["params"]
-    assert one["curves"] == other["curves"]
-    assert arrays[0].keys() == arrays[1].keys() >= {"predicted", "probabilities", "staged_predicted"}
+    accuracies = [score(predictions(tmp_path, one), labels[is_test], 3).metrics["accuracy"] for labels in (y, permuted)]
+    assert accuracies[0] != accuracies[1]
+    assert one.params == other.params
+    assert one.curves == other.curves
+    assert one.chosen == other.chosen
+    assert one.chosen.keys() == {"gamma", "mu", "theta"}
+    assert arrays[0].keys() == arrays[1].keys() >= {"0/predicted", "0/probabilities", "2/staged_predicted"}
     for key, array in arrays[0].items():
         assert array.tobytes() == arrays[1][key].tobytes()
 

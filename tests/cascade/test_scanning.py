@@ -15,10 +15,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cascadeforest import GCForestClassifier, GCForestCSClassifier, MultiGrainedScanner
 from cascadeforest.cascade import scanning
-from cascadeforest.cascade.folds import seed_at, stratified_folds
+from cascadeforest.cascade.folds import stratified_folds
 from cascadeforest.cascade.scanning import _FOLDS, _MODEL, SCANNING, Grain, Pixels
 from cascadeforest.forest.binning import BinnedMatrix
 from cascadeforest.forest.growth import grow_forest, tree_seeds
+from cascadeforest.forest.seeds import seed_at
 
 examples = settings(deadline=None, derandomize=True, max_examples=40)
 SHAPES = [(9,), (5, 6), (4, 5, 3)]

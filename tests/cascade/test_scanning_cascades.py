@@ -22,11 +22,12 @@ from cascadeforest import (
     MultiGrainedScanner,
     RandomForestClassifier,
 )
-from cascadeforest.cascade import gcforest, scanning, screening
-from cascadeforest.cascade.folds import seed_at, stratified_folds
+from cascadeforest.cascade import _base, scanning, screening
+from cascadeforest.cascade.folds import stratified_folds
 from cascadeforest.cascade.scanning import _FOLDS, _MODEL, _POSITIONS, SCANNING, Pixels
 from cascadeforest.cascade.screening import _REFILL, confidence_threshold, refill, trees_of_level
 from cascadeforest.forest.binning import BinMapper, BinnedMatrix
+from cascadeforest.forest.seeds import seed_at
 
 from . import naive
 
@@ -345,7 +346,7 @@ def test_each_position_is_as_likely_as_another():
 @both
 @pytest.mark.parametrize(("subsample", "given"), [(None, [56, 44, 56, 44, 56]), (2, [16, 32, 48, 48, 48])])
 def test_layers_see_class_vectors_of_windows_and_of_the_layer_before(monkeypatch, Cascade, subsample, given):
-    module, widths = {GCForestClassifier: gcforest, GCForestCSClassifier: screening}[Cascade], []
+    module, widths = {GCForestClassifier: _base, GCForestCSClassifier: screening}[Cascade], []
     original = module.fit_layer
 
     def fit_layer(members, seen, *arguments):

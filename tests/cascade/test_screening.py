@@ -21,9 +21,9 @@ from cascadeforest import (
     RandomForestClassifier,
 )
 from cascadeforest.cascade import screening
-from cascadeforest.cascade.folds import seed_at
 from cascadeforest.cascade.screening import _REFILL, confidence_threshold, refill, trees_of_level
 from cascadeforest.forest.binning import BinMapper
+from cascadeforest.forest.seeds import seed_at
 
 from . import naive
 
@@ -503,3 +503,15 @@ def test_a_row_in_two_levels_has_the_class_of_the_later():
     stages = list(model.staged_predict_proba(X))
     assert model.predict(X).tolist() == stages[-1].argmax(axis=1).tolist()
     assert (stages[-1] != stages[0]).any()
+
+
+def test_a_cascade_that_was_shortened_predicts_as_its_levels_did():
+    """Fewer `layers_` than thresholds were once an error of `zip`, without a word on what was wrong."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(120, 3)), rng.integers(0, 2, 120)
+    model = GCForestCSClassifier(2, 3, a=0.9, max_layers=3, patience=3, keep="last", random_state=0).fit(X, y)
+    stages = list(model.staged_predict_proba(X))
+    assert len(stages) == 3
+    model.layers_, model.n_layers_ = model.layers_[:2], 2
+    assert np.array_equal(model.predict_proba(X), stages[1])
+    assert model.decision_level(X).max() == 1

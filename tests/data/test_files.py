@@ -1,22 +1,26 @@
 """Files: atomic writes, digests, readable errors of YAML and JSON."""
 
 import hashlib
+import json
 import os
+import pickle
 import stat
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cascadeforest.data.errors import ConfigError
+from cascadeforest.data.errors import ConfigError, DamagedFile
 from cascadeforest.data.files import (
     atomic_path,
     atomic_write,
     canonical_json,
     digest_of,
     read_json,
+    read_signed_json,
     read_yaml,
     sha256_of,
+    write_signed_json,
 )
 
 
@@ -61,6 +65,77 @@ def test_a_written_file_has_the_permissions_that_open_gives(tmp_path):
     atomic_write(tmp_path / "atomic", "")
     modes = {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("plain", "atomic")}
     assert len(modes) == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere a folder cannot be opened")
+def test_a_file_is_flushed_before_its_rename_and_the_folder_after(tmp_path, monkeypatch):
+    """Content, then name: the other way round a power cut leaves an empty file under the final name."""
+    path, flushed = tmp_path / "table.csv", []
+
+    def fsync(descriptor):
+        status = os.fstat(descriptor)
+        kind = "folder" if stat.S_ISDIR(status.st_mode) else f"{status.st_size} bytes"
+        flushed.append((kind, path.exists()))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    atomic_write(path, "12345")
+    assert flushed == [("5 bytes", False), ("folder", True)]
+
+
+def test_a_folder_that_cannot_be_flushed_is_no_error_a_file_is(tmp_path, monkeypatch):
+    def fsync(descriptor):
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode) == on_folders:
+            raise OSError(22, "Invalid argument")
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    on_folders = True
+    atomic_write(tmp_path / "a", "new")
+    assert (tmp_path / "a").read_text() == "new"
+    on_folders = False
+    with pytest.raises(OSError, match="Invalid argument"):
+        atomic_write(tmp_path / "a", "newer")
+    assert (tmp_path / "a").read_text() == "new"
+
+
+CELL = {"key": "ab", "repeat": 3, "metrics": {"accuracy": 0.1 + 0.2}, "rows": [1, None, True, "α"]}
+
+
+def test_signed_json_comes_back_as_it_was(tmp_path):
+    path = tmp_path / "cell.json"
+    write_signed_json(path, CELL | {"content_digest": "of an older content", "by_code": {10: (1,), 9: ()}})
+    content = read_signed_json(path)
+    assert content == CELL | {"by_code": {"10": [1], "9": []}}
+    assert json.loads(path.read_text("utf-8"))["content_digest"] == digest_of(content)
+    with pytest.raises(FileNotFoundError):
+        read_signed_json(tmp_path / "never_made.json")
+
+
+@pytest.mark.parametrize(
+    ("damage", "fault"),
+    [
+        (lambda text: text.replace("0.30000000000000004", "0.123"), "its content has the digest"),
+        (lambda text: text.replace('"repeat":3', '"repeat":2'), "its content has the digest"),
+        (lambda text: text.replace('"repeat":3,', ""), "its content has the digest"),
+        (lambda text: text.replace('"repeat":3', '"repeat":NaN'), "not whole JSON"),
+        (lambda text: text[:-20], "not whole JSON"),
+        (lambda text: "\udcff" + text, "not whole JSON"),
+        (lambda text: "", "the file is empty"),
+        (lambda text: "{}", "without content_digest"),
+        (lambda text: "[1]", "without content_digest"),
+        (lambda text: '{"content_digest": null}', "not None as stored"),
+    ],
+)
+def test_signed_json_that_does_not_check_is_refused(tmp_path, damage, fault):
+    path = tmp_path / "cell.json"
+    write_signed_json(path, CELL)
+    path.write_text(damage(path.read_text("utf-8")), "utf-8", "surrogateescape")
+    with pytest.raises(DamagedFile, match=fault) as caught:
+        read_signed_json(path, "Fit it again.")
+    assert caught.value.path == path
+    assert str(caught.value).startswith(f"{path}: ")
+    assert str(caught.value).endswith(". Fit it again.")
+    again = pickle.loads(pickle.dumps(caught.value))  # it crosses from a job's process to another
+    assert (str(again), again.path) == (str(caught.value), path)
 
 
 def test_sha256_is_that_of_the_bytes(tmp_path):

@@ -760,7 +760,7 @@ def test_imdb_refuses_an_archive_without_the_reviews_or_with_too_few_words(tmp_p
 
 
 def test_a_class_can_be_thinned(tmp_path):
-    """Always to the same rows; other classes keep theirs, in the order of the file."""
+    """One seed keeps the same rows, another one others. Other classes keep theirs, in the order of the file."""
     (tmp_path / "t").write_text("".join(f"{k},{'rare' if k % 2 else 'common'}\n" for k in range(40)))
     files = {"t": tmp_path / "t"}
     parsed = table(files, train="t", target=-1, thinned={"rare": 3})
@@ -771,6 +771,7 @@ def test_a_class_can_be_thinned(tmp_path):
     assert (numbers[parsed.y == "rare"] % 2 == 1).all()
     again = table(files, train="t", target=-1, thinned={"rare": 3})
     assert again.X.tolist() == parsed.X.tolist()
+    assert table(files, train="t", target=-1, thinned={"rare": 3}, seed=1).X.tolist() != parsed.X.tolist()
 
 
 @pytest.mark.parametrize(

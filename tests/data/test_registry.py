@@ -1,10 +1,12 @@
 """Data set files, their faults in words, names of variants, seeds."""
 
+import hashlib
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 from hypothesis import given
@@ -288,6 +290,14 @@ def test_a_seed_keeps_its_axes_apart():
         )
         == 6
     )
+
+
+def test_seed_0_of_the_configuration_adds_nothing_and_others_change_every_seed():
+    address = hashlib.sha256(b'["split","adult",3]').hexdigest()
+    expected = np.random.SeedSequence(int(address, 16)).generate_state(1)[0]
+    assert seed_for("split", "adult", 3) == seed_for("split", "adult", 3, seed=0) == expected
+    assert len({seed_for("split", "adult", 3, seed=seed) for seed in range(100)}) == 100
+    assert seed_for("split", "adult", 3, seed=5) != seed_for("split", "adult", 3, 5)
 
 
 def test_what_a_user_has_to_bring_is_unavailable_until_it_is_there(repository):

@@ -360,6 +360,15 @@ def test_a_form_that_was_renamed_since_must_be_fetched_again(raw, mirror):
         fetched_files(dataset(repacked=files), raw)
 
 
+@pytest.mark.parametrize("text", ["", "{}", '{"form": "official"}'])
+def test_a_damaged_record_must_be_fetched_again(raw, mirror, text):
+    far = dataset(official=[{"file": "a", "mirror": "far/a.csv", "sha256": sha256(A)}])
+    fetch(far, raw, mirror=mirror)
+    (raw / "far" / "fetched.json").write_text(text)
+    with pytest.raises(DownloadError, match=r"is not the one in .*Run: python -m cascadeforest\.data fetch"):
+        fetched_files(far, raw)
+
+
 def test_a_checksum_edited_since_is_not_passed_over(raw, mirror):
     fetch(dataset(official=[{"file": "a", "mirror": "far/a.csv", "sha256": sha256(A)}]), raw, mirror=mirror)
     with pytest.raises(ChecksumError, match=f"expected {sha256(B)}"):

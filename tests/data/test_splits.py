@@ -102,8 +102,24 @@ def test_another_dataset_has_other_splits():
 def test_a_split_knows_no_model():
     """Comparisons between models are paired: nothing about a model can reach the draw."""
     assert set(inspect.signature(splits.split_rows).parameters) == {
-        *("protocol", "y", "repeat", "dataset", "task", "given_test", "class_names")
+        *("protocol", "y", "repeat", "dataset", "task", "given_test", "class_names", "seed")
     }
+
+
+@pytest.mark.parametrize("change", [{}, {"seed": "per_split", "splits": 2}])
+def test_another_seed_of_the_configuration_draws_other_splits(change):
+    y = classes(50, 50)
+    splits_of = [[set(draw(HOLDOUT | change, y, repeat, seed=seed).test) for repeat in (0, 9)] for seed in (0, 1)]
+    assert splits_of[0] == [set(draw(HOLDOUT | change, y, repeat).test) for repeat in (0, 9)]
+    assert not [split for split in splits_of[0] if split in splits_of[1]]
+
+
+@pytest.mark.parametrize("protocol", [CV, HOLDOUT | {"seed": 0}])
+def test_another_seed_of_the_configuration_keeps_a_published_split(protocol):
+    y = classes(50, 50)
+    first, other = (draw(protocol, y, 1, seed=seed) for seed in (0, 1))
+    np.testing.assert_array_equal(first.test, other.test)
+    assert first.seed == other.seed == protocol["seed"]
 
 
 def test_splits_shared_by_several_repeats():

@@ -1,5 +1,7 @@
 """Variants: what each operation changes, what it leaves, and that no model can influence it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -241,6 +243,17 @@ def test_a_variant_has_a_digest_of_its_own():
     variants = [base, *(vary(base, operation) for operation in ("rows-50", "noise-1", "irrelevant", "train-0.5"))]
     assert len({variant.digest for variant in variants}) == 5
     assert vary(base, "rows-50").digest == vary(toy(), "rows-50").digest
+
+
+@pytest.mark.parametrize("operation", ["rows-50", "noise-2", "train-0.5", "imbalance-a-0.5", "irrelevant"])
+def test_another_seed_of_the_configuration_draws_a_variant_anew(operation):
+    """On a given split, which is the same for all seeds, the draws of the operation are all that can differ."""
+    base = toy(protocol=GIVEN, n_test=20)
+    first, same, other = (vary(replace(base, seed=seed), operation).split(0).X_train for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first, same)
+    np.testing.assert_array_equal(vary(base, operation).split(0).X_train, first)
+    assert first.shape == other.shape
+    assert not np.array_equal(first, other)
 
 
 def test_an_operation_out_of_order_or_twice_is_refused():

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
 from sklearn.datasets import load_diabetes, load_iris
 
 from cascadeforest import CascadeForestRegressor, GCForestClassifier
 from cascadeforest.data.dataset import Split
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.experiments.extras import Fitted, arrays_of, known_extras
+from cascadeforest.experiments.extras import arrays_of, known_extras
+from cascadeforest.experiments.fitting import Fitted
 from cascadeforest.explanations import Explainer, mean_decrease_impurity
 
 X, Y = load_iris(return_X_y=True)
@@ -104,11 +104,6 @@ def test_contributions_to_a_target(regression):
     total = arrays["bias"][-1] + arrays["contributions"][-1].astype(np.float64).sum(axis=1)
     assert total[:, 0] == pytest.approx(regression.estimator.predict(regression.X_test), rel=1e-5)
     assert arrays["y_test"].dtype == np.float64
-
-
-def test_sparse_rows_are_saved_dense(cascade):
-    sparse = fitted(GCForestClassifier(1, 3, max_layers=1, random_state=0), csr_matrix(X.astype(np.float32)))
-    assert arrays_of("contributions", sparse)["X_test"].tolist() == X[TEST].astype(np.float32).tolist()
 
 
 # The preset.

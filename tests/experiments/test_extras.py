@@ -20,7 +20,8 @@ from cascadeforest import (
 from cascadeforest.data.dataset import Split
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.experiments import code_digest, projection
-from cascadeforest.experiments.extras import Fitted, arrays_of, extra_name
+from cascadeforest.experiments.extras import arrays_of, extra_name, known_extras, needs_log
+from cascadeforest.experiments.fitting import Fitted, listening
 from cascadeforest.experiments.jobs import digest_for
 from cascadeforest.experiments.projection import draw_rows, scatter_ratio, tsne_plane
 
@@ -31,7 +32,9 @@ TRAIN, TEST = np.arange(0, 150, 2), np.arange(1, 150, 2)
 
 def fitted(model, data=X, target=Y, task="classification"):
     split = Split(data[TRAIN], target[TRAIN], None, None, data[TEST], target[TEST], 10 * TRAIN, 10 * TEST, None)
-    return Fitted(model.fit(data[TRAIN], target[TRAIN]), split, data[TRAIN], data[TEST], {}, task, "iris", 0)
+    with listening(model) as lines:
+        model.fit(data[TRAIN], target[TRAIN])
+    return Fitted(model, split, data[TRAIN], data[TEST], {}, task, "iris", 0, log=tuple(lines))
 
 
 @pytest.fixture(scope="module")
@@ -313,25 +316,52 @@ def test_iterations_count_rows_of_each_class(ddbf):
 def test_iterations_in_which_the_mean_took_the_place_of_mutual_information(ddbf):
     """Gini scores are never positive, so that mutual information passes no row."""
     assert not arrays_of("iterations", ddbf)["fell_back"].any()
-    model = clone(ddbf.estimator).set_params(leaf_score="gini", threshold="mutual_information")
     with pytest.warns(UserWarning, match="had no easy row"):
-        arrays = arrays_of("iterations", replace(ddbf, estimator=model.fit(X[TRAIN], Y[TRAIN])))
+        model = fitted(clone(ddbf.estimator).set_params(leaf_score="gini", threshold="mutual_information"))
+    arrays = arrays_of("iterations", model)
     assert arrays["fell_back"].tolist() == [True] * len(arrays["is_valid"])
     assert arrays["easy_counts_train"][0].sum() > 0
 
 
-def test_iterations_leave_logging_as_it_was(ddbf):
-    logger = logging.getLogger("cascadeforest")
+def test_times_of_iterations_are_those_of_the_log(ddbf):
+    """The lines before and after the iterations do not count; each iteration ends with its line."""
+    log = [(1.0, ""), (3.0, "iteration 1: a"), (4.5, "iteration 2: b"), (9.0, "iteration 3: c"), (20.0, "kept 3")]
+    arrays = arrays_of("iterations", replace(ddbf, log=tuple(log)))
+    assert arrays["fit_cpu_seconds"].tolist() == [2.0, 1.5, 4.5]
+    assert [line.split(":")[0] for _, line in ddbf.log[1:4]] == ["iteration 1", "iteration 2", "iteration 3"]
+
+
+def test_iterations_without_a_log_are_refused(ddbf):
+    with pytest.raises(ConfigError, match="a line in the log for each of 3 iterations, and DDBFClassifier logged 0"):
+        arrays_of("iterations", replace(ddbf, log=()))
+
+
+def test_one_extra_reads_the_log():
+    assert [extra for extra in known_extras() if needs_log(extra)] == ["iterations"]
+    assert not needs_log("unknown")
+
+
+@pytest.mark.parametrize("verbose", [0, 2])
+def test_listening_leaves_logging_and_the_model_as_they_were(verbose, caplog):
+    logger, model = logging.getLogger("cascadeforest"), DDBFClassifier(5, max_layers=1, verbose=verbose)
     before = logger.level, list(logger.handlers)
-    arrays_of("iterations", ddbf)
+    listener = listening(model)
+    lines = listener.__enter__()
+    assert model.verbose == 1
+    assert not listener.__exit__(ZeroDivisionError, ZeroDivisionError(), None)  # the error goes on
     assert (logger.level, logger.handlers) == before
+    assert model.verbose == verbose
+    assert lines[0][1] == ""
 
 
 def test_iterations_of_a_class_that_no_training_row_has(ddbf):
     few = Y[TRAIN] < 2
     split = replace(ddbf.split, X_train=X[TRAIN][few], y_train=Y[TRAIN][few])
-    model = clone(ddbf.estimator).fit(X[TRAIN][few], Y[TRAIN][few])
-    arrays = arrays_of("iterations", replace(ddbf, estimator=model, split=split, X_train=X[TRAIN][few]))
+    model = clone(ddbf.estimator)
+    with listening(model) as lines:
+        model.fit(X[TRAIN][few], Y[TRAIN][few])
+    seen = replace(ddbf, estimator=model, split=split, X_train=X[TRAIN][few], log=tuple(lines))
+    arrays = arrays_of("iterations", seen)
     assert arrays["class_counts_test"][0].tolist() == np.bincount(Y[TEST])[:2].tolist()
 
 

@@ -16,22 +16,16 @@ from cascadeforest.data.dataset import Split
 from cascadeforest.data.draws import with_permuted_copies
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.names import seed_for
-from cascadeforest.experiments.extras import Fitted, arrays_of, known_extras
-from cascadeforest.experiments.importance_arrays import held_out
-from cascadeforest.experiments.plan import load_plan
+from cascadeforest.experiments.extras import arrays_of, known_extras
+from cascadeforest.experiments.extras.importances import held_out
+from cascadeforest.experiments.fitting import Fitted
+from cascadeforest.experiments.importance_rules import RULES
+from cascadeforest.experiments.resolve import load_plan
 from cascadeforest.explanations import Explainer
 
 ROOT = Path(__file__).parents[2]
 #: Every extra of importances, and whether it is about forests.
-OF_FOREST = {
-    "mdi_rf": True,
-    "mdi_oob_rf": True,
-    "mda_rf": True,
-    "mda_df": False,
-    "mdi_df": False,
-    "mdi_df_additive": False,
-    "mdi_df_multiplicative": False,
-}
+OF_FOREST = {name: rule.model == "forest" for name, rule in RULES.items()}
 TABLES = ("interp-table4", "interp-fig7", "interp-table5")
 
 
@@ -55,6 +49,12 @@ def fitted(model, n_validation=0, data=load_breast_cancer, task="classification"
         None,
     )
     return Fitted(model.fit(X[train], y[train]), split, X[train], X[test], {}, task, "twice", 0)
+
+
+def test_the_extras_of_importances_keep_their_names():
+    forests = ("mdi_rf", "mdi_oob_rf", "mda_rf")
+    cascades = ("mdi_df", "mdi_df_additive", "mdi_df_multiplicative", "mda_df")
+    assert dict.fromkeys(forests, True) | dict.fromkeys(cascades, False) == OF_FOREST
 
 
 @pytest.fixture(scope="module")
@@ -187,12 +187,12 @@ def test_each_model_saves_the_importances_that_are_about_it(suite):
     forests = {(e.id, c) for e in plan.experiments.values() for c in e.columns if c.startswith("random_forest")}
     for name in TABLES:
         experiment = plan.experiments[name]
-        assert set(experiment.extras) <= OF_FOREST.keys() <= set(known_extras())
-        for column, extras in experiment.extras_of.items():
+        assert set(experiment.all_extras) <= OF_FOREST.keys() <= set(known_extras())
+        for column, extras in experiment.extras.items():
             assert extras, f"{name}: {column} saves nothing"
             assert {OF_FOREST[extra] for extra in extras} == {(name, column) in forests}
             for dataset in experiment.present():
-                run = plan.runs[dataset, experiment.columns[column]]
+                run = plan.run(dataset, experiment.columns[column])
                 assert set(extras) <= set(run.extras)
                 assert {OF_FOREST[extra] for extra in run.extras} == {(name, column) in forests}
         for row in experiment.options["columns"].values():

@@ -2,10 +2,12 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ import psutil
 import pytest
 
 ROOT = Path(__file__).parents[2]
+COST = dict.fromkeys(("fit_cpu_seconds", "predict_cpu_seconds", "fit_peak_mib", "predict_peak_mib", "model_mib"))
 
 SPIES = '''
 import json, os, signal, time
@@ -81,15 +84,16 @@ def iris(tmp_path_factory):
 def job(tmp_path, iris):
     """Run one job in a folder of its own; the returned function gives the finished process."""
     (tmp_path / "spies.py").write_text(SPIES)
-    environment = os.environ | {"PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "2"}
+    path = os.pathsep.join([str(tmp_path), str(ROOT / "src")])
+    environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "2"}
 
-    def run(estimator, params=None, *, model="model", repeats=2, extras=(), dataset="iris", wait=True):
-        spec = {"suite": "test", "dataset": dataset, "model": model, "task": "classification", "estimator": estimator}
-        spec |= {"params": params or {}, "repeats": list(range(repeats)), "extras": list(extras), "libraries": []}
+    def run(estimator, params=None, *, model="model", repeats=2, extras=(), seed=0, data=iris, wait=True):
+        spec = {"suite": "test", "dataset": "iris", "model": model, "task": "classification", "estimator": estimator}
+        spec |= {"params": params or {}, "repeats": list(range(repeats)), "extras": list(extras), "seed": seed}
         command = [sys.executable, "-m", "cascadeforest.experiments", "run", "--spec", json.dumps(spec)]
         command += [
             "--data",
-            str(iris),
+            str(data),
             "--cache",
             str(tmp_path / "cells"),
             "--output",
@@ -108,21 +112,25 @@ def cells_of(folder):
     return {path: path.stat().st_mtime_ns for path in (folder / "cells").rglob("*.json")}
 
 
+def merged(folder, model="model"):
+    return json.loads((folder / f"{model}.json").read_text())
+
+
 FOREST = "sklearn.ensemble:RandomForestClassifier"
 
 
 def test_a_job_merges_its_repeats_and_a_second_run_computes_nothing(job):
     assert job(FOREST, {"n_estimators": 5}).returncode == 0
-    merged = json.loads((job.folder / "model.json").read_text())
-    assert [cell["repeat"] for cell in merged["cells"]] == [0, 1]
-    cell = merged["cells"][0]
+    cells = merged(job.folder)["cells"]
+    assert [cell["repeat"] for cell in cells] == [0, 1]
+    cell = cells[0]
     assert cell["n_train"] + cell["n_test"] == 150
     assert np.trace(cell["confusion"]) / np.sum(cell["confusion"]) == pytest.approx(cell["metrics"]["accuracy"])
     assert cell["params"]["n_estimators"] == 5
     assert cell["params"]["n_jobs"] == 1
     assert cell["params"]["max_features"] == "sqrt"  # defaults are resolved too
     assert set(cell["metrics"]) >= {"accuracy", "roc_auc", "log_loss", "ece", "fit_cpu_seconds", "model_mib"}
-    assert merged["cells"][0]["seeds"] != merged["cells"][1]["seeds"]
+    assert cells[0]["seeds"] != cells[1]["seeds"]
     before = cells_of(job.folder)
     assert job(FOREST, {"n_estimators": 5}).returncode == 0
     assert cells_of(job.folder) == before
@@ -132,7 +140,7 @@ def test_equal_content_under_two_names_is_one_cell_and_other_content_is_not(job)
     job(FOREST, {"n_estimators": 5}, model="first", repeats=1)
     job(FOREST, {"n_estimators": 5}, model="second", repeats=1)
     assert len(cells_of(job.folder)) == 1
-    assert json.loads((job.folder / "second.json").read_text())["cells"][0]["model"] == "second"
+    assert merged(job.folder, "second")["cells"][0]["model"] == "second"
     job(FOREST, {"n_estimators": 6}, model="third", repeats=1)
     assert len(cells_of(job.folder)) == 2
 
@@ -140,7 +148,7 @@ def test_equal_content_under_two_names_is_one_cell_and_other_content_is_not(job)
 def test_seeds_do_not_depend_on_the_model(job):
     job(FOREST, {"n_estimators": 5}, model="forest", repeats=1)
     job("sklearn.tree:DecisionTreeClassifier", model="tree", repeats=1)
-    seeds = [json.loads((job.folder / f"{name}.json").read_text())["cells"][0]["seeds"] for name in ("forest", "tree")]
+    seeds = [merged(job.folder, name)["cells"][0]["seeds"] for name in ("forest", "tree")]
     assert seeds[0] == seeds[1]
 
 
@@ -151,13 +159,13 @@ def test_a_killed_repeat_loses_only_itself_and_the_next_run_completes_it(job):
     assert finished.returncode == 1
     assert "repeat 1: SIGKILL" in finished.stderr
     assert not (job.folder / "model.json").exists()
-    assert json.loads((job.folder / "failures.json").read_text())["cells"][0]["repeat"] == 1
+    assert json.loads((job.folder / "failures.json").read_text())["repeats"][0]["repeat"] == 1
     survivors = cells_of(job.folder)
     assert len(survivors) == 2
     marker.unlink()
     assert job("spies:Dies", {"marker": str(marker)}, repeats=3).returncode == 0
     assert survivors.items() <= cells_of(job.folder).items()
-    assert len(json.loads((job.folder / "model.json").read_text())["cells"]) == 3
+    assert len(merged(job.folder)["cells"]) == 3
     assert not (job.folder / "failures.json").exists()
     assert not list(job.folder.rglob(".*"))  # nothing half-written
 
@@ -167,7 +175,7 @@ def test_an_error_names_model_data_repeat_and_reason(job):
     assert finished.returncode == 1
     assert "unlucky on iris" in finished.stderr
     assert "repeat 0: RuntimeError: no such luck" in finished.stderr
-    failure = json.loads((job.folder / "failures.json").read_text())["cells"][0]
+    failure = json.loads((job.folder / "failures.json").read_text())["repeats"][0]
     assert "in fit" in failure["traceback"]
 
 
@@ -203,7 +211,7 @@ def test_one_thread_whatever_the_environment_says(job):
 
 def test_the_models_own_decision_counts_not_the_largest_probability(job):
     assert job("spies:Decides", repeats=1).returncode == 0
-    cell = json.loads((job.folder / "model.json").read_text())["cells"][0]
+    cell = merged(job.folder)["cells"][0]
     assert np.sum(cell["confusion"], axis=0)[:-1].tolist() == [0, 0]
 
 
@@ -233,8 +241,8 @@ def test_a_killed_job_ends_its_fit(job, number):
 def test_predictions_are_saved_when_asked_for_and_belong_to_the_cell(job):
     job(FOREST, {"n_estimators": 5}, repeats=1)
     job(FOREST, {"n_estimators": 5}, model="with", repeats=1, extras=["predictions"])
-    cell = json.loads((job.folder / "with.json").read_text())["cells"][0]
-    with np.load(job.folder / "cells" / cell["extras"]["predictions"]) as saved:
+    cell = merged(job.folder, "with")["cells"][0]
+    with np.load(job.folder / "cells" / cell["extras"]["predictions"]["file"]) as saved:
         assert np.mean(saved["predicted"] == saved["y_test"]) == pytest.approx(cell["metrics"]["accuracy"])
         assert saved["probabilities"].shape == (cell["n_test"], 3)
     assert len(cells_of(job.folder)) == 2
@@ -248,10 +256,111 @@ def test_an_unknown_extra_is_named(job):
 
 def test_a_library_that_is_not_installed_is_named_with_the_remedy(iris, tmp_path):
     spec = {"suite": "test", "dataset": "iris", "model": "m", "task": "classification", "estimator": FOREST}
-    spec |= {"params": {}, "repeats": [0], "extras": [], "libraries": ["no-such-package"]}
+    spec |= {"params": {}, "repeats": [0], "libraries": ["no-such-package"]}
     command = [sys.executable, "-m", "cascadeforest.experiments", "run", "--spec", json.dumps(spec)]
     command += ["--data", str(iris), "--output", str(tmp_path / "o"), "--failures", str(tmp_path / "f")]
     finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert finished.returncode == 2
     assert "no-such-package" in finished.stderr
     assert "Traceback" not in finished.stderr
+
+
+# What is in the cache is checked before it is believed.
+
+
+def test_damaged_cells_are_named_and_computed_again(job):
+    """Each by itself; the one that is whole stays. `test_cells` has the kinds of damage."""
+    extras = ("predictions",)
+    job(FOREST, {"n_estimators": 5}, repeats=3, extras=extras)
+    before = merged(job.folder)
+    first, second, _ = sorted(cells_of(job.folder), key=lambda path: json.loads(path.read_text())["repeat"])
+    intact = second.stat().st_mtime_ns
+    first.write_bytes(second.read_bytes())
+    emptied = job.folder / "cells" / before["cells"][2]["extras"]["predictions"]["file"]
+    emptied.write_bytes(b"")
+    finished = job(FOREST, {"n_estimators": 5}, repeats=3, extras=extras)
+    assert finished.returncode == 0, finished.stderr
+    for warning, path in zip(finished.stderr.splitlines(), (first, emptied), strict=True):
+        assert warning.startswith(f"{path}: ")
+        assert warning.endswith("It is computed again.")
+    assert second.stat().st_mtime_ns == intact
+    for old, new in zip(before["cells"], merged(job.folder)["cells"], strict=True):
+        assert {**old["metrics"], **COST} == {**new["metrics"], **COST}
+        assert old["outputs"] == new["outputs"]  # also the digest: equal predictions are equal bytes
+        assert old["extras"] == new["extras"]
+
+
+def test_a_damaged_data_set_is_named_and_made_again(job, iris, tmp_path):
+    """With other labels and the old digest: cells of it would stand under the true data's names."""
+    data = tmp_path / "data" / "iris.npz"
+    data.parent.mkdir()
+    for path in (iris, iris.with_suffix(".json")):
+        (data.parent / path.name).write_bytes(path.read_bytes())
+    job(FOREST, {"n_estimators": 5}, data=data)
+    before = merged(job.folder)["cells"][0]["provenance"]["data_digest"]
+    with np.load(data) as content:
+        arrays = dict(content)
+    arrays["y"] = (arrays["y"] + 1) % 3
+    header = zipfile.ZipFile(data).read("header.json")
+    np.savez(data, **{name: values for name, values in arrays.items() if name != "header.json"})
+    with zipfile.ZipFile(data, "a") as archive:
+        archive.writestr("header.json", header)
+    cells = cells_of(job.folder)
+    finished = job(FOREST, {"n_estimators": 5}, data=data)
+    assert finished.returncode == 0, finished.stderr
+    assert f"{data}: " in finished.stderr
+    assert merged(job.folder)["cells"][0]["provenance"]["data_digest"] == before
+    assert cells_of(job.folder) == cells
+
+
+def test_a_run_file_is_written_again_from_the_cells(job):
+    job(FOREST, {"n_estimators": 5})
+    before, cells = (job.folder / "model.json").read_bytes(), cells_of(job.folder)
+    (job.folder / "model.json").write_text("{}")
+    job(FOREST, {"n_estimators": 5})
+    assert (job.folder / "model.json").read_bytes() == before
+    assert cells_of(job.folder) == cells
+
+
+def test_a_new_metric_fits_nothing(job):
+    """Scores are a view: cells stay, the merged file has the new number and another digest of its scoring."""
+    job(FOREST, {"n_estimators": 5})
+    before, cells = merged(job.folder), cells_of(job.folder)
+    package = job.folder / "cascadeforest"
+    shutil.copytree(ROOT / "src" / "cascadeforest", package, ignore=shutil.ignore_patterns("__pycache__"))
+    path = package / "experiments" / "metrics.py"
+    text = path.read_text()
+    line = "    if broken := [name for name, value in scores.metrics.items()"
+    assert line in text
+    path.write_text(text.replace(line, f'    scores.metrics["error"] = 1 - scores.metrics["accuracy"]\n{line}'))
+    finished = job(FOREST, {"n_estimators": 5})
+    assert finished.returncode == 0, finished.stderr
+    after = merged(job.folder)
+    for old, new in zip(before["cells"], after["cells"], strict=True):
+        assert new["metrics"] == old["metrics"] | {"error": 1 - old["metrics"]["accuracy"]}
+    assert after["scoring"] != before["scoring"]
+    assert cells_of(job.folder) == cells
+
+
+def test_another_seed_gives_other_splits_and_models(job, tmp_path):
+    data = tmp_path / "other" / "iris.npz"
+    command = [sys.executable, "-m", "cascadeforest.data", "prepare", "--dataset", "iris", "--seed", "1"]
+    subprocess.run([*command, "--output", str(data)], check=True, cwd=ROOT)
+    job(FOREST, {"n_estimators": 5}, repeats=1)
+    job(FOREST, {"n_estimators": 5}, model="other", repeats=1, seed=1, data=data)
+    seeds = [merged(job.folder, name)["cells"][0]["seeds"] for name in ("model", "other")]
+    assert seeds[0]["model"] != seeds[1]["model"]
+    assert seeds[0]["split"] != seeds[1]["split"]
+    assert len(cells_of(job.folder)) == 2
+    mixed = job(FOREST, {"n_estimators": 5}, model="mixed", repeats=1, seed=1)
+    assert mixed.returncode == 2
+    assert "seed" in mixed.stderr
+
+
+def test_a_cascade_says_how_its_growth_ended(job):
+    parameters = {"n_forests": 2, "n_estimators": 2, "max_layers": 2, "patience": 2, "n_folds": 2}
+    job("cascadeforest.cascade.gcforest:GCForestClassifier", parameters, repeats=1)
+    cell = merged(job.folder)["cells"][0]
+    assert cell["growth"]["n_grown"] == len(cell["curves"]["validation_score"]) == 2
+    assert cell["growth"]["at_cap"] is True
+    assert cell["metrics"]["n_layers"] == cell["growth"]["n_kept"]

@@ -7,12 +7,13 @@ from sklearn.metrics import balanced_accuracy_score, log_loss, roc_auc_score
 from cascadeforest.experiments.metrics import (
     COST_METRICS,
     METRICS,
-    align_probabilities,
     expected_calibration_error,
     macro_roc_auc,
+    score,
     score_classifier,
     score_regressor,
 )
+from cascadeforest.reports.numbers.metrics import MEASURED
 
 
 @pytest.fixture
@@ -66,14 +67,46 @@ def test_calibration_error_bins_are_closed_on_the_right():
     assert error == pytest.approx((0.5 + 0.25 + 0) / 3)
 
 
-def test_a_class_that_training_lacked_gets_probability_zero():
-    aligned = align_probabilities(np.array([[0.3, 0.7]]), np.array([0, 2]), 4)
-    assert aligned.tolist() == [[0.3, 0, 0.7, 0]]
-
-
 def test_regression_error_by_hand():
     assert score_regressor(np.array([1.0, 2.0]), np.array([1.0, 4.0])) == {"rmse": pytest.approx(np.sqrt(2))}
 
 
 def test_every_cost_metric_is_a_metric():
     assert set(METRICS) > COST_METRICS
+
+
+def test_every_metric_has_words_and_no_other():
+    assert METRICS.keys() == MEASURED.keys()
+
+
+def test_scores_are_of_the_classifiers_own_decisions(three_classes):
+    """The confusion matrix counts what was predicted, not the largest probability."""
+    y, probabilities = three_classes
+    predicted = np.zeros(len(y), int)
+    scores = score({"predicted": predicted, "probabilities": probabilities}, y, 3)
+    assert np.array(scores.confusion)[:, 0].tolist() == np.bincount(y).tolist()
+    assert scores.metrics == score_classifier(y, predicted, 3, probabilities, None)
+
+
+def test_scores_do_not_depend_on_the_precision_in_which_predictions_are_kept(three_classes):
+    """Single precision that loses nothing: sums would differ in their last digits."""
+    y, probabilities = three_classes
+    kept = probabilities.astype(np.float32)
+    outputs = {"predicted": kept.argmax(axis=1), "probabilities": kept}
+    assert score(outputs, y, 3) == score(outputs | {"probabilities": kept.astype(np.float64)}, y, 3)
+
+
+def test_decision_values_give_a_curve_and_no_probabilities():
+    outputs = {"predicted": np.array([0, 1]), "scores": np.array([[1.0, -1.0], [-2.0, 2.0]])}
+    assert score(outputs, np.array([0, 1]), 2).metrics.keys() == {"accuracy", "balanced_accuracy", "roc_auc"}
+
+
+def test_a_regression_has_no_confusion_matrix():
+    scores = score({"predicted": np.array([1.0, 4.0])}, np.array([1.0, 2.0]), None)
+    assert (scores.metrics, scores.confusion) == ({"rmse": pytest.approx(np.sqrt(2))}, None)
+
+
+@pytest.mark.parametrize("predicted", [[1.0], [1.0, 1e300]])
+def test_predictions_that_give_no_number_are_refused(predicted):
+    with np.errstate(over="ignore"), pytest.raises(ValueError, match=r"2 test rows|not finite for rmse"):
+        score({"predicted": np.array(predicted)}, np.zeros(2), None)

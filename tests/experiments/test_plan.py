@@ -1,5 +1,6 @@
 """The configuration resolved: what runs, how often, with which parameters, and what is said when it is wrong."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -7,8 +8,10 @@ import pytest
 import yaml
 
 from cascadeforest.data.errors import ConfigError
+from cascadeforest.data.typed_json import to_json
 from cascadeforest.experiments.metrics import METRICS
-from cascadeforest.experiments.plan import load_plan
+from cascadeforest.experiments.plan import Bound
+from cascadeforest.experiments.resolve import load_plan, read_configuration
 
 ROOT = Path(__file__).parents[2]
 
@@ -66,6 +69,7 @@ def root(tmp_path):
     for name in ("iris", "wine", "diabetes"):
         shutil.copy(ROOT / f"config/datasets/{name}.yaml", tmp_path / "config/datasets")
     (tmp_path / "config/experiments").mkdir()
+    shutil.copy(ROOT / "config/papers.yaml", tmp_path / "config")
     write(tmp_path)
     return tmp_path
 
@@ -77,34 +81,41 @@ def write(root, config=CONFIG, models=MODELS, experiments=EXPERIMENTS):
 
 def test_a_suite_bounds_trees_and_repeats(root):
     plan = load_plan(root)
-    assert plan.runs["iris", "forest"].params == {"n_estimators": 10, "max_depth": 8}
-    assert plan.runs["iris", "forest_5"].params["n_estimators"] == 5  # a bound never raises
-    assert plan.runs["iris", "forest"].repeats == 2
+    assert plan.run("iris", "forest").params == {"n_estimators": 10, "max_depth": 8}
+    assert plan.run("iris", "forest_5").params["n_estimators"] == 5  # a bound never raises
+    assert plan.run("iris", "forest").repeats == (0, 1)
+
+
+def test_a_bounded_whole_number_stays_one(root):
+    """10.0 trees are refused by models, and would be other cells than those of 10 trees."""
+    plan = load_plan(root)
+    assert json.dumps(to_json(plan.run("iris", "forest").params)) == '{"n_estimators": 10, "max_depth": 8}'
+    assert json.dumps(to_json(plan.suite_config.caps)) == '{"n_estimators": 10}'
 
 
 def test_without_bounds_the_papers_settings_hold(root):
     plan = load_plan(root, {"suite": "full"})
-    assert plan.runs["iris", "forest"].params["n_estimators"] == 500
-    assert plan.experiments["one"].repeats["iris"] == plan.datasets["iris"]["protocol"]["repeats"]
+    assert plan.run("iris", "forest").params["n_estimators"] == 500
+    assert plan.experiments["one"].repeats["iris"] == read_configuration(root).datasets["iris"]["protocol"]["repeats"]
     assert plan.experiments["two"].repeats["iris"] == 4
 
 
 def test_bounds_of_one_model_hold_for_those_based_on_it(root):
     plan = load_plan(root, {"suite": "special"})
-    assert plan.runs["iris", "forest"].params["n_estimators"] == 7
-    assert plan.runs["iris", "forest_5"].params["n_estimators"] == 5
+    assert plan.run("iris", "forest").params["n_estimators"] == 7
+    assert plan.run("iris", "forest_5").params["n_estimators"] == 5
 
 
 def test_bounds_that_change_a_parameter_are_named_with_the_value_without_them(root):
     """Also those inherited from a base; a bound that changes nothing is none."""
     plan = load_plan(root, {"suite": "special"})
-    assert plan.experiments["one"].bounds["forest"]["iris"] == {"n_estimators": [7, 500]}
+    assert plan.experiments["one"].bounds["forest"]["iris"] == {"n_estimators": Bound(7, 500)}
     assert plan.experiments["one"].bounds["small"]["wine+rows-100"] == {}  # has 5 trees anyway
     larger = MODELS | {"forest_5": {"base": "forest", "params": {"n_estimators": 50}}}
     write(root, models=larger | {"forest": MODELS["forest"] | {"dataset_params": {"wine": {"n_estimators": 40}}}})
     plan = load_plan(root, {"suite": "special"})
-    assert plan.experiments["one"].bounds["small"]["iris"] == {"n_estimators": [7, 50]}
-    assert plan.experiments["one"].bounds["forest"]["wine+rows-100"] == {"n_estimators": [7, 40]}
+    assert plan.experiments["one"].bounds["small"]["iris"] == {"n_estimators": Bound(7, 50)}
+    assert plan.experiments["one"].bounds["forest"]["wine+rows-100"] == {"n_estimators": Bound(7, 40)}
     assert load_plan(root, {"suite": "full"}).experiments["one"].bounds["forest"] == {"iris": {}, "wine+rows-100": {}}
 
 
@@ -113,16 +124,16 @@ def test_bounds_of_the_learner_inside_are_named_too(root):
     experiments = {"one": EXPERIMENTS["one"] | {"models": {"outer": "outer"}}}
     write(root, models=models, experiments=experiments)
     plan = load_plan(root, {"suite": "special"})
-    assert plan.experiments["one"].bounds["outer"]["iris"] == {"learner__n_estimators": [7, 500]}
-    assert plan.runs["iris", "outer"].params["learner"]["params"] == {"n_estimators": 7, "max_depth": 8}
+    assert plan.experiments["one"].bounds["outer"]["iris"] == {"learner__n_estimators": Bound(7, 500)}
+    assert plan.run("iris", "outer").params["learner"]["params"] == {"n_estimators": 7, "max_depth": 8}
 
 
-def test_a_note_that_several_models_share_is_said_once(root):
+def test_a_deviation_that_several_models_share_is_said_once(root):
     models = {
-        "forest": MODELS["forest"] | {"note": "Scaled."},
+        "forest": MODELS["forest"] | {"deviations": ["Scaled."]},
         "second": {"base": "forest", "label": "Second"},
-        "other": MODELS["forest"] | {"label": "Other", "note": "Cut."},
-        "silent": {"base": "forest", "note": ""},
+        "other": MODELS["forest"] | {"label": "Other", "deviations": ["Cut."]},
+        "silent": {"base": "forest", "deviations": []},
     }
     write(root, models=models, experiments={"one": EXPERIMENTS["one"] | {"models": {name: name for name in models}}})
     assert load_plan(root).experiments["one"].deviations == ("RF, Second: Scaled.", "Other: Cut.")
@@ -147,10 +158,10 @@ def test_single_data_sets_have_parameters_of_their_own(root):
     }
     write(root, models=models)
     plan = load_plan(root)
-    assert plan.runs["iris", "forest"].params == {"n_estimators": 10, "max_depth": 3}
-    assert plan.runs["iris", "forest_5"].params == {"n_estimators": 10, "max_depth": 4}
-    assert plan.runs["wine+rows-100", "forest_5"].params == {"n_estimators": 5, "max_depth": 9}
-    assert plan.runs["wine+rows-100", "forest"].params == {"n_estimators": 10, "max_depth": 8}
+    assert plan.run("iris", "forest").params == {"n_estimators": 10, "max_depth": 3}
+    assert plan.run("iris", "forest_5").params == {"n_estimators": 10, "max_depth": 4}
+    assert plan.run("wine+rows-100", "forest_5").params == {"n_estimators": 5, "max_depth": 9}
+    assert plan.run("wine+rows-100", "forest").params == {"n_estimators": 10, "max_depth": 8}
     write(root, models=MODELS | {"forest": MODELS["forest"] | {"dataset_params": {"irsi": {"max_depth": 3}}}})
     with pytest.raises(ConfigError, match=r"models.yaml: forest.*/dataset_params is 'irsi'.*Did you mean 'iris'"):
         load_plan(root)
@@ -158,8 +169,8 @@ def test_single_data_sets_have_parameters_of_their_own(root):
 
 def test_a_run_that_two_experiments_show_serves_both(root):
     """The most repeats and all extras; and it is one run."""
-    run = load_plan(root, {"suite": "full"}).runs["iris", "forest"]
-    assert run.repeats == max(4, load_plan(root, {"suite": "full"}).experiments["one"].repeats["iris"])
+    run = load_plan(root, {"suite": "full"}).run("iris", "forest")
+    assert len(run.repeats) == max(4, load_plan(root, {"suite": "full"}).experiments["one"].repeats["iris"])
     assert run.extras == ("predictions",)
 
 
@@ -168,8 +179,8 @@ def test_an_extra_of_layers_is_named_by_the_layers_of_the_options(root):
     two = EXPERIMENTS["two"] | {"extras": ["representations"], "options": {"layers": [1, 5]}}
     write(root, experiments=EXPERIMENTS | {"two": two, "four": two | {"options": {"layers": [0]}}})
     plan = load_plan(root)
-    assert plan.experiments["two"].extras == ("representations-1-5",)
-    assert plan.runs["iris", "forest"].extras == ("representations-0", "representations-1-5")
+    assert plan.experiments["two"].extras == {"forest": ("representations-1-5",)}
+    assert plan.run("iris", "forest").extras == ("representations-0", "representations-1-5")
 
 
 def test_cross_validation_has_no_more_repeats_than_folds(root):
@@ -186,13 +197,13 @@ def test_what_is_missing_is_said_not_hidden(root):
     assert experiments["one"].missing_models == {"future": "not implemented"}
     assert experiments["three"].status == "not implemented"
     assert "not_drawn_yet" in experiments["three"].reason
-    assert ("iris", "future") not in load_plan(root).runs
+    assert load_plan(root).run("iris", "future") is None
 
 
 def test_a_suite_says_why_it_lacks_a_data_set(root):
     plan = load_plan(root, {"suite": "special"})
     assert plan.experiments["one"].absent == {"wine+rows-100": "eaten"}
-    assert all(dataset == "iris" for dataset, _ in plan.runs)
+    assert all(run.dataset == "iris" for run in plan.runs)
 
 
 def test_own_data_and_models_join_where_they_are_taken(root):
@@ -280,13 +291,14 @@ def test_every_experiment_names_data_in_every_suite(plan):
 
 def test_small_suites_need_no_network(plan):
     if plan.suite in ("smoke", "quick"):
-        assert {plan.datasets[v.split("+")[0]]["access"] for v in plan.variants()} <= {"embedded", "synthetic"}
+        datasets = read_configuration(ROOT).datasets
+        assert {datasets[v.split("+")[0]]["access"] for v in plan.variants()} <= {"embedded", "synthetic"}
 
 
 def test_the_paper_suite_changes_no_setting_of_a_paper(plan):
     if plan.suite == "paper":
-        assert plan.suite_config["caps"] == {}
-        assert plan.suite_config["model_caps"] == {}
+        assert plan.suite_config.caps == {}
+        assert plan.suite_config.model_caps == {}
         assert not any("+rows-" in variant for variant in plan.variants())
 
 
@@ -318,7 +330,7 @@ def with_learner(root, learner, **others):
 def test_a_model_can_name_another_one_that_it_trains(root):
     """With the other's parameters, bounded by the suite, and its libraries."""
     plan = with_learner(root, "forest", forest=MODELS["forest"] | {"libraries": ["scipy"]})
-    run = plan.runs["iris", "trains"]
+    run = plan.run("iris", "trains")
     assert run.params == {
         "learner": {
             "estimator": "sklearn.ensemble:RandomForestClassifier",

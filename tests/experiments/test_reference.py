@@ -35,7 +35,7 @@ def test_a_new_key_makes_the_page_stale_until_it_is_renewed(copy):
     assert reference.differences(copy) == ""
 
 
-@pytest.mark.parametrize("name", ["config", "dataset", "models", "experiments"])
+@pytest.mark.parametrize("name", ["config", "dataset", "models", "papers", "experiments"])
 def test_every_key_has_a_description(name):
     def undescribed(schema, place=""):
         for key, value in schema.get("properties", {}).items():

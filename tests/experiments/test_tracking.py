@@ -16,10 +16,16 @@ from statistics import fmean, stdev
 import psutil
 import pytest
 
-from cascadeforest.data.errors import UserError
+from cascadeforest.data.errors import DamagedFile, UserError
+from cascadeforest.data.typed_json import to_json
 from cascadeforest.experiments import tracking
+from cascadeforest.experiments.plan import Experiment, Plan, Suite
+from cascadeforest.experiments.records import Failure, Failures
 from cascadeforest.experiments.run_records import suite_records
 from cascadeforest.experiments.tracking import SyncReport, sync, ui
+from cascadeforest.experiments.typed_files import write_typed
+
+from .made_results import cell, run_of, write_run
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 REPEATS = 2
@@ -27,74 +33,42 @@ REPEATS = 2
 N_RUNS = 3 * (1 + REPEATS) + 1
 
 
-def cell(dataset, model, repeat, **changes):
-    """A cell with numbers that differ by data set, model and repeat, so that a mix-up shows."""
-    start = 1_700_000_000_000 + 1_000 * repeat
-    value = (len(dataset) + len(model)) / 100 + repeat / 10
-    result = {
-        "key": f"{dataset}-{model}-{repeat}",
-        "dataset": dataset,
-        "model": model,
-        "repeat": repeat,
-        "status": "ok",
-        "estimator": "sklearn.ensemble:RandomForestClassifier",
-        "params": {"n_estimators": 10, "max_depth": None, "random_state": 7 + repeat, "grid": [1, 2]},
-        "metrics": {"accuracy": value, "roc_auc": 0.5 + value / 2, "fit_cpu_seconds": 1.5, "fit_peak_mib": 3.0},
-        "curves": {},
-        "confusion": [[3, 1], [0, 4]],
-        "n_train": 20,
-        "n_test": 8,
-        "n_validation": 0,
-        "seeds": {"model": 7 + repeat, "split": None},
-        "started_ms": start,
-        "ended_ms": start + 500,
-        "fit_wall_seconds": 1.6,
-        "predict_wall_seconds": 0.1,
-        "memory": {"method": "VmHWM", "profiler_fit_peak_mib": 3.5, "resident_model_mib": 1.0},
-        "versions": {"numpy": "2.0.0"},
-        "host": {"machine": "x86_64", "cores": 2},
-        "threads": 1,
-        "code_digest": "c" * 64,
-        "data_digest": "d" * 64,
-        "git_commit": "abc123",
-        "extras": {},
-    }
-    return result | changes
-
-
-def write_json(path, content):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content), encoding="utf-8")
-
-
-def write_run(folder, dataset, model, cells):
-    content = {"format": 1, "suite": folder.name, "dataset": dataset, "model": model, "spec": {}}
-    write_json(folder / "runs" / dataset / f"{model}.json", content | {"data": {"name": dataset}, "cells": cells})
-
-
 def experiment(name, columns, datasets, metrics, **changes):
-    plain = {
-        "id": name,
-        "paper": name.partition("-")[0],
-        "kind": "table",
-        "title": f"Title of {name}",
-        "metrics": metrics,
-        "columns": columns,
-        "datasets": datasets,
-        "repeats": dict.fromkeys(datasets, REPEATS),
-        "absent": {},
-        "missing_models": {},
-    }
-    return plain | changes
+    return Experiment(
+        id=name,
+        paper=name.partition("-")[0],
+        kind="table",
+        title=f"Title of {name}",
+        render="scores",
+        metrics=(*metrics,),
+        columns=columns,
+        datasets=(*datasets,),
+        repeats=dict.fromkeys(datasets, REPEATS),
+        **changes,
+    )
+
+
+def write_plan(folder, runs=()):
+    experiments = [
+        experiment("hidf-table2", {"hidf": "hidf", "forest": "rf10"}, ["digits+irrelevant"], ["accuracy"]),
+        experiment("arena-regression", {"forest": "rf10"}, ["abalone"], ["rmse"]),
+        experiment("ddbf-table9", {"ddbf": "ddbf"}, ["digits"], ["accuracy"], missing_models={"ddbf": "not written"}),
+    ]
+    plan = Plan(folder.name, Suite("for tests"), {each.id: each for each in experiments}, tuple(runs))
+    (folder / "plan.json").write_text(json.dumps(to_json(plan)))
+
+
+def write_failures(path, *failures):
+    write_typed(path, Failures("abalone", "rf10", failures))
 
 
 def write_suite(results, suite):
     """A table of two columns on one data set, and a regression without a rendered table."""
     folder = results / suite
-    cascade = {"curves": {"accuracy": [0.5, 0.7, 0.6]}}
+    cascade = {"curves": {"accuracy": (0.5, 0.7, 0.6)}}
     write_run(folder, "digits+irrelevant", "rf10", [cell("digits+irrelevant", "rf10", r) for r in range(REPEATS)])
     write_run(folder, "digits+irrelevant", "hidf", [cell("digits+irrelevant", "hidf", r, **cascade) for r in range(2)])
-    regression = {"metrics": {"rmse": 2.5, "fit_cpu_seconds": 1.0, "fit_peak_mib": 2.0}, "confusion": None}
+    regression = {"metrics": {"rmse": 2.5}, "confusion": None}
     write_run(folder, "abalone", "rf10", [cell("abalone", "rf10", r, **regression) for r in range(REPEATS)])
     tables = folder / "tables"
     tables.mkdir()
@@ -102,12 +76,7 @@ def write_suite(results, suite):
     (tables / "hidf-table2.md").write_text("| dataset |\n")
     (tables / "hidf-table2.tex").write_text("\\begin{tabular}\n")
     (folder / "index.html").write_text("<h1>Report</h1>")
-    plan = [
-        experiment("hidf-table2", {"hidf": "hidf", "forest": "rf10"}, ["digits+irrelevant"], ["accuracy"]),
-        experiment("arena-regression", {"forest": "rf10"}, ["abalone"], ["rmse"]),
-        experiment("ddbf-table9", {"ddbf": "ddbf"}, ["digits"], ["accuracy"], missing_models={"ddbf": "not written"}),
-    ]
-    write_json(folder / "plan.json", {"suite": suite, "experiments": {each["id"]: each for each in plan}})
+    write_plan(folder)
     return folder
 
 
@@ -164,8 +133,9 @@ def test_one_run_for_each_repeat_each_pair_and_each_table(shared):
 def test_a_repeat_carries_the_numbers_of_its_cell(shared):
     run = by_key(runs_of(shared, "quick"))["quick/hidf-table2/digits+irrelevant/hidf/1"]
     source = cell("digits+irrelevant", "hidf", 1)
-    assert {name: run.data.metrics[name] for name in source["metrics"]} == source["metrics"]
-    assert run.data.metrics["fit_wall_seconds"] == 1.6
+    assert {name: run.data.metrics[name] for name in source.metrics} == source.metrics
+    costs = ("fit_wall_seconds", "fit_cpu_seconds", "profiler_fit_peak_mib")
+    assert [run.data.metrics[name] for name in costs] == [1.6, 1.5, 3.5]
     assert run.data.params == {"n_estimators": "10", "max_depth": "None", "random_state": "8", "grid": "[1, 2]"}
     expected = {"paper": "hidf", "dataset": "digits", "variant": "digits+irrelevant", "model": "hidf", "suite": "quick"}
     expected |= {"repeat": "1", "level": "repeat", "status": "ok", "git_commit": "abc123", "code_digest": "c" * 64}
@@ -180,7 +150,7 @@ def test_a_repeat_carries_the_numbers_of_its_cell(shared):
 def test_a_summary_holds_mean_and_sample_deviation_and_owns_its_repeats(shared):
     runs = by_key(runs_of(shared, "quick"))
     parent = runs["quick/hidf-table2/digits+irrelevant/forest"]
-    values = [cell("digits+irrelevant", "rf10", r)["metrics"]["accuracy"] for r in range(REPEATS)]
+    values = [cell("digits+irrelevant", "rf10", r).metrics["accuracy"] for r in range(REPEATS)]
     assert parent.data.metrics["accuracy"] == pytest.approx(fmean(values), abs=1e-12)
     assert parent.data.metrics["accuracy_std"] == pytest.approx(stdev(values), abs=1e-12)
     assert parent.data.metrics["n_repeats"] == REPEATS
@@ -201,7 +171,7 @@ def test_a_curve_is_one_metric_with_the_layer_as_step(shared):
         history = client.get_metric_history(run.info.run_id, "accuracy_per_layer")
     assert sorted((point.step, point.value) for point in history) == [(1, 0.5), (2, 0.7), (3, 0.6)]
     # The model's own accuracy must not be that of the last layer.
-    assert run.data.metrics["accuracy"] == cell("digits+irrelevant", "hidf", 0)["metrics"]["accuracy"]
+    assert run.data.metrics["accuracy"] == cell("digits+irrelevant", "hidf", 0).metrics["accuracy"]
 
 
 def test_the_data_sets_name_finds_the_runs_and_their_training_and_test_parts(shared):
@@ -222,9 +192,8 @@ def test_the_data_sets_name_finds_the_runs_and_their_training_and_test_parts(sha
 def test_artifacts_hold_the_cell_its_confusion_matrix_and_its_layers(shared):
     run = by_key(runs_of(shared, "quick"))["quick/hidf-table2/digits+irrelevant/hidf/1"]
     folder = shared / "mlartifacts" / "hidf-table2" / run.info.run_id / "artifacts"
-    assert json.loads((folder / "cell.json").read_text()) == cell(
-        "digits+irrelevant", "hidf", 1, curves={"accuracy": [0.5, 0.7, 0.6]}
-    )
+    source = cell("digits+irrelevant", "hidf", 1, curves={"accuracy": (0.5, 0.7, 0.6)})
+    assert json.loads((folder / "cell.json").read_text()) == json.loads(json.dumps(to_json(source)))
     assert (folder / "confusion.csv").read_text() == "true \\ predicted,0,1\n0,3,1\n1,0,4\n"
     assert (folder / "layers.csv").read_text() == "layer,accuracy\n1,0.5\n2,0.7\n3,0.6\n"
 
@@ -248,9 +217,8 @@ def test_the_saved_view_shows_the_summaries_with_the_experiments_own_metric_firs
         tags = {each.name: each.tags for each in client.search_experiments()}
     assert set(tags) == {"hidf-table2", "arena-regression"}  # none without runs, and no 'Default'
     view = json.loads(tags["hidf-table2"]["mlflow.sharedViewState.main"])
-    assert view["selectedColumns"] == [
-        f"metrics.`{name}`" for name in ("accuracy", "accuracy_std", "roc_auc", "fit_cpu_seconds", "fit_peak_mib")
-    ]
+    costs = ("fit_cpu_seconds", "predict_cpu_seconds", "fit_peak_mib", "model_mib")
+    assert view["selectedColumns"] == [f"metrics.`{name}`" for name in ("accuracy", "accuracy_std", "roc_auc", *costs)]
     assert view["searchFilter"] == "tags.level != 'repeat'"
     regression = json.loads(tags["arena-regression"]["mlflow.sharedViewState.main"])
     assert regression["selectedColumns"][:2] == ["metrics.`rmse`", "metrics.`rmse_std`"]
@@ -297,10 +265,9 @@ def test_runs_without_a_result_are_deleted(shared):
 def test_a_failed_cell_is_a_failed_run_that_names_its_error(shared):
     folder = write_suite(shared, "failing")
     (folder / "runs" / "abalone" / "rf10.json").unlink()
-    failure = {"repeat": 1, "error": "MemoryError", "message": "no room", "traceback": "Traceback ...\n"}
-    failure |= {"started_ms": 1_700_000_000_000, "ended_ms": 1_700_000_002_000}
     failures = folder / "failures" / "abalone" / "rf10.json"
-    write_json(failures, {"dataset": "abalone", "model": "rf10", "cells": [failure]})
+    times = (1_700_000_000_000, 1_700_000_002_000)
+    write_failures(failures, Failure(1, "MemoryError", "no room", "Traceback ...\n", *times))
     sync(shared, ["failing"])
     runs = by_key(runs_of(shared, "failing"))
     pair = "failing/arena-regression/abalone/forest"
@@ -327,10 +294,8 @@ def test_failures_of_the_parts_of_a_split_run_are_shown_once_the_newest(tmp_path
     folder = write_suite(tmp_path, "split")
     (folder / "runs/abalone/rf10.json").unlink()
     for part, repeat, message, ended in ((".part0", 0, "old", 2), (".part1", 1, "alone", 3), ("", 0, "new", 4)):
-        failure = {"repeat": repeat, "error": "MemoryError", "message": message, "traceback": ""}
-        failure |= {"started_ms": 1, "ended_ms": ended}
         path = folder / "failures" / "abalone" / f"rf10{part}.json"
-        write_json(path, {"dataset": "abalone", "model": "rf10", "cells": [failure]})
+        write_failures(path, Failure(repeat, "MemoryError", message, "", 1, ended))
     records = records_of(folder)
     pair = "split/arena-regression/abalone/forest"
     assert records[pair].tags["error_message"] == "2 of 2 repeats failed"
@@ -339,15 +304,19 @@ def test_failures_of_the_parts_of_a_split_run_are_shown_once_the_newest(tmp_path
 
 def test_a_run_of_another_configuration_is_not_shown(tmp_path):
     folder = write_suite(tmp_path, "stale")
-    plan = json.loads((folder / "plan.json").read_text())
-    spec = {"dataset": "abalone", "model": "rf10", "params": {"n_estimators": 10}}
-    write_json(folder / "plan.json", plan | {"runs": [spec]})
-    run = json.loads((folder / "runs/abalone/rf10.json").read_text())
     pair = "stale/arena-regression/abalone/forest"
-    write_json(folder / "runs/abalone/rf10.json", run | {"spec": spec})
+    write_plan(folder, [run_of("stale", "abalone", "rf10")])
     assert pair in records_of(folder)
-    write_json(folder / "runs/abalone/rf10.json", run | {"spec": spec | {"params": {"n_estimators": 50}}})
+    write_plan(folder, [run_of("stale", "abalone", "rf10", params={"n_estimators": 50})])
     assert not any(key.startswith(pair) for key in records_of(folder))
+
+
+def test_a_run_file_that_was_edited_is_an_error_that_names_it(tmp_path):
+    folder = write_suite(tmp_path, "edited")
+    path = folder / "runs/abalone/rf10.json"
+    path.write_text(path.read_text().replace("2.5", "2.4"))
+    with pytest.raises(DamagedFile, match=r"runs/abalone/rf10\.json: .*Run the workflow again"):
+        suite_records(folder)
 
 
 KILLED_SYNC = """
@@ -480,8 +449,9 @@ def serving(results):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    code = "import sys; from pathlib import Path; from cascadeforest.experiments.tracking import ui; "
-    code += "ui(Path(sys.argv[1]), int(sys.argv[2]))"
+    # Under nohup, and after & in a script, a shell has told its children to ignore Ctrl-C.
+    code = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); from pathlib import Path; "
+    code += "from cascadeforest.experiments.tracking import ui; ui(Path(sys.argv[1]), int(sys.argv[2]))"
     command = [sys.executable, "-u", "-c", code, str(results), str(port)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:

@@ -460,6 +460,8 @@ def test_an_explainer_takes_its_rows_to_another_process(name):
 class WithLock(GCForestClassifier):
     """What users do to models: a lock that cannot be copied, private settings, a name of their own."""
 
+    walk = GCForestClassifier.walk
+
     def __init__(self, n_forests=2, n_estimators=5, *, lambda_=3, random_state=0, class_vectors="k_fold_refit"):
         super().__init__(n_forests, n_estimators, max_layers=2, class_vectors=class_vectors, random_state=random_state)
         self.lambda_ = lambda_

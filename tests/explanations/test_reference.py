@@ -16,11 +16,12 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from cascadeforest import GCForestClassifier
 from cascadeforest.explanations import Explainer
 
-SEEDS = range(40)
+SEEDS = range(16)
 #: Mean and standard deviation over 8 seeds, for layers 1 to 4.
 ERROR = np.array([0.154, 0.014, 0.011, 0.011]), np.array([0.022, 0.007, 0.007, 0.006])
 X1 = np.array([0.0890, 0.2312, 0.3005, 0.3197]), np.array([0.0051, 0.0084, 0.0041, 0.0059])
@@ -28,8 +29,10 @@ X2 = np.array([0.0443, 0.1072, 0.1602, 0.1791]), np.array([0.0019, 0.0090, 0.007
 NOISE = np.array([-6e-5, 7.0e-4, 8.9e-4, 8.6e-4]), np.array([1.6e-5, 2.5e-5, 3.1e-5, 4.2e-5])
 #: The released code, seed 42: errors, MDI of x1 and of x2 at layers 1 to 4.
 RELEASED = np.array([[0.105, 0.010, 0.005, 0.005], [0.102, 0.240, 0.310, 0.332], [0.048, 0.114, 0.165, 0.186]])
-#: Four standard errors of the difference between a mean of 40 seeds and one of 8.
+#: Four standard errors of the difference between a mean of our seeds and one of 8.
 BOUND = 4 * np.sqrt(1 / len(SEEDS) + 1 / 8)
+#: One more seed is that far from the mean of ours, in their standard deviations, as seldom as 2 in a normal law.
+SPREAD = stats.t.ppf(stats.norm.cdf(2), len(SEEDS) - 1) * np.sqrt(1 + 1 / len(SEEDS))
 
 
 def is_close(found, reference):
@@ -64,13 +67,13 @@ def test_errors_and_importances_are_those_of_another_implementation():
 
 
 def test_the_released_codes_numbers_are_within_the_spread_of_seeds():
-    """Two standard deviations of ours; one number is not, see the module: its distance itself is bounded."""
+    """Of ours, and of the one seed; one number is not, see the module: its distance itself is bounded."""
     errors, importances = ours()
     found = np.array([errors, importances[:, :, 0], importances[:, :, 1]])
     mean, deviation = found.mean(axis=1), found.std(axis=1, ddof=1)
     far = np.zeros((3, 4), bool)
     far[1, 0] = True
-    assert (np.abs(RELEASED - mean) <= 2 * deviation)[~far].all()
+    assert (np.abs(RELEASED - mean) <= SPREAD * deviation)[~far].all()
     assert (np.abs(RELEASED - mean) <= 0.016)[far].all()
 
 

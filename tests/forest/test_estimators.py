@@ -452,9 +452,9 @@ def test_a_class_without_weight_stays_a_class(Forest):
     [
         (np.ones(3), r"sample_weight has shape \(3,\); X has 20 rows"),
         (np.ones((20, 1)), r"sample_weight has shape \(20, 1\)"),
-        (np.full(20, np.nan), "sample_weight must be finite"),
-        (np.full(20, np.inf), "sample_weight must be finite"),
-        (np.arange(20.0) - 1.0, "sample_weight must be finite and not negative"),
+        (np.full(20, np.nan), "sample_weight gives weights from nan to nan; give finite"),
+        (np.full(20, np.inf), "sample_weight gives weights from inf to inf; give finite"),
+        (np.arange(20.0) - 1.0, "sample_weight gives weights from -1.0 to 18.0; give finite, not negative"),
         (np.zeros(20), "sample_weight is zero for every row"),
     ],
 )
@@ -531,27 +531,29 @@ def test_targets_whose_variance_overflows_are_refused(Forest):
 
 
 INTERRUPTED = """
-import _thread, threading
+import _thread, signal, sys, threading
 import numpy as np
 import cascadeforest
+signal.signal(signal.SIGINT, signal.default_int_handler)  # under nohup it is ignored
 X = np.random.default_rng(0).normal(size=(200, 4))
-Forest = getattr(cascadeforest, "{name}")
-Forest(1).fit(X, X[:, 0] > 0)
-for wait in (0.2, 0.23, 0.26):
-    threading.Timer(wait, _thread.interrupt_main).start()
-    try:
-        Forest(100_000).fit(X, X[:, 0] > 0)
-    except KeyboardInterrupt:
-        print("interrupted")
+for name in sys.argv[1:]:
+    Forest = getattr(cascadeforest, name)
+    Forest(1).fit(X, X[:, 0] > 0)
+    for wait in (0.2, 0.23, 0.26):
+        threading.Timer(wait, _thread.interrupt_main).start()
+        try:
+            Forest(100_000).fit(X, X[:, 0] > 0)
+        except KeyboardInterrupt:
+            print(name)
 """
 
 
-@every_forest
-def test_an_interrupt_stays_an_interrupt(Forest):
+def test_an_interrupt_stays_an_interrupt():
     """In numba's hand-over of the arrays it came out as SystemError, which `except Exception` swallows."""
-    script = INTERRUPTED.format(name=Forest.__name__)
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert done.stdout.split() == ["interrupted"] * 3, done.stderr
+    names = [Forest.__name__ for Forest in FORESTS]
+    command = [sys.executable, "-c", INTERRUPTED, *names]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == [name for name in names for _ in range(3)], done.stderr
 
 
 @pytest.mark.parametrize("Forest", [cascadeforest.EnrichedRandomForestClassifier])
@@ -929,3 +931,17 @@ def test_the_wrong_number_of_features_is_named(Forest):
     forest = Forest(2).fit(X, y)
     with pytest.raises(ValueError, match=rf"X has 1 features, but {Forest.__name__} is expecting {X.shape[1]}"):
         forest.predict(X[:, :1])
+
+
+def test_out_of_bag_predictions_are_those_of_the_trees_that_did_not_draw_a_row():
+    """Rows without weight, which stand in front of and between others, are out of every bag."""
+    rng = np.random.default_rng(0)
+    X, y, weight = rng.normal(size=(60, 3)), rng.integers(0, 2, 60), rng.integers(0, 3, 60)
+    weight[:5] = 0
+    forest = cascadeforest.RandomForestClassifier(40, oob_score=True, random_state=0).fit(X, y, weight)
+    drawn = np.array([forest.in_bag_counts(tree) for tree in range(40)]) > 0
+    assert not drawn[:, weight == 0].any()
+    binned = forest.bin_mapper_.transform(X)
+    of_trees = np.array([forest.trees_.predict(binned, trees=[tree]) for tree in range(40)])
+    expected = [of_trees[~drawn[:, row], row].mean(axis=0) for row in range(60)]
+    np.testing.assert_allclose(forest.oob_decision_function_, expected, rtol=1e-12)

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from cascadeforest.forest import growth
+from cascadeforest.forest import _cells
 from cascadeforest.forest.binning import BinMapper, BinnedMatrix
 from cascadeforest.forest.growth import GrowthRules, grow_forest, tree_seeds
 
@@ -901,6 +901,13 @@ def with_two_valued_columns(n_classes, n_two_valued, seed=0):
     return Data(columns, np.cumsum(rng.random((len(columns), 255)), axis=1), y, n_classes, rng.random(500))
 
 
+@pytest.mark.parametrize(("name", "value"), [("criterion", "friedman_mse"), ("criterion", None), ("splitter", "worst")])
+def test_unknown_rules_are_refused(name, value):
+    """An unknown criterion was once Gini without a word, an unknown splitter "random"."""
+    with pytest.raises(ValueError, match=rf"^{name} is {value!r}; choose from '"):
+        GrowthRules(**{name: value})
+
+
 @pytest.mark.parametrize("n_two_valued", [30, 70, 256, 257])
 @pytest.mark.parametrize("n_classes", [0, 2, 4])
 @pytest.mark.parametrize("rules", [("best", 6), ("random", 6), ("random", 1)])
@@ -908,10 +915,10 @@ def test_bits_grow_the_trees_that_bytes_grow(monkeypatch, n_two_valued, n_classe
     data = with_two_valued_columns(n_classes, n_two_valued)
     splitter, max_features = rules
     rules = GrowthRules(splitter, "gini" if n_classes else "squared_error", max_features)
-    assert growth.cells_for(data.binned, 6).n_words == {30: 1, 70: 2, 256: 4, 257: 0}[n_two_valued]
+    assert _cells.cells_for(data.binned, 6).n_words == {30: 1, 70: 2, 256: 4, 257: 0}[n_two_valued]
     as_bits = data.grow(rules, 5, bootstrap=True)
-    monkeypatch.setattr(growth, "_MOST_WORDS", 0)
-    assert growth.cells_for(data.binned, 6).n_words == 0
+    monkeypatch.setattr(_cells, "_MOST_WORDS", 0)
+    assert _cells.cells_for(data.binned, 6).n_words == 0
     as_bytes = data.grow(rules, 5, bootstrap=True)
     assert as_bits.trees.nodes.tobytes() == as_bytes.trees.nodes.tobytes()
     assert as_bits.trees.values.tobytes() == as_bytes.trees.values.tobytes()

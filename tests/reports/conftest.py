@@ -1,15 +1,51 @@
 """A small suite of hand-made results: what a run of the workflow would have left, with numbers easy to check."""
 
+import csv
+import io
 import json
+import re
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from cascadeforest.reports.figure import make_figure, write_figure
-from cascadeforest.reports.results import read_results
-from cascadeforest.reports.table import make_table, write_table
+from cascadeforest.data.files import read_yaml, sha256_of, write_signed_json
+from cascadeforest.experiments.cells import SavedArrays
+from cascadeforest.experiments.fitting import Costs, Growth
+from cascadeforest.experiments.plan import Experiment, Run, read_plan
+from cascadeforest.experiments.provenance import Provenance
+from cascadeforest.experiments.records import Failure, Failures, RunResult, ScoredCell, read_run, run_path
+from cascadeforest.experiments.typed_files import write_typed
+from cascadeforest.reports.drawing.formats import to_latex, to_markdown
+from cascadeforest.reports.drawing.table import Table, make_figure, make_table, write_files
+from cascadeforest.reports.numbers.frame import TidyRow
+from cascadeforest.reports.numbers.results import read_results
+from cascadeforest.reports.store.accept import accept
+from cascadeforest.reports.store.check import check, compare
+from cascadeforest.reports.store.redraw import redraw_stored
 
+ROOT = Path(__file__).parents[2]
+PAPERS, PUBLISHED = read_yaml(ROOT / "config" / "papers.yaml"), ROOT / "reports" / "published"
+HOST = {"platform": "Linux", "machine": "x86_64", "processor": "A CPU", "cores": 2, "python": "3.11.7"}
+COSTS = {
+    "fit_cpu_seconds": 1.5,
+    "predict_cpu_seconds": 0.5,
+    "fit_wall_seconds": 1.6,
+    "predict_wall_seconds": 0.6,
+    "fit_peak_mib": 20.0,
+    "predict_peak_mib": 1.0,
+    "model_mib": 1.0,
+    "resident_model_mib": 1.0,
+}
+ORIGIN = {
+    "versions": {"numpy": "2.4.6", "scikit-learn": "1.9.1"},
+    "host": HOST,
+    "code_digest": "c0de",
+    "data_digest": "da7a",
+    "git_commit": None,
+}
 PUBLISHED_HEAD = "dataset,model,condition,metric,value,std,mark,note,unit\n"
 
 
@@ -24,7 +60,14 @@ class Suite:
         (root / "reports" / "published").mkdir(parents=True)
 
     def experiment(self, name: str = "hidf-table2", **changes) -> dict:
-        """Declare an experiment; keys of the plan can be replaced."""
+        """Declare an experiment; keys of the plan can be replaced.
+
+        `labels` alone name columns and presets; `repeats` can be a number for all data sets.
+        """
+        if "labels" in changes and "columns" not in changes:
+            changes = {"columns": {column: column for column in changes["labels"]}, "libraries": {}} | changes
+        if isinstance(changes.get("repeats"), int):
+            changes["repeats"] = dict.fromkeys(changes.get("datasets", ["adult"]), changes["repeats"])
         row = {
             "id": name,
             "paper": name.partition("-")[0],
@@ -52,25 +95,40 @@ class Suite:
         } | changes
         row["published_as"] = {d: d.split("+")[0] for d in row["datasets"]} | row["published_as"]
         row["repeats"] = dict.fromkeys(row["datasets"], 2) | row["repeats"]
+        if not isinstance(row["extras"], dict):
+            row["extras"] = dict.fromkeys(row["columns"], row["extras"])
         self.experiments[name] = row
         self.write_plan()
         return row
 
+    def figure(self, name: str, render: str, labels: dict[str, str], **changes) -> None:
+        """Declare a figure of models with labels and presets ``<model>_20``, with what the paper prints of it."""
+        models = {"columns": {model: f"{model}_20" for model in labels}, "libraries": {model: [] for model in labels}}
+        self.experiment(name, **({"kind": "figure", "render": render, "labels": labels} | models | changes))
+        self.as_printed(name)
+
+    def planned(self, name: str) -> Experiment:
+        """A declared experiment, as the reports read it."""
+        return read_plan(self.folder / "plan.json", self.name).experiments[name]
+
     def plan_run(self, dataset: str, model: str, **changes) -> None:
         """Put a run's specification into the plan; run files that are written from now on carry it."""
-        spec = {
+        self.specs[dataset, model] = self._spec(dataset, model) | changes
+        self.write_plan()
+
+    def _spec(self, dataset: str, model: str) -> dict:
+        return {
             "suite": self.name,
             "dataset": dataset,
             "model": model,
             "task": "classification",
             "estimator": f"somewhere:{model}",
             "params": {"n_estimators": 10},
-            "repeats": [0, 1],
-            "extras": [],
-            "libraries": [],
+            "repeats": (0, 1),
+            "extras": (),
+            "libraries": (),
+            "seed": 0,
         }
-        self.specs[dataset, model] = spec | changes
-        self.write_plan()
 
     def write_plan(self) -> None:
         self._write(
@@ -78,62 +136,70 @@ class Suite:
             {
                 "suite": self.name,
                 "suite_config": {"description": "Hand-made.", "repeats": 2},
-                "seeds_per_job": None,
+                "papers": PAPERS,
                 "experiments": self.experiments,
                 "runs": list(self.specs.values()),
             },
         )
 
-    def run(self, dataset: str, model: str, values: list, metric: str = "accuracy", **cell) -> None:
-        """Write a run file: one cell for each value; a value can be a dict of metrics."""
-        host = {"platform": "Linux", "machine": "x86_64", "processor": "A CPU", "cores": 2, "python": "3.11.7"}
-        cost = {"fit_cpu_seconds": 1.5, "predict_cpu_seconds": 0.5, "fit_peak_mib": 20.0, "model_mib": 1.0}
-        cells = [
-            {
-                "key": f"{dataset}-{model}-{repeat}",
-                "dataset": dataset,
-                "model": model,
-                "repeat": repeat,
-                "status": "ok",
-                "estimator": f"somewhere:{model}",
-                "params": {},
-                "metrics": cost | (value if isinstance(value, dict) else {metric: value}),
-                "n_train": 100,
-                "n_test": 50,
-                "started_ms": 1_780_000_000_000,
-                "ended_ms": 1_780_000_002_000,
-                "memory": {"method": "VmHWM"},
-                "versions": {"numpy": "2.4.6", "scikit-learn": "1.9.1"},
-                "host": host,
-                "threads": 1,
-                "code_digest": "c0de",
-                "data_digest": "da7a",
-                "git_commit": None,
-            }
-            | cell
-            for repeat, value in enumerate(values)
-        ]
-        run = {"format": 1, "suite": self.name, "dataset": dataset, "model": model, "cells": cells}
-        run["spec"] = self.specs.get((dataset, model), {})
-        self._write(self.folder / "runs" / dataset / f"{model}.json", run)
+    def run(
+        self, dataset: str, model: str, values: list, metric: str = "accuracy", splits: list | None = None, **cell
+    ) -> None:
+        """Write a run file: one cell for each value; a value can be a dict of metrics.
 
-    def extra(self, dataset: str, model: str, name: str, **arrays) -> Path:
-        """Save arrays as the extra of the first repeat of a run that was written."""
-        path = self.folder / "runs" / dataset / f"{model}.json"
-        run = json.loads(path.read_text())
-        saved = f"ab/{dataset}-{model}.{name}.npz"
-        run["cells"][0]["extras"] = {name: saved}
-        self._write(path, run)
+        `splits` are the seeds of the repeats' splits, by default one split.
+        """
+        cells = []
+        for repeat, value in enumerate(values):
+            metrics = value if isinstance(value, dict) else {metric: value}
+            costs = COSTS | {name: metrics[name] for name in COSTS if name in metrics}
+            shown = ("fit_cpu_seconds", "predict_cpu_seconds", "fit_peak_mib", "model_mib")
+            facts = {"estimator": f"somewhere:{model}", "params": {}, "n_train": 100, "n_test": 50} | cell
+            origin = ORIGIN | {name: facts.pop(name) for name in ORIGIN if name in facts}
+            cells.append(
+                ScoredCell(
+                    **{"n_validation": 0, "seeds": {"model": 1, "split": splits and splits[repeat]}, "threads": 1}
+                    | facts,
+                    key=f"{dataset}-{model}-{repeat}",
+                    dataset=dataset,
+                    model=model,
+                    repeat=repeat,
+                    costs=Costs(**costs, memory_method="VmHWM"),
+                    growth=Growth(int(metrics["n_layers"])) if "n_layers" in metrics else None,
+                    started_ms=1_780_000_000_000,
+                    ended_ms=1_780_000_002_000,
+                    provenance=Provenance(**origin),
+                    metrics={name: costs[name] for name in shown} | metrics,
+                )
+            )
+        spec = self.specs.get((dataset, model)) or self._spec(dataset, model)
+        self.write_run(RunResult(Run(**spec | {"repeats": tuple(range(len(values)))}), {}, "5c0re", tuple(cells)))
+
+    def read_run(self, dataset: str, model: str) -> RunResult:
+        """Read a run file again."""
+        return read_run(self.folder, dataset, model)
+
+    def write_run(self, result: RunResult) -> None:
+        """Write a run file."""
+        write_typed(run_path(self.folder, *result.run.pair), result)
+
+    def extra(self, dataset: str, model: str, name: str, repeat: int = 0, **arrays) -> Path:
+        """Save arrays as an extra of one repeat of a run that was written."""
+        saved = f"ab/{dataset}-{model}-{repeat}.{name}.npz"
         target = self.root / "results" / "cells" / saved
         target.parent.mkdir(parents=True, exist_ok=True)
         np.savez_compressed(target, **arrays)
+        result = self.read_run(dataset, model)
+        cells = list(result.cells)
+        extras = cells[repeat].extras | {name: SavedArrays(saved, sha256_of(target))}
+        cells[repeat] = replace(cells[repeat], extras=extras)
+        self.write_run(replace(result, cells=tuple(cells)))
         return target
 
     def fail(self, dataset: str, model: str, error: str, message: str, part: str = "", ended_ms: int = 1) -> None:
         """Write a failure file."""
-        cell = {"repeat": 0, "error": error, "message": message, "traceback": "", "started_ms": 0}
-        record = {"dataset": dataset, "model": model, "cells": [cell | {"ended_ms": ended_ms}]}
-        self._write(self.folder / "failures" / dataset / f"{model}{part}.json", record)
+        path = self.folder / "failures" / dataset / f"{model}{part}.json"
+        write_typed(path, Failures(dataset, model, (Failure(0, error, message, "", 0, ended_ms),)))
 
     def summary(self, dataset: str, **facts) -> None:
         """Write the facts about a prepared data set."""
@@ -154,7 +220,7 @@ class Suite:
             "note": None,
             "digest": "da7a",
         }
-        self._write(self.root / "data" / "processed" / f"{dataset}.json", content | facts)
+        write_signed_json(self.root / "data" / "processed" / f"{dataset}.json", content | facts)
 
     def published(self, name: str, lines: list[str]) -> None:
         """Write a file of published numbers."""
@@ -174,10 +240,62 @@ class Suite:
         """Draw all tables and pictures, as the workflow would."""
         results = read_results(self.root, self.name)
         for name in results.drawable():
-            write_table(name, make_table(name, results).files(), self.folder / "tables")
+            write_files(name, make_table(name, results).files(), self.folder / "tables")
         for name in results.figures():
-            write_figure(name, make_figure(name, results).files(), self.folder / "figures")
+            write_files(name, make_figure(name, results).files(), self.folder / "figures")
         return self
+
+    def table(self, name: str) -> Table:
+        """Draw one experiment."""
+        return make_table(name, read_results(self.root, self.name))
+
+    def as_printed(self, name: str) -> None:
+        """Take the papers' numbers of the repository."""
+        shutil.copy(PUBLISHED / f"{name}.csv", self.root / "reports" / "published")
+
+    def moved(self, name: str, before: Table, suite: str | None = None) -> set[str]:
+        """Rows of one experiment whose means the regression check would call a drift from an earlier table."""
+        old, new = (list(csv.DictReader(io.StringIO(table.files()[".csv"]))) for table in (before, self.table(name)))
+        findings = compare(name, old, new, self.planned(name), suite or self.name)
+        return {finding.cell for finding in findings if finding.is_drift and finding.column == "mean"}
+
+    def differences_after_storing(self) -> list[str]:
+        """Draw, accept and check the suite, then draw it again from what is stored alone; what differs anywhere."""
+        accept(self.draw().root, self.name, "first numbers")
+        drifts = [finding.cell for finding in check(self.root, self.name).findings if finding.is_drift]
+        shutil.rmtree(self.root / "results")
+        return [*drifts, *redraw_stored(self.root, self.name).differences]
+
+    def rows(self, name: str) -> dict[tuple[str, str, str, str], TidyRow]:
+        """Tidy rows of a table by data set, column, condition and metric."""
+        return {row.key: row for row in self.table(name).rows}
+
+    def line(self, name: str, *labels: str, kind: str = "reproduced") -> list[str]:
+        """Texts of the one line of a table that has these labels first."""
+        rows = [row for row in self.table(name).view.rows if row.labels[: len(labels)] == labels and row.kind == kind]
+        assert len(rows) == 1, rows
+        return [cell.text for cell in rows[0].cells]
+
+    def drifts(self) -> set[tuple[str, str]]:
+        """Draw again, and return row and column of all that differs from what is stored."""
+        findings = check(self.draw().root, self.name).findings
+        return {(finding.cell, finding.column) for finding in findings if finding.is_drift}
+
+    def stored(self) -> "Suite":
+        """Draw and accept."""
+        accept(self.draw().root, self.name, "first numbers")
+        return self
+
+    @staticmethod
+    def assert_well_formed(table: Table) -> None:
+        """Every line has all columns, in Markdown and in LaTeX."""
+        width = len(table.view.all_heads)
+        lines = [line for line in to_markdown(table.view).splitlines() if line.startswith("|")]
+        assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {width + 1}
+        for line in to_latex(table.view).splitlines():
+            if line.endswith(r"\\"):
+                spanned = sum(int(n) - 1 for n in re.findall(r"\\multicolumn\{(\d+)\}", line))
+                assert line.count("&") + 1 + spanned == width, line
 
     @staticmethod
     def _write(path: Path, content: dict) -> None:
@@ -195,3 +313,8 @@ def suite(tmp_path):
 def make_suite(tmp_path):
     """Make suites of other names."""
     return lambda name: Suite(tmp_path / name, name)
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    """Content of all files below a folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}

@@ -1,53 +1,53 @@
 """Storing tables, and drawing the stored ones again."""
 
-import gzip
 import json
 import shutil
 
 import pytest
+from tests.reports.conftest import snapshot
 
 from cascadeforest.data.errors import UserError
-from cascadeforest.reports import accept as accept_module
 from cascadeforest.reports.__main__ import main
-from cascadeforest.reports.accept import accept
-from cascadeforest.reports.results import pack, read_results, read_stored
-from cascadeforest.reports.storage import new_folder, recover
-from cascadeforest.reports.stored import render_stored
+from cascadeforest.reports.numbers.results import read_results
+from cascadeforest.reports.store import stored as stored_module
+from cascadeforest.reports.store.accept import accept
+from cascadeforest.reports.store.folders import new_folder, recover
+from cascadeforest.reports.store.redraw import redraw_stored, refresh
+from cascadeforest.reports.store.stored import pack, read_provenance, read_stored
+
+TABLE = "tables/hidf-table2.csv"
 
 
 @pytest.fixture
 def run_suite(suite):
     """A complete suite with its tables drawn."""
-    suite.complete()
-    suite.draw()
-    return suite
+    return suite.complete().draw()
 
 
-def snapshot(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+@pytest.fixture
+def stored(run_suite):
+    """The folder of the same suite, accepted."""
+    return accept(run_suite.root, "smoke", "first numbers")
 
 
-def test_everything_is_stored(run_suite):
+def command(suite, name, *arguments):
+    return main([name, "--suite", suite.name, "--root", str(suite.root), *arguments])
+
+
+def test_cells_provenance_csv_and_markdown_are_stored_and_no_other_form(run_suite):
     figures = run_suite.folder / "figures"
     figures.mkdir()
     (figures / "left-over.svg").write_text("<svg/>")
     stored = accept(run_suite.root, "smoke", "first numbers")
-    assert sorted(snapshot(stored)) == [
-        "cells.json.gz",
-        "index.html",
-        "provenance.json",
-        "tables/hidf-table2.csv",
-        "tables/hidf-table2.md",
-        "tables/hidf-table2.tex",
-    ]
+    assert sorted(snapshot(stored)) == ["cells.json.gz", "provenance.json", TABLE, "tables/hidf-table2.md"]
 
 
 def test_provenance_says_why_and_where_from(run_suite):
     run_suite.run("adult", "gbdt", [0.90, 0.92], versions={"numpy": "2.5.0"}, git_commit="abc")
     run_suite.draw()
-    facts = json.loads((accept(run_suite.root, "smoke", " new trees ") / "provenance.json").read_text())
+    facts = read_provenance(accept(run_suite.root, "smoke", " new trees "))
     assert facts["message"] == "new trees"
-    assert facts["cells"] == 4
+    assert (facts["cells"], facts["cells_without_rows"]) == (4, 4)
     assert facts["cpu_seconds"] == 8.0  # four cells of 1.5 + 0.5
     assert facts["versions"]["numpy"] == ["2.4.6", "2.5.0"]
     assert facts["run_commits"] == ["abc", "not a checkout"]
@@ -59,70 +59,86 @@ def test_provenance_says_why_and_where_from(run_suite):
 
 def test_the_stored_cells_are_the_same_bytes_every_time(run_suite):
     results = read_results(run_suite.root, "smoke")
-    assert pack(results) == pack(results)
-    assert pack(results)[4:8] == bytes(4)  # no time in the gzip header
+    assert pack(results, {}) == pack(results, {})
+    assert pack(results, {})[4:8] == bytes(4)  # no time in the gzip header
 
 
-def test_stored_results_are_the_results(run_suite):
-    accept(run_suite.root, "smoke", "first numbers")
+def test_stored_results_are_the_results(run_suite, stored):
     before, after = read_results(run_suite.root, "smoke"), read_stored(run_suite.root, "smoke")
     assert (after.plan, after.runs, after.summaries) == (before.plan, before.runs, before.summaries)
 
 
-def test_a_clean_checkout_draws_the_stored_tables_again(run_suite, capsys):
-    stored = accept(run_suite.root, "smoke", "first numbers")
+def test_a_clean_checkout_draws_every_form_again(run_suite, stored, capsys):
     shutil.rmtree(run_suite.root / "results")
     shutil.rmtree(run_suite.root / "data")
-    assert main(["render", "--suite", "smoke", "--root", str(run_suite.root)]) == 0
+    assert command(run_suite, "render") == 0
     assert "1 tables and the page drawn from the stored cells: all as stored" in capsys.readouterr().out
-    again = run_suite.root / "results/smoke/stored"
-    assert snapshot(again / "tables") == snapshot(stored / "tables")
-    assert (again / "index.html").read_text() == (stored / "index.html").read_text()
+    again = snapshot(run_suite.root / "results/smoke/stored")
+    assert sorted(again) == ["index.html", *(f"tables/hidf-table2{suffix}" for suffix in (".csv", ".md", ".tex"))]
+    assert {name: again[name] for name in again if name in snapshot(stored)} == {
+        name: content for name, content in snapshot(stored).items() if name.startswith("tables")
+    }
+    assert b"4 of 4 cells were computed by an earlier version, which kept no predictions" in again["index.html"]
 
 
-def test_a_stored_table_that_its_cells_do_not_give_is_shown_as_a_difference(run_suite, capsys):
-    stored = accept(run_suite.root, "smoke", "first numbers")
-    table = stored / "tables/hidf-table2.csv"
-    table.write_text(table.read_text().replace("0.91,", "0.99,"))
-    assert main(["render", "--suite", "smoke", "--root", str(run_suite.root)]) == 1
+def test_a_stored_table_that_its_cells_do_not_give_is_shown_as_a_difference(run_suite, stored, capsys):
+    (stored / TABLE).write_text((stored / TABLE).read_text().replace("0.91,", "0.99,"))
+    assert command(run_suite, "render") == 1
     out = capsys.readouterr().out
     assert "-adult,gbdt,,accuracy,0.99," in out
     assert "+adult,gbdt,,accuracy,0.91," in out
     assert "1 files are not as stored" in out
 
 
-def test_a_stored_page_that_its_cells_do_not_give_is_named(run_suite, capsys):
-    page = accept(run_suite.root, "smoke", "first numbers") / "index.html"
-    page.write_text(page.read_text().replace("91.00", "99.00"))
-    assert main(["render", "--suite", "smoke", "--root", str(run_suite.root)]) == 1
-    out = capsys.readouterr().out
-    assert "reports/smoke/index.html (stored) is not the page drawn now" in out
-    assert "1 files are not as stored" in out
-
-
-def test_the_page_is_drawn_with_the_stored_figures_and_no_others(run_suite):
-    """Pictures of an earlier drawing, and files that are being written, are no part of what is stored."""
-    stored = accept(run_suite.root, "smoke", "first numbers")
+def test_drawing_again_leaves_nothing_of_an_earlier_drawing(run_suite, stored):
     left = run_suite.folder / "stored/figures/hidf-table2.svg"
     left.parent.mkdir(parents=True)
     left.write_text("<svg/>")
-    (stored / "figures").mkdir()
-    (stored / "figures/.hidf-table2.abc.svg").write_text("<svg")
-    assert render_stored(run_suite.root, "smoke").differences == ()
-    assert not (left.parent / ".hidf-table2.abc.svg").exists()
+    assert redraw_stored(run_suite.root, "smoke").differences == ()
+    assert not left.exists()
 
 
-def test_rendering_without_anything_stored_is_an_error(suite, capsys):
-    assert main(["render", "--suite", "smoke", "--root", str(suite.root)]) == 2
+def test_other_words_are_stored_again_and_cells_stay(run_suite, stored, capsys):
+    """What refresh is for: words changed, and forms that were once stored are gone."""
+    before = snapshot(stored)
+    (stored / "tables/hidf-table2.md").write_text("Other words.\n")
+    (stored / "tables/hidf-table2.tex").write_text("Once stored.\n")
+    shutil.rmtree(run_suite.root / "results")
+    assert command(run_suite, "refresh") == 0
+    assert "written again: " in capsys.readouterr().out
+    assert snapshot(stored) == before
+
+
+@pytest.mark.parametrize("change", ["number", "row", "no table", "more tables"])
+def test_numbers_that_would_change_are_refused_and_named(run_suite, stored, change):
+    table = stored / TABLE
+    lines = table.read_text()
+    if change == "number":
+        table.write_text(lines.replace("0.91,", "0.99,"))
+    elif change == "row":
+        table.write_text(lines[: lines.index("adult,gbdt")])
+    elif change == "no table":
+        table.unlink()
+    else:
+        table.with_name("hidf-table9.csv").write_text(lines)
+    words = {
+        "number": f"adult / gbdt / accuracy: mean ({TABLE}): stored 0.99, new 0.91",
+        "row": f"adult / gbdt / accuracy: row ({TABLE}): stored (nothing), new there",
+        "no table": f"{TABLE}: file: stored (nothing), new there",
+        "more tables": "tables/hidf-table9.csv: file: stored there, new (nothing)",
+    }
+    before = snapshot(stored)
+    with pytest.raises(UserError) as caught:
+        refresh(run_suite.root, "smoke")
+    assert "numbers would change" in str(caught.value)
+    assert words[change] in str(caught.value)
+    assert snapshot(stored) == before
+
+
+@pytest.mark.parametrize("name", ["render", "refresh"])
+def test_drawing_without_anything_stored_is_an_error(suite, capsys, name):
+    assert command(suite, name) == 2
     assert "nothing is stored for the suite 'smoke'" in capsys.readouterr().err
-
-
-def test_stored_cells_of_another_format_are_refused(run_suite):
-    path = accept(run_suite.root, "smoke", "first numbers") / "cells.json.gz"
-    content = json.loads(gzip.decompress(path.read_bytes())) | {"format": 99}
-    path.write_bytes(gzip.compress(json.dumps(content).encode()))
-    with pytest.raises(UserError, match="format is 99; this version reads 1"):
-        render_stored(run_suite.root, "smoke")
 
 
 def refused(suite, message="why"):
@@ -136,26 +152,22 @@ def refused(suite, message="why"):
 
 def test_a_reason_is_required(run_suite, capsys):
     assert "--message is empty" in refused(run_suite, message="  ")
-    assert main(["accept", "--suite", "smoke", "--root", str(run_suite.root)]) == 2
+    assert command(run_suite, "accept") == 2
     assert "MESSAGE=" in capsys.readouterr().err
 
 
-def test_failed_cells_are_not_stored(run_suite):
-    accept(run_suite.root, "smoke", "first numbers")
+def test_failed_cells_are_not_stored(run_suite, stored):
     (run_suite.folder / "runs/adult/gbdt.json").unlink()
     run_suite.fail("adult", "gbdt", "MemoryError", "no room")
     run_suite.draw()
     assert "gbdt on adult failed (repeat 0): MemoryError" in refused(run_suite)
 
 
-def test_missing_results_are_not_stored(run_suite):
+@pytest.mark.parametrize("how", ["missing", "too few repeats"])
+def test_missing_results_are_not_stored(run_suite, how):
     (run_suite.folder / "runs/adult/gbdt.json").unlink()
-    run_suite.draw()
-    assert "gbdt on adult has not run, or not with 2 repeats" in refused(run_suite)
-
-
-def test_a_run_with_too_few_repeats_is_not_stored(run_suite):
-    run_suite.run("adult", "gbdt", [0.9])
+    if how == "too few repeats":
+        run_suite.run("adult", "gbdt", [0.9])
     run_suite.draw()
     assert "gbdt on adult has not run, or not with 2 repeats" in refused(run_suite)
 
@@ -164,8 +176,7 @@ def test_runs_of_another_configuration_are_not_stored(run_suite):
     """A bound was changed and only the plan made anew: the run files are of the old one, and so were the tables."""
     run_suite.plan_run("adult", "gbdt", params={"n_estimators": 500})
     run_suite.run("adult", "gbdt", [0.90, 0.92])
-    run_suite.draw()
-    accept(run_suite.root, "smoke", "500 trees")
+    accept(run_suite.draw().root, "smoke", "500 trees")
     run_suite.plan_run("adult", "gbdt", params={"n_estimators": 5})
     text = refused(run_suite)
     assert "gbdt on adult was run by another configuration (other params)" in text
@@ -184,29 +195,25 @@ def test_data_that_is_not_prepared_is_not_stored(run_suite):
     assert "adult is not prepared" in refused(run_suite)
 
 
-def test_tables_that_are_older_than_their_results_are_not_stored(run_suite):
+def test_tables_that_are_older_than_their_results_or_were_not_drawn_are_not_stored(run_suite):
     run_suite.run("adult", "gbdt", [0.1, 0.1])
     assert "hidf-table2.csv is not what the results say now" in refused(run_suite)
-
-
-def test_tables_that_were_not_drawn_are_not_stored(run_suite):
-    (run_suite.folder / "tables/hidf-table2.tex").unlink()
-    assert "hidf-table2.tex was not drawn" in refused(run_suite)
+    (run_suite.folder / TABLE).unlink()
+    assert "hidf-table2.csv was not drawn" in refused(run_suite)
 
 
 def test_nothing_run_cannot_be_stored(suite, capsys):
-    assert main(["accept", "--suite", "smoke", "--message", "why", "--root", str(suite.root)]) == 2
+    assert command(suite, "accept", "--message", "why") == 2
     assert "nothing was run for the suite 'smoke'" in capsys.readouterr().err
 
 
-def test_a_store_that_fails_half_way_leaves_the_old_reports(run_suite, monkeypatch):
-    stored = accept(run_suite.root, "smoke", "first numbers")
+def test_a_store_that_fails_half_way_leaves_the_old_reports(run_suite, stored, monkeypatch):
     before = snapshot(run_suite.root / "reports")
 
-    def out_of_space(results):
+    def out_of_space(results, rows):
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(accept_module, "pack", out_of_space)
+    monkeypatch.setattr(stored_module, "pack", out_of_space)
     with pytest.raises(OSError, match="no space"):
         accept(run_suite.root, "smoke", "second numbers")
     assert snapshot(run_suite.root / "reports") == before
@@ -236,10 +243,9 @@ def test_a_new_folder_takes_the_place_of_the_old_one_whole(tmp_path):
     assert folder.stat().st_mode & 0o755 == 0o755
 
 
-def test_accepting_again_replaces_the_reports(run_suite):
-    accept(run_suite.root, "smoke", "first numbers")
+def test_accepting_again_replaces_the_reports(run_suite, stored):
     run_suite.run("adult", "gbdt", [0.5, 0.5])
-    run_suite.draw()
-    stored = accept(run_suite.root, "smoke", "second numbers")
-    assert "adult,gbdt,,accuracy,0.5," in (stored / "tables/hidf-table2.csv").read_text()
+    accept(run_suite.draw().root, "smoke", "second numbers")
+    assert "adult,gbdt,,accuracy,0.5," in (stored / TABLE).read_text()
     assert sorted(path.name for path in stored.parent.iterdir()) == ["published", "smoke"]
+    assert json.loads((stored / "provenance.json").read_text())["message"] == "second numbers"

@@ -1,9 +1,5 @@
 """AUC of telling columns from their permuted copies: numbers by hand, marks, and what is said where there is none."""
 
-import json
-import shutil
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,14 +8,10 @@ from hypothesis.strategies import integers, sampled_from
 from scipy.stats import mannwhitneyu
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.reports.accept import accept
-from cascadeforest.reports.importances import ranking_auc
-from cascadeforest.reports.rank_sum import RankSumTest
-from cascadeforest.reports.regression_check import check
-from cascadeforest.reports.results import needed_extras, read_results, read_stored
-from cascadeforest.reports.table import make_table, write_table
+from cascadeforest.reports.numbers.importances import ranking_auc
+from cascadeforest.reports.numbers.statistics import RankSumTest
+from cascadeforest.reports.store.stored import needed_arrays, read_stored
 
-PUBLISHED = Path(__file__).parents[2] / "reports" / "published"
 NAME, DATASET = "interp-table4", "abalone+irrelevant"
 COLUMNS = {
     "mdi_rf": {"model": "random_forest", "label": "MDI(RF)"},
@@ -43,44 +35,19 @@ WITH = {
 }
 
 
-def declare(suite, name=NAME, datasets=(DATASET,), n_repeats=4, extras=EXTRAS, options=OPTIONS, **changes):
-    columns = {column: f"{column}_8" for column in extras}
-    return suite.experiment(
-        name,
-        **{
-            "render": "auc_ranking",
-            "title": "AUC by importance",
-            "metrics": [],
-            "columns": columns,
-            "labels": {column: column.upper() for column in columns},
-            "libraries": {column: [] for column in columns},
-            "extras": list(dict.fromkeys(extra for own in extras.values() for extra in own)),
-            "extras_of": extras,
-            "datasets": list(datasets),
-            "repeats": dict.fromkeys(datasets, n_repeats),
-            "marks": "best",
-            "options": options,
-        }
-        | changes,
-    )
+def declare(suite, name=NAME, extras=EXTRAS, **changes):
+    row = {"render": "auc_ranking", "metrics": [], "labels": {c: c.upper() for c in extras}, "extras": extras}
+    row |= {"datasets": [DATASET], "repeats": 4, "marks": "best", "options": OPTIONS}
+    suite.experiment(name, **row | changes)
 
 
-def run(suite, column, dataset=DATASET, **areas):
-    """Write the repeats of a model; each extra is saved with these AUCs."""
-    n_repeats = len(next(iter(areas.values())))
-    suite.run(dataset, f"{column}_8", [0.9] * n_repeats)
-    path = suite.folder / "runs" / dataset / f"{column}_8.json"
-    content = json.loads(path.read_text())
-    folder = suite.root / "results" / "cells" / "ab"
-    folder.mkdir(parents=True, exist_ok=True)
-    for cell in content["cells"]:
-        cell["extras"] = {}
-        for extra, values in areas.items():
-            cell["extras"][extra] = f"ab/{dataset}-{column}-{cell['repeat']}.{extra}.npz"
-            importances = values[cell["repeat"]]
-            importances = WITH[importances] if isinstance(importances, float) else importances
-            np.savez(folder.parent / cell["extras"][extra], importances=np.array(importances), cpu_seconds=0.5)
-    path.write_text(json.dumps(content))
+def run(suite, column, **areas):
+    """Write four repeats of a model; each extra is saved with these AUCs, or importances."""
+    suite.run(DATASET, column, [0.9] * 4)
+    for extra, values in areas.items():
+        for repeat, value in enumerate(values):
+            importances = np.array(WITH[value] if isinstance(value, float) else value)
+            suite.extra(DATASET, column, extra, repeat, importances=importances, cpu_seconds=0.5)
 
 
 def ran(suite, **changes):
@@ -93,16 +60,8 @@ def ran(suite, **changes):
     return suite
 
 
-def table(suite, name=NAME):
-    return make_table(name, read_results(suite.root, suite.name))
-
-
-def rows_of(made):
-    return {row.model: row for row in made.rows}
-
-
-def texts(made, place=0):
-    return [cell.text for cell in made.view.rows[place].cells]
+def rows_of(suite):
+    return {row.model: row for row in suite.table(NAME).rows}
 
 
 @given(numpy_arrays(np.float64, integers(1, 8).map(lambda n: 2 * n), elements=sampled_from([-1.0, 0.0, 0.1, 0.3, 5.0])))
@@ -119,27 +78,22 @@ def test_sums_that_differ_by_rounding_tie():
 
 
 def test_numbers_are_means_and_deviations_over_repeats(suite):
-    rows = rows_of(table(ran(suite)))
-    assert (rows["mdi_rf"].mean, rows["mdi_rf"].n) == (0.375, 4)
+    rows = rows_of(ran(suite))
+    assert (rows["mdi_rf"].mean, rows["mdi_rf"].n, rows["mdi_rf"].n_test) == (0.375, 4, None)
     assert rows["mdi_rf"].std == pytest.approx(np.std([0.5, 0.25, 0.5, 0.25], ddof=1))
     assert (rows["mda_df"].mean, rows["mdi_df"].mean, rows["mdi_df_official"].mean) == (0.8125, 0.9375, 0.0)
-    assert {row.metric for row in rows.values()} == {"roc_auc"}
-    assert table(suite).view.heads == ("MDI(RF)", "MDA(DF)", "MDI(DF)", "MDI(DF, code)")
-    assert texts(table(suite)) == ["37.50 ± 14.43", "81.25 ± 23.94", "93.75 ± 12.50", "0.00 ± 0.00"]
-    assert table(suite).view.rows[0].size == "4 × (2 + 2)"
+    view = suite.table(NAME).view
+    assert view.heads == ("MDI(RF)", "MDA(DF)", "MDI(DF)", "MDI(DF, code)")
+    assert suite.line(NAME, DATASET) == ["37.50 ± 14.43", "81.25 ± 23.94", "93.75 ± 12.50", "0.00 ± 0.00"]
+    assert view.rows[0].size == "4 × (2 + 2)"
 
 
 def test_marks_are_the_best_and_what_the_tested_column_is_better_than(suite):
     """Four repeats all above four others: z = 8 / sqrt(12) = 2.3, p = 0.02. The official model takes no part."""
-    rows = rows_of(table(ran(suite)))
-    assert {name: row.mark for name, row in rows.items()} == {
-        "mdi_rf": "worse",
-        "mda_df": "",
-        "mdi_df": "best",
-        "mdi_df_official": "",
-    }
+    rows = rows_of(ran(suite))
+    assert [rows[name].mark for name in COLUMNS] == ["worse", "", "best", ""]
     assert [rows[name].rank for name in COLUMNS] == [3, 2, 1, None]
-    markdown = table(suite).files()[".md"]
+    markdown = suite.table(NAME).files()[".md"]
     assert "37.50 ± 14.43 •" in markdown
     assert "**93.75 ± 12.50**" in markdown
 
@@ -148,11 +102,10 @@ def test_a_better_column_is_not_marked_worse(suite):
     ran(suite)
     run(suite, "random_forest", mdi_rf=[1.0] * 4)
     run(suite, "gcforest", mda_df=[0.0] * 4, mdi_df=[0.5] * 4)
-    marks = {name: row.mark for name, row in rows_of(table(suite)).items()}
-    assert marks == {"mdi_rf": "best", "mda_df": "worse", "mdi_df": "", "mdi_df_official": ""}
+    assert [rows_of(suite)[name].mark for name in COLUMNS] == ["best", "worse", "", ""]
 
 
-TEST = RankSumTest("a", "A", 0.1)
+TEST = RankSumTest("rank_sum", 0.1, "a")
 
 
 @given(numpy_arrays(np.float64, (2, 10), elements=sampled_from([k / 7 for k in range(8)])))
@@ -176,17 +129,17 @@ def test_what_is_better_in_rank_only_or_in_mean_only_is_not_better():
 
 
 def test_published_numbers_stand_below_with_their_marks(suite):
-    shutil.copy(PUBLISHED / f"{NAME}.csv", suite.root / "reports" / "published")
-    made = table(ran(suite))
-    assert texts(made, 1) == ["91.1 ± 4.7", "100.0 ± 0.0", "100.0 ± 0.0", "not printed"]
-    assert [cell.mark for cell in made.view.rows[1].cells] == ["worse", "best", "best", ""]
-    row = rows_of(made)["mdi_rf"]
-    assert (row.published, row.published_std) == (0.911, 0.047)
-    assert rows_of(made)["mdi_df_official"].published is None
+    suite.as_printed(NAME)
+    ran(suite)
+    assert suite.line(NAME, DATASET, kind="published") == ["91.1 ± 4.7", "100.0 ± 0.0", "100.0 ± 0.0", "not printed"]
+    assert [cell.mark for cell in suite.table(NAME).view.rows[1].cells] == ["worse", "best", "best", ""]
+    rows = rows_of(suite)
+    assert (rows["mdi_rf"].published, rows["mdi_rf"].published_std) == (0.911, 0.047)
+    assert rows["mdi_df_official"].published is None
 
 
 def test_calibrations_are_published_under_conditions(suite):
-    shutil.copy(PUBLISHED / "interp-table5.csv", suite.root / "reports" / "published")
+    suite.as_printed("interp-table5")
     columns = {name: {"model": "gcforest", "label": name} for name in ("mdi_df_multiplicative", "mdi_df")}
     published = {
         "mdi_df_multiplicative": {"model": "mdi_df", "condition": "multiplicative"},
@@ -196,105 +149,69 @@ def test_calibrations_are_published_under_conditions(suite):
     declare(suite, "interp-table5", extras={"gcforest": list(columns)}, options=options)
     suite.summary(DATASET)
     run(suite, "gcforest", mdi_df_multiplicative=[1.0] * 4, mdi_df=[1.0] * 4)
-    made = table(suite, "interp-table5")
-    assert texts(made, 1) == ["85.3 ± 18.1", "100.0 ± 0.0"]
-    assert {row.mark for row in made.rows} == {"best"}  # equal means share it
+    assert suite.line("interp-table5", DATASET, kind="published") == ["85.3 ± 18.1", "100.0 ± 0.0"]
+    assert {row.mark for row in suite.table("interp-table5").rows} == {"best"}  # equal means share it
 
 
 def test_a_model_that_failed_leaves_the_others(suite):
     ran(suite)
-    (suite.folder / "runs" / DATASET / "random_forest_8.json").unlink()
-    suite.fail(DATASET, "random_forest_8", "MemoryError", "no room")
-    made = table(suite)
-    assert texts(made)[0] == "failed: MemoryError"
-    assert texts(made)[2] == "93.75 ± 12.50"
-    assert "failed: MDI(RF) on abalone+irrelevant: MemoryError: no room." in made.view.notes
-
-
-def test_without_any_run_there_are_words(suite):
-    declare(suite)
-    made = table(suite)
-    assert texts(made) == ["unavailable: not run"] * 4
-    assert {row.status for row in made.rows} == {"unavailable"}
+    (suite.folder / "runs" / DATASET / "random_forest.json").unlink()
+    suite.fail(DATASET, "random_forest", "MemoryError", "no room")
+    assert suite.line(NAME, DATASET)[:3] == ["failed: MemoryError", "81.25 ± 23.94", "93.75 ± 12.50"]
+    assert "failed: MDI(RF) on abalone+irrelevant: MemoryError: no room." in suite.table(NAME).view.notes
 
 
 def test_an_importance_that_is_no_number_is_said(suite):
     ran(suite)
     run(suite, "random_forest", mdi_rf=[1.0, 1.0, 1.0, [np.nan, 1.0, 2.0, 3.0]])
-    row = rows_of(table(suite))["mdi_rf"]
+    row = rows_of(suite)["mdi_rf"]
     assert (row.mean, row.mark, row.note) == (None, "", "an importance is no finite number")
 
 
-def changed(**changes):
-    return OPTIONS | changes
+def with_column(**column):
+    return {"options": OPTIONS | {"columns": COLUMNS | {"mdi_rf": column}}}
+
+
+def with_test(**test):
+    return {"options": OPTIONS | {"test": OPTIONS["test"] | test}}
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"datasets": ["abalone"]}, r"'abalone' has no permuted copies.* Take 'abalone\+irrelevant'"),
-        ({"options": {}}, r"options/columns is None; give"),
-        ({"options": changed(columns={"mdi_rf": {"model": "random_forest"}})}, r"columns/mdi_rf is .*model and label"),
+        ({"options": {}}, "options/columns is None; it must be a mapping"),
+        (with_column(model="random_forest"), "columns/mdi_rf lacks label"),
         (
-            {"options": changed(columns=COLUMNS | {"mdi_rf": {"model": "forrest", "label": "x"}})},
-            r"columns/mdi_rf/model is 'forrest'; choose from random_forest, gcforest, official",
+            with_column(model="forrest", label="x"),
+            "columns/mdi_rf/model is 'forrest'; choose from random_forest, gcfor",
         ),
         (
-            {"options": changed(columns=COLUMNS | {"mdi_rf": {"model": "gcforest", "label": "x"}})},
-            r"columns/mdi_rf needs the extra 'mdi_rf', but extras of gcforest are mda_df, mdi_df",
+            with_column(model="gcforest", label="x"),
+            "columns/mdi_rf needs the extra 'mdi_rf', but extras of gcforest are mda_df, mdi_df",
         ),
-        ({"options": changed(compared=["mdi_fd"])}, r"options/compared has 'mdi_fd'; choose from mdi_rf"),
-        ({"options": changed(test=None)}, r"options/test is None; give"),
-        ({"options": changed(test=OPTIONS["test"] | {"kind": "t"})}, r"test/kind is 't'; only 'rank_sum' is known"),
-        (
-            {"options": changed(test=OPTIONS["test"] | {"level": 10})},
-            r"test/level is 10; give a number between 0 and 1",
-        ),
-        ({"options": changed(test=OPTIONS["test"] | {"column": "mdi"})}, r"test/column is 'mdi'; choose from mdi_rf"),
-        (
-            {"options": changed(test=OPTIONS["test"] | {"against": ["mdi_df"]})},
-            r"test/against has 'mdi_df', which is the column",
-        ),
-        ({"options": changed(test=OPTIONS["test"] | {"alpha": 1})}, r"options/test is .*'alpha'.*; give"),
+        ({"options": OPTIONS | {"compared": ["mdi_fd"]}}, "options/compared has 'mdi_fd'; choose from mdi_rf"),
+        ({"options": OPTIONS | {"test": None}}, "options/test is None; it must be a mapping of kind, level, column"),
+        (with_test(kind="t"), "test/kind is 't'; it must be one of rank_sum"),
+        (with_test(level=10), "test/level is 10; give a number between 0 and 1"),
+        (with_test(column="mdi"), "test/column is 'mdi'; choose from mdi_rf"),
+        (with_test(against=["mdi_df"]), "test/against has 'mdi_df', the column that is tested"),
+        (with_test(alpha=1), "options/test has alpha; it can have kind, level, column, against"),
     ],
 )
 def test_a_slip_is_named_with_place_and_remedy(suite, changes, message):
     declare(suite, **changes)
     with pytest.raises(ConfigError, match=rf"interp\.yaml: {NAME}/.*{message}"):
-        table(suite)
+        suite.table(NAME)
 
 
-# Regression check.
-
-
-@pytest.fixture
-def stored(suite):
-    """The table, stored."""
-    ran(suite)
-    results = read_results(suite.root, suite.name)
-    write_table(NAME, make_table(NAME, results).files(), suite.folder / "tables")
-    accept(suite.root, suite.name, "first numbers")
-    return suite
-
-
-def drifts(suite):
-    results = read_results(suite.root, suite.name)
-    write_table(NAME, make_table(NAME, results).files(), suite.folder / "tables")
-    return {
-        (finding.cell.split(" / ")[1], finding.column)
-        for finding in check(suite.root, suite.name).findings
-        if finding.is_drift
-    }
-
-
-def test_every_model_stores_its_own_extras_only(stored):
-    results = read_stored(stored.root, stored.name)
-    saved = [path.name.split(".")[-2] for path in needed_extras(results.experiment(NAME), results)]
+def test_every_model_stores_its_own_extras_only_and_another_ranking_is_a_drift(suite):
+    ran(suite).stored()
+    results = read_stored(suite.root, suite.name)
+    saved = [array.file.split(".")[-2] for array in needed_arrays(results.experiment(NAME), results)]
     assert {extra: saved.count(extra) for extra in saved} == {"mdi_rf": 4, "mda_df": 4, "mdi_df": 8}
-    assert len(list((stored.root / "reports" / stored.name / "extras" / "ab").iterdir())) == 16
-    assert drifts(stored) == set()
-
-
-def test_another_ranking_is_a_drift(stored):
-    run(stored, "random_forest", mdi_rf=[0.5, 0.25, 0.25, 0.25])
-    assert drifts(stored) == {("mdi_rf", "mean"), ("mdi_rf", "std")}
+    assert len(list((suite.root / "reports" / suite.name / "extras" / "ab").iterdir())) == 16
+    assert suite.drifts() == set()
+    run(suite, "random_forest", mdi_rf=[0.5, 0.25, 0.25, 0.25])
+    cell = f"{DATASET} / mdi_rf / roc_auc"
+    assert suite.drifts() == {(cell, "mean"), (cell, "std")}

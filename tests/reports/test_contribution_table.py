@@ -1,19 +1,13 @@
 """Predictions as sums: the rows that are shown, the numbers beside the paper's, and what is refused."""
 
-import json
-import shutil
 from datetime import date, timedelta
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.reports.renderers.contribution_table import day_number, nearest
-from cascadeforest.reports.results import read_results
-from cascadeforest.reports.table import make_table
+from cascadeforest.reports.drawing.renderers.contribution_table import day_number, nearest
 
-PUBLISHED = Path(__file__).parents[2] / "reports" / "published"
 POINTS = {"points": [[0, 1], [1, 1]]}
 DAYS = {
     "rows": ["2011/12/7", "2012/9/21"],
@@ -56,7 +50,8 @@ def days(shift=0.0, rows=(340, 3, 629)):
     }
 
 
-def declare(suite, name, dataset, options, **changes):
+def declare(suite, name, dataset, options, columns=None):
+    columns = columns or ["gcforest" if name == "interp-table2" else "cascade_regressor"]
     suite.experiment(
         name,
         render="contribution_table",
@@ -64,33 +59,19 @@ def declare(suite, name, dataset, options, **changes):
         metrics=[],
         datasets=[dataset],
         options=options,
-        **{
-            "columns": {"gcforest" if name == "interp-table2" else "cascade_regressor": "preset"},
-            "labels": {"gcforest": "deep forest", "cascade_regressor": "deep forest"},
-            "libraries": {},
-            "extras": ["contributions"],
-        }
-        | changes,
+        columns=dict.fromkeys(columns, "preset"),
+        labels={column: column for column in columns},
+        libraries={},
+        extras=["contributions"],
     )
-    shutil.copy(PUBLISHED / f"{name}.csv", suite.root / "reports" / "published")
+    suite.as_printed(name)
     suite.summary(dataset, class_names=["1", "2", "3"] if name == "interp-table2" else [])
 
 
 def save(suite, dataset, repeats):
-    """Cells that saved arrays, each repeat in a file of its own."""
     suite.run(dataset, "preset", [0.5] * len(repeats))
-    path = suite.folder / "runs" / dataset / "preset.json"
-    content = json.loads(path.read_text())
-    folder = suite.root / "results" / "cells" / "ab"
-    folder.mkdir(parents=True, exist_ok=True)
-    for cell, arrays in zip(content["cells"], repeats, strict=True):
-        cell["extras"] = {"contributions": f"ab/{cell['repeat']}.npz"}
-        np.savez_compressed(folder / f"{cell['repeat']}.npz", **arrays)
-    path.write_text(json.dumps(content))
-
-
-def table_of(suite, name):
-    return make_table(name, read_results(suite.root, suite.name))
+    for repeat, arrays in enumerate(repeats):
+        suite.extra(dataset, "preset", "contributions", repeat, **arrays)
 
 
 def lines(view):
@@ -113,73 +94,53 @@ def bike(suite):
     return suite
 
 
-# Which rows.
-
-
 def test_the_nearest_row_is_found_by_brute_force():
     random = np.random.default_rng(0)
     X = random.random((50, 4)).astype(np.float32)
     for point in random.random((5, 2)):
         distances = [np.hypot(row[0] - point[0], row[1] - point[1]) for row in X.astype(float)]
         assert nearest(X, point) == min(range(50), key=lambda k: distances[k])
-
-
-def test_of_equally_near_rows_the_first_counts():
-    assert nearest(np.array([[5, 5], [0, 1], [1, 0]], np.float32), (0, 0)) == 1
+    assert nearest(np.array([[5, 5], [0, 1], [1, 0]], np.float32), (0, 0)) == 1  # the first of equally near ones
 
 
 def test_days_are_counted_through_a_leap_year():
     number = day_number("2012/9/21", "2011/1/1")
     assert date(2011, 1, 1) + timedelta(days=number) == date(2012, 9, 21)
-    assert day_number("2011/1/1", "2011/1/1") == 0
-
-
-# Classes at points.
 
 
 def test_numbers_are_those_of_the_last_layer_at_the_nearest_row(classes):
-    rows = {row.key[2:]: row for row in table_of(classes, "interp-table2").rows}
-    bias = rows["point (0, 1), class 1", "bias"]
-    assert (bias.mean, bias.std, bias.n, bias.published) == (0.5, 0, 2, 0.46)
+    rows = {row.key[2:]: row for row in classes.table("interp-table2").rows}
     x1 = rows["point (0, 1), class 1, feature x1", "contribution"]
-    assert (x1.mean, x1.std, x1.published) == (0.375, pytest.approx(0.25 / np.sqrt(2)), 0.37)
+    assert (x1.mean, x1.std, x1.n, x1.published) == (0.375, pytest.approx(0.25 / np.sqrt(2)), 2, 0.37)
     others = rows["point (0, 1), class 3, other features", "contribution"]
     assert (others.mean, others.published) == (-0.0625, None)
     assert rows["point (1, 1), class 2", "prediction"].mean == 0.5
 
 
 def test_lines_stand_beside_the_papers(classes):
-    view = table_of(classes, "interp-table2").view
+    view = classes.table("interp-table2").view
     assert view.heads == (
         "bias", "contribution of x1", "contribution of x2", "contribution of other features", "prediction",
     )  # fmt: skip
-    found = lines(view)
-    assert found[:2] == [
-        ("point (0, 1)", "class 1", "reproduced", "0.500 ± 0.000", "0.375 ± 0.177", "0.000 ± 0.000", "0.125 ± 0.000",
-         "0.875 ± 0.000"),
-        ("point (0, 1)", "class 1", "published", "0.46", "0.37", "0.00", "not printed", "0.88"),
-    ]  # fmt: skip
+    ours, theirs = lines(view)[:2]
+    numbers = ["0.500 ± 0.000", "0.375 ± 0.177", "0.000 ± 0.000", "0.125 ± 0.000", "0.875 ± 0.000"]
+    assert ours == ("point (0, 1)", "class 1", "reproduced", *numbers)
+    assert theirs == ("point (0, 1)", "class 1", "published", "0.46", "0.37", "0.00", "not printed", "0.88")
     assert [cell.mark for cell in view.rows[0].cells] == ["predicted"] * 5
-    assert [cell.mark for cell in view.rows[2].cells] == [""] * 5
-    assert view.rows[1].cells[0].mark == "predicted"
+    assert [view.rows[k].cells[0].mark for k in (1, 2)] == ["predicted", ""]
 
 
 def test_a_point_between_the_rows_is_told(classes):
-    notes = " ".join(table_of(classes, "interp-table2").view.notes)
+    points = [*POINTS["points"], [0.5, 0.5]]
+    declare(classes, "interp-table2", "three_class", {"points": points})
+    notes = " ".join(classes.table("interp-table2").view.notes)
     assert "point (0, 1) is shown by the nearest test row, (0, 0.98)." in notes
     assert "point (1, 1) is shown by the nearest test row, (0.98, 0.98)." in notes
-
-
-def test_a_point_that_is_a_row_needs_no_words(classes):
-    declare(classes, "interp-table2", "three_class", {"points": [[0.5, 0.5]]})
-    assert "nearest test row" not in " ".join(table_of(classes, "interp-table2").view.notes)
-
-
-# Days of a target.
+    assert "point (0.5, 0.5) is shown" not in notes  # it is a test row
 
 
 def test_days_are_rows_of_the_data_and_values_are_in_their_unit(bike):
-    rows = {row.key[1:]: row for row in table_of(bike, "interp-table6").rows}
+    rows = {row.key[1:]: row for row in bike.table("interp-table6").rows}
     year = rows["cascade_regressor", "day 2011/12/7, feature year", "contribution"]
     assert (year.mean, year.std, year.n, year.published) == (-695, pytest.approx(10 / np.sqrt(2)), 2, -714)
     value = rows["", "day 2012/9/21, feature year", "feature_value"]
@@ -190,7 +151,7 @@ def test_days_are_rows_of_the_data_and_values_are_in_their_unit(bike):
 
 
 def test_a_line_a_feature_between_bias_and_prediction(bike):
-    found = lines(table_of(bike, "interp-table6").view)[:6]
+    found = lines(bike.table("interp-table6").view)[:6]
     assert found == [
         ("day 2011/12/7", "bias", "reproduced", "", "4,500 ± 0"),
         ("day 2011/12/7", "year", "reproduced", "2011", "−695 ± 7"),
@@ -202,14 +163,12 @@ def test_a_line_a_feature_between_bias_and_prediction(bike):
 
 
 def test_the_papers_numbers_stand_below_both_models(bike):
-    columns = {"cascade_regressor": "preset", "cascade_regressor_official": "preset"}
-    labels = {"cascade_regressor": "deep forest", "cascade_regressor_official": "deep forest (code)"}
+    columns = ("cascade_regressor", "cascade_regressor_official")
     place = {"published": {"cascade_regressor_official": {"model": "cascade_regressor"}}}
-    libraries = {name: [] for name in columns}
-    declare(bike, "interp-table6", "bike", DAYS | place, columns=columns, labels=labels, libraries=libraries)
-    table = table_of(bike, "interp-table6")
+    declare(bike, "interp-table6", "bike", DAYS | place, columns)
+    table = bike.table("interp-table6")
     found = lines(table.view)
-    for label in labels.values():
+    for label in columns:
         assert (label, "day 2011/12/7", "year", "reproduced", "2011", "−695 ± 7") in found
         assert (label, "day 2011/12/7", "year", "published", "2011", "−714") in found
     keys = [row.key for row in table.rows]
@@ -219,30 +178,27 @@ def test_the_papers_numbers_stand_below_both_models(bike):
 def test_a_day_that_is_no_test_row_is_refused(bike):
     declare(bike, "interp-table6", "bike", DAYS | {"rows": ["2011/1/2"]})
     with pytest.raises(ConfigError, match=r"has 2011/1/2, which is no test row of the first repeat of bike \(row 1\)"):
-        table_of(bike, "interp-table6")
+        bike.table("interp-table6")
 
 
 def test_data_without_days_show_their_first_test_rows_and_only_repeats_that_have_them(suite):
     declare(suite, "interp-table6", "diabetes", DAYS)
     save(suite, "diabetes", [days(), days(shift=10, rows=(5, 340, 6))])
-    table = table_of(suite, "interp-table6")
+    table = suite.table("interp-table6")
     rows = {row.key[2:]: row for row in table.rows}
     both, one = rows["row 340, feature x1", "contribution"], rows["row 3, feature x1", "contribution"]
     assert (both.mean, both.n) == ((-700 + 0) / 2, 2)  # in the second repeat it is the row in the middle
     assert (one.mean, one.n, one.std) == (0, 1, None)
-    assert sum(note.startswith("diabetes has no days: shown are the first test rows") for note in table.view.notes) == 1
+    assert any(note.startswith("diabetes has no days.") for note in table.view.notes)
     assert not [row for row in table.view.rows if row.kind == "published"]
 
 
-# What is refused, and what has not run.
-
-
-@pytest.mark.parametrize(("name", "dataset", "options"), [
-    ("interp-table2", "three_class", POINTS), ("interp-table6", "bike", DAYS),
-])  # fmt: skip
-def test_a_run_that_is_missing_is_told(suite, name, dataset, options):
+@pytest.mark.parametrize(
+    ("name", "dataset", "options"), [("interp-table2", "three_class", POINTS), ("interp-table6", "bike", DAYS)]
+)
+def test_a_missing_run_is_said(suite, name, dataset, options):
     declare(suite, name, dataset, options)
-    table = table_of(suite, name)
+    table = suite.table(name)
     assert [(row.status, row.note) for row in table.rows] == [("unavailable", "not run")]
     assert "unavailable: not run" in table.files()[".md"]
 
@@ -250,20 +206,14 @@ def test_a_run_that_is_missing_is_told(suite, name, dataset, options):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, r"options are \[\]; give 'points' or 'rows', not both"),
-        (POINTS | DAYS, r"not both"),
-        ({"points": [[0, 1, 2]]}, r"options/points is \[\[0, 1, 2\]\]; give a list of pairs"),
-        ({"rows": ["7 December"]}, r"options/rows is \['7 December'\]; give a list of days, as in \[2011/12/7\]"),
-        ({"rows": ["2011/13/1"]}, r"options/rows is"),
+        ({}, r"options are \[\]; give 'points' or 'rows'"),
+        (POINTS | DAYS, r"give 'points' or 'rows'"),
+        ({"points": [[0, 1, 2]]}, r"options/points/0 is \[0, 1, 2\]; it must be a list of 2: a number, a number"),
+        ({"rows": ["7 December"]}, r"options/rows \(or first_days\) has '7 December'; write days as in 2011/12/7"),
+        ({"rows": ["2011/13/1"]}, r"has '2011/13/1'"),
     ],
 )
 def test_options_that_name_no_rows_are_refused(classes, options, message):
     declare(classes, "interp-table2", "three_class", options)
     with pytest.raises(ConfigError, match=message):
-        table_of(classes, "interp-table2")
-
-
-def test_an_experiment_without_the_extra_is_refused(classes):
-    declare(classes, "interp-table2", "three_class", POINTS, extras=[])
-    with pytest.raises(ConfigError, match=r"extras are \[\]; add 'contributions'"):
-        table_of(classes, "interp-table2")
+        classes.table("interp-table2")

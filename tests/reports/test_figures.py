@@ -1,18 +1,26 @@
 """Figures on their way: command line, page, storing, drawing again, the regression check."""
 
+import html
+import re
 import shutil
 
+import matplotlib
 import numpy as np
 import pytest
 
 from cascadeforest.data.errors import ConfigError, UserError
 from cascadeforest.reports.__main__ import main
-from cascadeforest.reports.accept import accept
-from cascadeforest.reports.figure import _numbered, make_figure
-from cascadeforest.reports.index_page import index_page
-from cascadeforest.reports.regression_check import check
-from cascadeforest.reports.results import read_results, read_stored
-from cascadeforest.reports.stored import render_stored
+from cascadeforest.reports.drawing.figure import _numbered
+from cascadeforest.reports.drawing.page import index_page
+from cascadeforest.reports.drawing.table import make_figure
+from cascadeforest.reports.numbers.results import read_results
+from cascadeforest.reports.store import check as check_module
+from cascadeforest.reports.store import redraw as redraw_module
+from cascadeforest.reports.store import stored as stored_module
+from cascadeforest.reports.store.accept import accept
+from cascadeforest.reports.store.check import check
+from cascadeforest.reports.store.redraw import redraw_stored, refresh
+from cascadeforest.reports.store.stored import read_provenance
 
 EXTRA = "layer_decisions"
 Y = np.array([0, 1, 0, 1])
@@ -51,6 +59,17 @@ def ran(suite):
     return suite
 
 
+def spoil(path, damage):
+    """Damage a file."""
+    if damage == "gone":
+        path.unlink()
+    elif damage == "edited":
+        again = {name: array[::-1] for name, array in np.load(path).items()}
+        np.savez_compressed(path, **again)
+    else:
+        path.write_bytes(path.read_bytes()[:100] if damage == "truncated" else b"")
+
+
 def drifts(suite):
     return [(finding.cell, finding.column) for finding in check(suite.root, suite.name).findings if finding.is_drift]
 
@@ -87,25 +106,22 @@ def test_a_cell_without_the_arrays_names_the_extra_to_ask_for(ran):
         make_figure("cs-fig4", read_results(ran.root, ran.name))
 
 
-def test_arrays_that_are_gone_name_what_to_delete(ran):
-    ran.extra("digits", "w100", EXTRA, **arrays()).unlink()
-    with pytest.raises(
-        UserError, match=r"no such file.*Delete results/smoke/runs/digits/w100\.json and results/cells/"
-    ):
+@pytest.mark.parametrize("damage", ["gone", "edited", "truncated", "empty"])
+def test_damaged_arrays_are_named_and_what_to_do(ran, damage):
+    path = ran.extra("digits", "w100", EXTRA, **arrays())
+    spoil(path, damage)
+    with pytest.raises(UserError, match=rf"{path.name}: .*Delete it and run again: snakemake --cores all --config su"):
         make_figure("cs-fig4", read_results(ran.root, ran.name))
 
 
-def test_damaged_arrays_are_named(ran):
-    ran.extra("digits", "w100", EXTRA, **arrays()).write_bytes(b"PK\x03\x04 no archive")
-    with pytest.raises(UserError, match=r"digits-w100\.layer_decisions\.npz: damaged"):
-        make_figure("cs-fig4", read_results(ran.root, ran.name))
-
-
-def test_stored_arrays_that_are_gone_are_taken_from_git_again(ran):
+@pytest.mark.parametrize("damage", ["gone", "edited", "truncated", "empty"])
+@pytest.mark.parametrize("name", ["render", "refresh", "check"])
+def test_damaged_stored_arrays_are_taken_from_git_again(ran, capsys, name, damage):
     stored = accept(ran.draw().root, ran.name, "first numbers")
-    (stored / "extras/ab/digits-w100.layer_decisions.npz").unlink()
-    with pytest.raises(UserError, match=r"git checkout -- .*reports/smoke/extras/ab/digits-w100\.layer_decisions\.npz"):
-        render_stored(ran.root, ran.name)
+    path = stored / "extras/ab/digits-w100-0.layer_decisions.npz"
+    spoil(path, damage)
+    assert command(ran, name) == 2
+    assert re.search(rf"error: .*{path.name}: .*git checkout -- .*reports/smoke/extras", capsys.readouterr().err)
 
 
 def test_the_page_shows_the_picture_with_words_and_caption(ran):
@@ -114,72 +130,81 @@ def test_the_page_shows_the_picture_with_words_and_caption(ran):
     page = index_page(results, ran.folder)
     figure = make_figure("cs-fig4", results)
     assert f'alt="{figure.alt}"' in page
-    assert "(a) Bars: test rows that left the cascade" in page
+    assert html.escape(figure.caption) in re.sub(r"</?strong>", "", page)
     assert 'href="figures/cs-fig4.png"' in page
     assert 'src="data:image/svg+xml;base64,' in page
 
 
 def test_what_there_is_after_a_stopped_run_is_drawn(ran):
-    """Drawn files are made older than anything, so that the next run draws them again."""
+    """Without the mark of a complete table, so that the next run draws it again."""
+    mark = ran.folder / "logs/table/cs-fig4.complete"
+    mark.parent.mkdir(parents=True)
+    mark.touch()
     (ran.folder / "runs/digits/pair.json").unlink()
     assert command(ran, "partial") == 0
     assert names(ran.folder / "figures") == ["cs-fig4.csv", "cs-fig4.png", "cs-fig4.svg"]
-    assert {path.stat().st_mtime for path in (ran.folder / "figures").iterdir()} == {1}
+    assert not mark.exists()
 
 
-def test_picture_numbers_and_arrays_are_stored_and_a_clean_checkout_draws_them_again(ran, capsys):
-    ran.draw()
-    stored = accept(ran.root, ran.name, "first numbers")
-    assert names(stored / "figures") == ["cs-fig4.csv", "cs-fig4.png", "cs-fig4.svg"]
-    assert names(stored / "extras" / "ab") == ["digits-pair.layer_decisions.npz", "digits-w100.layer_decisions.npz"]
+def test_numbers_and_arrays_are_stored_and_a_clean_checkout_draws_every_form_again(ran, capsys):
+    stray = ran.root / "results/cells/ab/other.npz"  # no figure shows it
+    stray.write_bytes(b"")
+    stored = accept(ran.draw().root, ran.name, "first numbers")
+    assert names(stored / "figures") == ["cs-fig4.csv"]
+    assert names(stored / "extras" / "ab") == [f"digits-{model}-0.layer_decisions.npz" for model in ("pair", "w100")]
+    drawn = {path.name: path.read_bytes() for path in (ran.folder / "figures").iterdir()}
     shutil.rmtree(ran.root / "results")
     assert command(ran, "render") == 0
     assert "all as stored" in capsys.readouterr().out
     again = ran.root / "results/smoke/stored/figures"
-    assert {path.name: path.read_bytes() for path in again.iterdir()} == {
-        path.name: path.read_bytes() for path in (stored / "figures").iterdir()
-    }
+    assert sorted(drawn) == ["cs-fig4.csv", "cs-fig4.png", "cs-fig4.svg"]
+    assert {path.name: path.read_bytes() for path in again.iterdir()} == drawn
 
 
-def test_arrays_that_no_figure_shows_are_not_stored(ran):
-    stray = ran.root / "results/cells/ab/other.npz"
-    stray.write_bytes(b"")
-    stored = accept(ran.draw().root, ran.name, "first numbers")
-    assert "other.npz" not in names(stored / "extras" / "ab")
+@pytest.fixture
+def pictured(ran, monkeypatch):
+    """The same suite as one whose pictures are stored: the folder of it, accepted."""
+    monkeypatch.setattr(stored_module, "PICTURED", {ran.name})
+    monkeypatch.setattr(check_module, "PICTURED", {ran.name})
+    return accept(ran.draw().root, ran.name, "first numbers")
 
 
-def test_a_picture_that_was_not_drawn_or_is_older_than_its_results_is_not_stored(ran):
-    ran.draw()
-    (ran.folder / "figures/cs-fig4.png").unlink()
-    (ran.folder / "figures/cs-fig4.svg").write_text("<svg/>")
-    with pytest.raises(UserError) as caught:
+def test_pictures_are_stored_as_png_where_the_documentation_shows_them(ran, pictured):
+    assert names(pictured / "figures") == ["cs-fig4.csv", "cs-fig4.png"]
+    assert read_provenance(pictured)["matplotlib"] == matplotlib.__version__
+    assert drifts(ran) == []
+    (pictured / "figures/cs-fig4.png").unlink()
+    assert drifts(ran) == [("figures/cs-fig4.png", "file (redrawn from the stored cells)")]
+    refresh(ran.root, ran.name)
+    assert drifts(ran) == []
+
+
+def test_a_picture_that_was_not_drawn_or_is_older_than_its_results_is_not_stored(ran, pictured):
+    (ran.folder / "figures/cs-fig4.png").write_bytes(b"older")
+    with pytest.raises(UserError, match=r"cs-fig4\.png is not what the results say now"):
         accept(ran.root, ran.name, "why")
-    assert "cs-fig4.png was not drawn" in str(caught.value)
-    assert "cs-fig4.svg is not what the results say now" in str(caught.value)
+    (ran.folder / "figures/cs-fig4.png").unlink()
+    with pytest.raises(UserError, match=r"cs-fig4\.png was not drawn"):
+        accept(ran.root, ran.name, "why")
+
+
+def test_a_picture_of_another_matplotlib_may_differ_and_one_of_the_same_may_not(ran, pictured, monkeypatch):
+    (pictured / "figures/cs-fig4.png").write_bytes(b"other dots")
+    (difference,) = redraw_stored(ran.root, ran.name).differences
+    assert "cs-fig4.png (stored) is not the picture drawn now" in difference
+    monkeypatch.setattr(redraw_module.metadata, "version", lambda name: "0.1")
+    assert redraw_stored(ran.root, ran.name).differences == ()
 
 
 def test_stored_numbers_that_the_cells_do_not_give_are_shown_as_a_difference(ran):
     stored = accept(ran.draw().root, ran.name, "first numbers") / "figures/cs-fig4.csv"
     stored.write_text(stored.read_text().replace("screened,2,", "screened,3,"))
-    (difference,) = render_stored(ran.root, ran.name).differences
+    (difference,) = redraw_stored(ran.root, ran.name).differences
     assert "+digits,gcforest_cs,level 1,screened,2," in difference
     assert (
         "digits / gcforest_cs / level 1 / screened",
         "mean (drawn in the figure, redrawn from the stored cells)",
     ) in (drifts(ran))
-
-
-def test_a_picture_of_another_matplotlib_may_differ_and_one_of_the_same_may_not(ran):
-    svg = accept(ran.draw().root, ran.name, "first numbers") / "figures/cs-fig4.svg"
-    text = svg.read_text()
-    page = svg.parents[1] / "index.html"
-    svg.write_text(text.replace("#0072b2", "#0072b3"))
-    page.write_text(index_page(read_stored(ran.root, ran.name), page.parent))
-    (difference,) = render_stored(ran.root, ran.name).differences
-    assert "cs-fig4.svg (stored) is not the picture drawn now" in difference
-    svg.write_text(text.replace("Matplotlib v", "Matplotlib v0."))
-    page.write_text(index_page(read_stored(ran.root, ran.name), page.parent))
-    assert render_stored(ran.root, ran.name).differences == ()
 
 
 def test_the_same_figure_passes_the_check(ran):

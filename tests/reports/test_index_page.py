@@ -6,8 +6,8 @@ import re
 import pytest
 
 from cascadeforest.reports.__main__ import main
-from cascadeforest.reports.index_page import duration, index_page
-from cascadeforest.reports.results import read_results
+from cascadeforest.reports.drawing.page import duration, index_page
+from cascadeforest.reports.numbers.results import read_results
 
 VOID = {"meta", "img", "br", "hr", "link", "input"}
 
@@ -121,17 +121,6 @@ def test_the_page_is_the_same_bytes_every_time(suite):
     assert index_page(results, suite.folder) == index_page(results, suite.folder)
 
 
-def test_figures_are_part_of_the_page(suite):
-    suite.complete()
-    figures = suite.folder / "figures"
-    figures.mkdir()
-    for suffix in (".svg", ".csv"):
-        (figures / f"hidf-table2{suffix}").write_text("<svg/>")
-    page = Page(index_page(read_results(suite.root, suite.name), suite.folder))
-    assert page.sources == ["data:image/svg+xml;base64,PHN2Zy8+"]
-    assert "figures/hidf-table2.csv" in page.links
-
-
 def test_failures_are_told_in_full(suite):
     suite.complete()
     (suite.folder / "runs/adult/gbdt.json").unlink()
@@ -174,6 +163,12 @@ def test_the_command_lines_write_tables_and_page(suite, capsys):
     ]
     assert main(["index", *root]) == 0
     assert (suite.folder / "index.html").is_file()
+
+
+def test_cells_without_rows_are_told(suite):
+    suite.complete()
+    words = Page(index_page(read_results(suite.root, suite.name), suite.folder)).words
+    assert "4 of 4 cells were computed by an earlier version, which kept no predictions of single test rows." in words
 
 
 def test_what_there_is_after_a_stopped_run_is_drawn(suite):

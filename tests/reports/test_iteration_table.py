@@ -1,19 +1,16 @@
 """Time and pass rate by iteration: numbers, layout, and what is said where there is none."""
 
-import json
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cascadeforest.data.errors import ConfigError, UserError
-from cascadeforest.reports.accept import accept
-from cascadeforest.reports.results import read_results, read_stored
-from cascadeforest.reports.table import make_table, write_table
-from cascadeforest.reports.tidy import UNAVAILABLE
+from cascadeforest.reports.drawing.table import make_table
+from cascadeforest.reports.numbers.frame import UNAVAILABLE
+from cascadeforest.reports.store.stored import read_stored
 
-PUBLISHED = Path(__file__).parents[2] / "reports" / "published" / "ddbf-table5.csv"
+NAME, DATA = "ddbf-table5", "credit_fraud"
 #: 200 training rows, of which 100, 20, 0 and 40 pass; 100 test rows, of which 50, 10, 1 and 39 are decided.
 ARRAYS = {
     "is_valid": [True, True, False, True],
@@ -21,45 +18,33 @@ ARRAYS = {
     "easy_counts_train": [[100, 0], [20, 0], [0, 0], [35, 5]],
     "class_counts_test": [[95, 5], [45, 5], [36, 4], [35, 4]],
     "easy_counts_test": [[50, 0], [9, 1], [1, 0], [30, 0]],
-    "decided_counts_test": [[50, 0], [9, 1], [1, 0], [35, 4]],
     "fit_cpu_seconds": [4.0, 1.0, 0.5, 0.25],
     "predict_cpu_seconds": [0.5, 0.25, 0.125, 0.0625],
 }
+COST = {"fit_cpu_seconds": 3.0, "predict_cpu_seconds": 0.75}
+CONDITIONS = ["iteration 1", "iteration 2", "iteration 3", "all"]
 
 
-def declare(suite, datasets=("credit_fraud",), **changes):
+def declare(suite, labels=("ddbf_f", "random_forest"), repeats=1, options=None, **changes):
     suite.experiment(
-        "ddbf-table5",
-        **{
-            "render": "iteration_table",
-            "title": "Time and pass rate per iteration of DDBF",
-            "metrics": ["fit_cpu_seconds", "predict_cpu_seconds"],
-            "datasets": list(datasets),
-            "columns": {"ddbf_f": "ddbf_f_all", "random_forest": "rf"},
-            "labels": {"ddbf_f": "DDBF-f", "random_forest": "RF"},
-            "libraries": {"ddbf_f": [], "random_forest": []},
-            "extras": ["iterations"],
-            "repeats": dict.fromkeys(datasets, 1),
-            "options": {"iterations": 3},
-        }
-        | changes,
+        NAME,
+        render="iteration_table",
+        title="Time and pass rate per iteration of DDBF",
+        metrics=["fit_cpu_seconds", "predict_cpu_seconds"],
+        datasets=[DATA],
+        labels={name: name for name in labels},
+        extras=["iterations"],
+        repeats=repeats,
+        options=options or {"iterations": 3},
+        **changes,
     )
 
 
-def run(suite, dataset="credit_fraud", arrays=ARRAYS):
-    suite.summary(dataset)
-    for model, saved in (("ddbf_f_all", {k: np.array(v) for k, v in arrays.items()}), ("rf", {})):
-        cost = {"fit_cpu_seconds": 3.0, "predict_cpu_seconds": 0.75}
-        suite.run(dataset, model, [cost], n_test=100, seeds={"split": 1, "model": 2})
-        suite.extra(dataset, model, "iterations", **saved)
-
-
-def table(suite):
-    return make_table("ddbf-table5", read_results(suite.root, suite.name))
-
-
-def rows_of(made):
-    return {row.key[1:]: row for row in made.rows}
+def run(suite, n_iterations=4):
+    suite.summary(DATA)
+    for model, saved in (("ddbf_f", ARRAYS), ("random_forest", {})):
+        suite.run(DATA, model, [COST], n_test=100, splits=[1])
+        suite.extra(DATA, model, "iterations", **{name: np.array(own[:n_iterations]) for name, own in saved.items()})
 
 
 @pytest.fixture
@@ -69,157 +54,109 @@ def shown(suite):
     return suite
 
 
+def means(suite, column, metric):
+    rows = suite.rows(NAME)
+    return [rows[DATA, column, condition, metric].mean for condition in CONDITIONS]
+
+
 def test_rates_are_shares_of_all_rows_and_add_up(shown):
-    rows = rows_of(table(shown))
-    names = ["iteration 1", "iteration 2", "iteration 3", "all"]
-    assert [rows["ddbf_f", name, "train_pass_rate"].mean for name in names] == [0.5, 0.1, 0.0, 0.6]
-    found = [rows["ddbf_f", name, "test_pass_rate"].mean for name in names]
-    assert found == pytest.approx([0.5, 0.1, 0.01, 0.61])
-    assert [rows["ddbf_f", name, "fit_cpu_seconds"].mean for name in names] == [4.0, 1.0, 0.5, 5.5]
-    assert [rows["ddbf_f", name, "predict_cpu_seconds"].mean for name in names] == [0.5, 0.25, 0.125, 0.875]
+    assert means(shown, "ddbf_f", "train_pass_rate") == [0.5, 0.1, 0.0, 0.6]
+    assert means(shown, "ddbf_f", "test_pass_rate") == pytest.approx([0.5, 0.1, 0.01, 0.61])
+    assert means(shown, "ddbf_f", "fit_cpu_seconds") == [4.0, 1.0, 0.5, 5.5]
+    assert means(shown, "ddbf_f", "predict_cpu_seconds") == [0.5, 0.25, 0.125, 0.875]
 
 
 def test_a_model_without_iterations_has_its_times_in_the_last_column(shown):
-    made = table(shown)
-    line = next(row for row in made.view.rows if row.labels[1] == "RF" and "training" in row.labels[2])
-    assert [cell.text for cell in line.cells] == ["no iterations"] * 3 + ["3.00"]
-    assert rows_of(made)["random_forest", "", "fit_cpu_seconds"].mean == 3.0
-    assert not any(key[0] == "random_forest" and key[2].endswith("pass_rate") for key in rows_of(made))
+    line = shown.line(NAME, DATA, "random_forest", "training time (CPU s)")
+    assert line == ["no iterations"] * 3 + ["3.00"]
+    rows = shown.rows(NAME)
+    assert rows[DATA, "random_forest", "", "fit_cpu_seconds"].mean == 3.0
+    assert not any(key[1] == "random_forest" and key[3].endswith("pass_rate") for key in rows)
 
 
 def test_annulled_divisions_are_counted(shown):
-    assert any("DDBF-f: 1 of the divisions shown were annulled" in note for note in table(shown).view.notes)
-    assert not any("RF" in note and "annulled" in note for note in table(shown).view.notes)
+    (note,) = (note for note in shown.table(NAME).view.notes if "annulled" in note)
+    assert note.startswith(f"{DATA}, ddbf_f: 1 of the divisions shown were annulled")
 
 
 def test_the_papers_numbers_stand_below(shown):
-    shutil.copy(PUBLISHED, shown.root / "reports" / "published")
-    made = table(shown)
-    row = rows_of(made)["ddbf_f", "iteration 1", "train_pass_rate"]
+    shown.as_printed(NAME)
+    row = shown.rows(NAME)[DATA, "ddbf_f", "iteration 1", "train_pass_rate"]
     assert (row.mean, row.published) == (0.5, pytest.approx(0.9808))
-    lines = [row for row in made.view.rows if row.labels[2].startswith("pass rate, training")]
-    assert [cell.text for cell in lines[0].cells] == ["50.00", "10.00", "0.00", "60.00"]
-    assert [cell.text for cell in lines[1].cells] == ["98.08", "0.16", "0.12", "98.36"]
-    forest = [row for row in made.view.rows if row.labels[1] == "RF" and row.labels[-1] == "published"]
-    assert [cell.text for cell in forest[0].cells] == ["not printed"] * 3 + ["58.2"]
+    labels = (DATA, "ddbf_f", "pass rate, training (%)")
+    assert shown.line(NAME, *labels) == ["50.00", "10.00", "0.00", "60.00"]
+    assert shown.line(NAME, *labels, kind="published") == ["98.08", "0.16", "0.12", "98.36"]
+    assert shown.line(NAME, DATA, "random_forest", "training time (CPU s)", kind="published")[-1] == "58.2"
 
 
 def test_iterations_that_were_not_run_are_words(suite):
     declare(suite)
-    run(suite, arrays={name: values[:2] for name, values in ARRAYS.items()})
-    made = table(suite)
-    row = rows_of(made)["ddbf_f", "iteration 3", "train_pass_rate"]
+    run(suite, n_iterations=2)
+    row = suite.rows(NAME)[DATA, "ddbf_f", "iteration 3", "train_pass_rate"]
     assert (row.mean, row.status, row.note) == (None, UNAVAILABLE, "ended before")
-    assert rows_of(made)["ddbf_f", "all", "train_pass_rate"].mean == 0.6
-    assert "ended before" in made.files()[".md"]
+    assert means(suite, "ddbf_f", "train_pass_rate") == [0.5, 0.1, None, 0.6]
+    assert "ended before" in suite.table(NAME).files()[".md"]
 
 
-def many(suite, seeds):
-    """Several repeats, which differ in their last iteration's rate."""
-    declare(suite, repeats={"credit_fraud": len(seeds)}, columns={"ddbf_f": "ddbf_f_all"})
-    suite.summary("credit_fraud")
-    cost = {"fit_cpu_seconds": 3.0, "predict_cpu_seconds": 0.75}
-    suite.run("credit_fraud", "ddbf_f_all", [cost] * len(seeds), n_test=100)
-    path = suite.folder / "runs" / "credit_fraud" / "ddbf_f_all.json"
-    suite.extra("credit_fraud", "ddbf_f_all", "iterations", **{k: np.array(v) for k, v in ARRAYS.items()})
-    run = json.loads(path.read_text())
-    for repeat, (cell, seed) in enumerate(zip(run["cells"], seeds, strict=True)):
-        cell["seeds"] = {"split": seed, "model": repeat}
-        arrays = {k: np.array(v) for k, v in ARRAYS.items()}
-        arrays["easy_counts_train"][0, 0] = 100 - 20 * repeat
-        name = f"ab/repeat{repeat}.npz"
-        cell["extras"] = {"iterations": name}
-        np.savez_compressed(suite.root / "results" / "cells" / name, **arrays)
-    path.write_text(json.dumps(run))
-    return table(suite)
-
-
-def test_repeats_of_all_splits_count(suite):
-    made = many(suite, [7, 7, 8, 8])
-    row = rows_of(made)["ddbf_f", "iteration 1", "train_pass_rate"]
-    assert (row.mean, row.n) == (pytest.approx(0.35), 4)
-    assert row.std == pytest.approx(np.std([0.5, 0.4, 0.3, 0.2], ddof=1))
-    (note,) = (note for note in made.view.notes if note.startswith("credit_fraud: 2 splits of 2 repeats each"))
-    assert note.endswith("The paper's numbers are of one split.")
-
-
-def test_repeats_of_one_split_are_said_to_be_that(suite):
-    made = many(suite, [7, 7])
-    assert rows_of(made)["ddbf_f", "iteration 1", "train_pass_rate"].n == 2
-    assert any("credit_fraud: the repeats share one split" in note for note in made.view.notes)
-
-
-def test_repeats_with_splits_of_their_own_all_count(suite):
-    made = many(suite, [7, 8, 9])
-    row = rows_of(made)["ddbf_f", "iteration 1", "train_pass_rate"]
-    assert (row.mean, row.n) == (pytest.approx(0.4), 3)
-    assert any("credit_fraud: each repeat has a split of its own" in note for note in made.view.notes)
-
-
-def test_a_set_that_is_not_there_says_why(suite):
-    declare(suite, absent={"credit_fraud": "not on this machine"})
-    made = table(suite)
-    assert {(row.status, row.note) for row in made.rows} == {(UNAVAILABLE, "not on this machine")}
-    assert "not on this machine" in made.files()[".md"]
+@pytest.mark.parametrize(
+    ("splits", "words"),
+    [([7, 7, 8, 8], "2 splits of 2 repeats"), ([7, 7], "share one split"), ([7, 8, 9], "a split of its own")],
+)
+def test_repeats_of_all_splits_count(suite, splits, words):
+    declare(suite, ["ddbf_f"], len(splits))
+    suite.summary(DATA)
+    suite.run(DATA, "ddbf_f", [COST] * len(splits), n_test=100, splits=splits)
+    for repeat in range(len(splits)):
+        easy = np.array([[100 - 20 * repeat, 0], *ARRAYS["easy_counts_train"][1:]])
+        arrays = {name: np.array(own) for name, own in ARRAYS.items()} | {"easy_counts_train": easy}
+        suite.extra(DATA, "ddbf_f", "iterations", repeat, **arrays)
+    row = suite.rows(NAME)[DATA, "ddbf_f", "iteration 1", "train_pass_rate"]
+    rates = [0.5, 0.4, 0.3, 0.2][: len(splits)]
+    assert (row.mean, row.std, row.n) == (
+        pytest.approx(np.mean(rates)),
+        pytest.approx(np.std(rates, ddof=1)),
+        len(rates),
+    )
+    assert any(note.startswith(f"{DATA}: ") and words in note for note in suite.table(NAME).view.notes)
 
 
 def test_one_line_says_why_no_model_has_numbers_and_the_papers_stay(suite):
-    """RF's too, which are of no iteration; it has no pass rates here either."""
-    declare(suite, absent={"credit_fraud": "not on this machine"})
-    shutil.copy(PUBLISHED, suite.root / "reports" / "published")
-    made = table(suite)
-    lines = [(row.labels, [cell.text for cell in row.cells]) for row in made.view.rows]
-    words = ["unavailable: not on this machine", *["unavailable"] * 3]
-    assert [line for line in lines if line[0][-1] == "reproduced"] == [
-        (("credit_fraud", "all", "all", "reproduced"), words)
-    ]
-    printed = {(labels[1], labels[2]): texts for labels, texts in lines if labels[-1] == "published"}
-    assert printed["RF", "training time (CPU s)"] == ["not printed"] * 3 + ["58.2"]
-    assert printed["RF", "test time (CPU s)"] == ["not printed"] * 3 + ["0.33"]
-    assert printed["DDBF-f", "pass rate, test (%)"] == ["98.05", "0.15", "0.11", "98.31"]
+    """The forest's numbers too, which belong to no iteration; it has no pass rates here either."""
+    declare(suite, absent={DATA: "not on this machine"})
+    suite.as_printed(NAME)
+    assert suite.line(NAME, DATA) == ["unavailable: not on this machine"] * 4
+    printed = [row for row in suite.table(NAME).view.rows if row.kind == "published"]
     assert len(printed) == 6
-    row = rows_of(made)["random_forest", "", "fit_cpu_seconds"]
-    assert (row.published, row.status) == (58.2, UNAVAILABLE)
+    assert {row.cells[-1].text for row in printed} >= {"58.2", "0.33", "98.31"}
+    row = suite.rows(NAME)[DATA, "random_forest", "", "fit_cpu_seconds"]
+    assert (row.published, row.status, row.note) == (58.2, UNAVAILABLE, "not on this machine")
 
 
 def test_models_that_lack_numbers_for_other_reasons_each_say_so(suite):
     declare(suite, missing_models={"random_forest": "not written yet"})
-    assert {tuple(row.labels[:2]) for row in table(suite).view.rows} == {
-        ("credit_fraud", "DDBF-f"), ("credit_fraud", "RF")
-    }  # fmt: skip
-
-
-def test_a_run_that_is_missing_is_no_table_of_nothing(suite):
-    declare(suite)
-    assert {row.note for row in table(suite).rows} == {"not run"}
+    labels = {tuple(row.labels[:2]) for row in suite.table(NAME).view.rows}
+    assert labels == {(DATA, "ddbf_f"), (DATA, "random_forest")}
 
 
 def test_lost_arrays_are_named(shown):
-    (shown.root / "results" / "cells" / "ab" / "credit_fraud-ddbf_f_all.iterations.npz").unlink()
-    with pytest.raises(UserError, match="no such file"):
-        table(shown)
+    (shown.root / "results" / "cells" / "ab" / f"{DATA}-ddbf_f-0.iterations.npz").unlink()
+    with pytest.raises(UserError, match=r"iterations\.npz: it cannot be read"):
+        shown.table(NAME)
 
 
 @pytest.mark.parametrize("value", [0, "three", 2.5])
 def test_a_wrong_number_of_iterations_is_named(suite, value):
     declare(suite, options={"iterations": value})
     with pytest.raises(ConfigError, match="ddbf-table5/options/iterations is"):
-        table(suite)
-
-
-def test_the_same_results_give_the_same_bytes(shown):
-    assert table(shown).files() == table(shown).files()
+        suite.table(NAME)
 
 
 def test_arrays_that_a_table_shows_are_stored_with_it(shown):
-    """Not those of figures only: a clean checkout draws the table again, and the check needs to."""
-    results = read_results(shown.root, shown.name)
-    write_table("ddbf-table5", make_table("ddbf-table5", results).files(), shown.folder / "tables")
-    stored = accept(shown.root, shown.name, "first numbers")
-    assert sorted(path.name for path in (stored / "extras" / "ab").iterdir()) == [
-        "credit_fraud-ddbf_f_all.iterations.npz",
-        "credit_fraud-rf.iterations.npz",
-    ]
+    """Not only arrays of figures: a clean checkout draws the table again, and the check needs to."""
+    shown.stored()
+    stored = shown.root / "reports" / shown.name
+    assert len(list((stored / "extras" / "ab").iterdir())) == 2
     shutil.rmtree(shown.root / "results")
-    drawn = make_table("ddbf-table5", read_stored(shown.root, shown.name))
-    assert {name: (stored / "tables" / f"ddbf-table5{name}").read_text() for name in drawn.files()} == drawn.files()
+    drawn = make_table(NAME, read_stored(shown.root, shown.name)).files()
+    for suffix in (".csv", ".md"):
+        assert (stored / "tables" / f"{NAME}{suffix}").read_text() == drawn[suffix]

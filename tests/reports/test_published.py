@@ -8,7 +8,7 @@ import pytest
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.experiments.metrics import METRICS
-from cascadeforest.reports.published import (
+from cascadeforest.reports.numbers.published import (
     COLUMNS,
     KEY,
     LAYOUTS,

@@ -1,22 +1,15 @@
 """Quality of importances by layer: ranked pairs against Kendall's tau, true importances against variances."""
 
-import json
-import shutil
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.synthetic import linear_sum
-from cascadeforest.reports.renderers.ranking_quality import ranked_pairs, true_importances
-from cascadeforest.reports.results import read_results
-from cascadeforest.reports.table import make_table
+from cascadeforest.reports.drawing.renderers.ranking_quality import ranked_pairs, true_importances
 
-PUBLISHED = Path(__file__).parents[2] / "reports" / "published" / "interp-fig5.csv"
 NAME = "interp-fig5"
-#: Runs of 2, 3 and 1 layers.
+#: Repeats of 2, 3 and 1 layers.
 IMPORTANCES = [
     np.array([[3.0, 2.0, 5.0], [1.0, 2.0, 7.0]]),
     np.array([[1.0, 3.0, 4.0], [1.0, 3.0, 4.0], [1.0, 2.0, 1.0]]),
@@ -25,7 +18,7 @@ IMPORTANCES = [
 ERRORS = [np.array([4.0, 2.0]), np.array([6.0, 3.0, 1.0]), np.array([5.0])]
 
 
-def declare(suite, **changes):
+def declare(suite, columns=("cascade_regressor",), layers=("first", "last"), **changes):
     suite.experiment(
         NAME,
         kind="figure",
@@ -33,40 +26,24 @@ def declare(suite, **changes):
         title="Quality",
         metrics=["rmse"],
         datasets=["linear_sum"],
-        repeats={"linear_sum": 3},
-        **{
-            "columns": {"cascade_regressor": "preset"},
-            "labels": {"cascade_regressor": "deep forest"},
-            "libraries": {"cascade_regressor": []},
-            "options": {"layers": ["first", "last"]},
-            "extras": ["layer_scores", "layer_importances"],
-        }
-        | changes,
+        repeats=3,
+        columns=dict.fromkeys(columns, "preset"),
+        labels={name: name for name in columns},
+        libraries={},
+        **{"options": {"layers": list(layers)}, "extras": ["layer_scores", "layer_importances"]} | changes,
     )
-    shutil.copy(PUBLISHED, suite.root / "reports" / "published")
+    suite.as_printed(NAME)
+    suite.summary("linear_sum", task="regression")
 
 
 @pytest.fixture
 def shown(suite):
-    """Cells that saved arrays, each repeat and extra in a file of its own."""
     declare(suite)
-    suite.summary("linear_sum", task="regression")
     suite.run("linear_sum", "preset", [0.5] * 3, metric="rmse")
-    path = suite.folder / "runs" / "linear_sum" / "preset.json"
-    content = json.loads(path.read_text())
-    folder = suite.root / "results" / "cells" / "ab"
-    folder.mkdir(parents=True)
-    for cell, importances, errors in zip(content["cells"], IMPORTANCES, ERRORS, strict=True):
-        arrays = {"layer_importances": {"importances": importances}, "layer_scores": {"train": errors, "test": errors}}
-        cell["extras"] = {extra: f"ab/{cell['repeat']}.{extra}.npz" for extra in arrays}
-        for extra, saved in arrays.items():
-            np.savez_compressed(folder / f"{cell['repeat']}.{extra}.npz", **saved)
-    path.write_text(json.dumps(content))
+    for repeat, (importances, errors) in enumerate(zip(IMPORTANCES, ERRORS, strict=True)):
+        suite.extra("linear_sum", "preset", "layer_importances", repeat, importances=importances)
+        suite.extra("linear_sum", "preset", "layer_scores", repeat, train=errors, test=errors)
     return suite
-
-
-def table_of(suite):
-    return make_table(NAME, read_results(suite.root, suite.name))
 
 
 def test_without_ties_the_share_of_ranked_pairs_is_kendalls_tau():
@@ -89,19 +66,19 @@ def test_true_importances_are_shares_of_the_variance():
     assert parts.sum() == pytest.approx(np.var(data.y), rel=0.02)  # nothing is explained by two features together
 
 
-def test_numbers_by_layer_are_of_layers_that_half_of_the_runs_have(shown):
-    rows = {row.key[2:]: row for row in table_of(shown).rows}
+def test_numbers_by_layer_are_of_layers_that_half_of_the_repeats_have(shown):
+    rows = {row.key[2:]: row for row in shown.table(NAME).rows}
     assert (rows["layer 1", "rmse"].mean, rows["layer 1", "rmse"].std, rows["layer 1", "rmse"].n) == (5, 1, 3)
     assert (rows["layer 2", "rmse"].mean, rows["layer 2", "rmse"].n) == (2.5, 2)
     assert ("layer 3", "rmse") not in rows
     assert rows["layer 1", "ranked_pairs"].mean == pytest.approx((2 / 3 + 1 + 2 / 3) / 3)
-    # Each run at its own end: 2, 3 and 1 layers.
+    # Each repeat at its own end: 2, 3 and 1 layers.
     assert rows["last layer", "rmse"].mean == pytest.approx((2 + 1 + 5) / 3)
     assert rows["last layer", "ranked_pairs"].mean == pytest.approx((1 + 1 / 3 + 2 / 3) / 3)
 
 
-def test_importances_are_normalised_run_by_run(shown):
-    rows = {row.key[2:]: row for row in table_of(shown).rows}
+def test_importances_are_normalised_repeat_by_repeat(shown):
+    rows = {row.key[2:]: row for row in shown.table(NAME).rows}
     assert rows["first layer, feature x3", "mdi"].mean == pytest.approx((5 / 10 + 4 / 8 + 4 / 8) / 3)
     assert rows["last layer, feature x3", "mdi"].mean == pytest.approx((7 / 10 + 1 / 4 + 4 / 8) / 3)
     true = rows["true, feature x3", "mdi"]
@@ -109,7 +86,7 @@ def test_importances_are_normalised_run_by_run(shown):
 
 
 def test_panels_show_these_numbers(shown):
-    error, ranked, bars = table_of(shown).figure.draw().axes
+    error, ranked, bars = shown.table(NAME).figure.draw().axes
     assert error.containers[0].lines[0].get_ydata().tolist() == [5, 2.5]
     assert ranked.containers[0].lines[0].get_ydata().tolist() == pytest.approx([700 / 9, 100])
     kinds = {one.get_label(): [bar.get_height() for bar in one] for one in bars.containers if hasattr(one, "patches")}
@@ -118,64 +95,55 @@ def test_panels_show_these_numbers(shown):
 
 
 def test_only_the_layers_asked_for_are_drawn(shown):
-    declare(shown, options={"layers": ["last"]})
-    table = table_of(shown)
+    declare(shown, layers=["last"])
+    table = shown.table(NAME)
     assert not [row for row in table.rows if row.condition.startswith("first layer")]
     labels = [text.get_text() for text in table.figure.draw().axes[2].get_legend().get_texts()]
     assert labels == ["last layer", "true"]
 
 
 def test_the_table_has_a_line_for_each_layer_and_the_end(shown):
-    table = table_of(shown)
-    assert [(row.labels[1], row.size) for row in table.view.rows] == [
-        ("layer 1", "3"),
-        ("layer 2", "2"),
-        ("last layer of each run", "3"),
-    ]
-    assert [cell.text for cell in table.view.rows[0].cells] == ["5.000 ± 1.000", "77.78 ± 19.25"]
-    assert "layers that at least half of the runs have" in table.figure.caption
+    lines = [(row.labels[1], row.size, *(cell.text for cell in row.cells)) for row in shown.table(NAME).view.rows]
+    assert lines[0] == ("layer 1", "3", "5.000 ± 1.000", "77.78 ± 19.25")
+    assert [line[:2] for line in lines[1:]] == [("layer 2", "2"), ("last layer of each repeat", "3")]
 
 
-def test_a_second_model_has_panels_of_its_own_and_the_truth_is_told_once(shown):
-    columns = {"cascade_regressor": "preset", "cascade_regressor_official": "preset"}
-    labels = {"cascade_regressor": "deep forest", "cascade_regressor_official": "deep forest (code)"}
-    declare(shown, columns=columns, labels=labels, libraries={name: [] for name in columns})
-    table = table_of(shown)
+def test_a_second_model_has_panels_of_its_own_and_the_truth_stands_once(shown):
+    declare(shown, columns=["cascade_regressor", "official"])
+    table = shown.table(NAME)
     keys = [row.key for row in table.rows]
     assert len(keys) == len(set(keys))
     assert sum(row.condition == "true, feature x3" for row in table.rows) == 1
     assert sum(row.condition == "layer 1" and row.metric == "rmse" for row in table.rows) == 2
-    picture = table.figure.draw()
-    assert [part.get_suptitle() for part in picture.subfigs] == [
-        "linear_sum, deep forest, 3 runs",
-        "linear_sum, deep forest (code), 3 runs",
-    ]
-    assert [len(part.axes) for part in picture.subfigs] == [3, 3]
+    parts = table.figure.draw().subfigs
+    titles = [part.get_suptitle() for part in parts]
+    assert titles == ["linear_sum, cascade_regressor, 3 repeats", "linear_sum, official, 3 repeats"]
+    assert [len(part.axes) for part in parts] == [3, 3]
 
 
 def test_sizes_of_the_data_are_not_called_published_results(shown):
-    notes = " ".join(table_of(shown).view.notes)
+    notes = " ".join(shown.table(NAME).view.notes)
     assert "Published: the paper gives no result in numbers; what it says of the data is in reports/pub" in notes
     assert "as printed" not in notes
 
 
-def test_a_run_that_is_missing_is_told(suite):
+def test_a_missing_run_is_said(suite):
     declare(suite)
-    suite.summary("linear_sum")
-    table = table_of(suite)
+    table = suite.table(NAME)
     assert [(row.status, row.note) for row in table.rows] == [("unavailable", "not run")]
-    assert table.figure.draw().axes[0].texts[0].get_text() == "linear_sum: unavailable: not run"
+    assert table.figure.draw().axes[0].texts[0].get_text() == "unavailable: not run"
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"options": {"layers": ["second"]}}, r"options/layers is \['second'\]; give a list of 'first' and 'last'"),
-        ({"options": {}}, r"options/layers is None"),
+        ({"layers": ["second"]}, r"options/layers/0 is 'second'; it must be one of first, last"),
+        ({"layers": []}, r"options/layers is empty; name first, last or both"),
+        ({"options": {}}, r"interp-fig5/options lacks layers"),
         ({"extras": ["layer_scores"]}, r"extras are \['layer_scores'\]; add 'layer_importances'"),
     ],
 )
 def test_what_does_not_fit_is_refused(shown, changes, message):
     declare(shown, **changes)
     with pytest.raises(ConfigError, match=message):
-        table_of(shown)
+        shown.table(NAME)

@@ -5,39 +5,32 @@ import statistics
 
 import pytest
 
-from cascadeforest.data.errors import UserError
-from cascadeforest.reports import tables
 from cascadeforest.reports.__main__ import main
-from cascadeforest.reports.accept import accept
-from cascadeforest.reports.regression_check import allowed, check, compare
-from cascadeforest.reports.results import read_results
-from cascadeforest.reports.table import make_table, write_table
-from cascadeforest.reports.tidy import COLUMNS
+from cascadeforest.reports.numbers import scores as tables
+from cascadeforest.reports.numbers.frame import COLUMNS
+from cascadeforest.reports.store.accept import accept
+from cascadeforest.reports.store.check import allowed, check, compare
 
 OURS = {"random_forest": [], "gbdt": []}
 FOREIGN = {"random_forest": ["scikit-learn"], "gbdt": ["scikit-learn"]}
 
 
-def draw(suite):
-    """Draw all tables of the suite as the workflow would."""
-    results = read_results(suite.root, suite.name)
-    for name in results.drawable():
-        write_table(name, make_table(name, results).files(), suite.folder / "tables")
+def store(suite):
+    """Draw all tables and store them."""
+    accept(suite.draw().root, suite.name, "first numbers")
+    return suite
 
 
 def stored(suite, libraries=OURS, **changes):
     """A suite whose tables are stored."""
     suite.complete()
     suite.experiment(libraries=libraries, **changes)
-    draw(suite)
-    accept(suite.root, suite.name, "first numbers")
-    return suite
+    return store(suite)
 
 
 def drifts(suite):
     """Keys and columns of the drifts after drawing anew."""
-    draw(suite)
-    return [(finding.cell, finding.column) for finding in check(suite.root, suite.name).findings if finding.is_drift]
+    return found(suite.draw())
 
 
 def found(suite):
@@ -58,60 +51,49 @@ def test_the_same_results_pass(suite, capsys):
 def test_a_drift_fails_and_is_printed_with_cell_stored_new_and_tolerance(suite, capsys):
     stored(suite)
     suite.run("adult", "gbdt", [0.90, 0.91])
-    draw(suite)
+    suite.draw()
     assert run_check(suite) == 1
     out = capsys.readouterr().out
     assert "DRIFT hidf-table2: adult / gbdt / accuracy: mean: stored 0.91, new 0.905, tolerance 0 (exact)" in out
     assert "make accept SUITE=smoke" in out
 
 
-def test_our_own_numbers_must_be_equal_to_the_last_stored_digit(suite):
-    stored(suite)
-    suite.run("adult", "gbdt", [0.90, 0.92 + 1e-8])
-    assert ("adult / gbdt / accuracy", "mean") in drifts(suite)
-
-
-def test_foreign_numbers_may_move_by_two_test_rows(suite):
-    """50 test rows: 2 / 50 = 0.04 is more than 0.01."""
-    stored(suite, FOREIGN)
-    suite.run("adult", "gbdt", [0.90 - 0.039, 0.92 - 0.039])
+@pytest.mark.parametrize(
+    ("name", "libraries", "facts", "was", "near", "far", "column"),
+    [
+        ("smoke", OURS, {}, [0.90, 0.92], [0.90, 0.92], [0.90 + 1e-8, 0.92 + 1e-8], "mean"),
+        # 50 test rows: 2 / 50 = 0.04 is more than 0.01.
+        ("smoke", FOREIGN, {}, [0.90, 0.92], [0.861, 0.881], [0.859, 0.879], "mean"),
+        ("smoke", FOREIGN, {"n_test": 16281}, [0.90, 0.92], [0.892, 0.912], [0.889, 0.909], "mean"),
+        # The mean stays, the repeats move apart: 1.5 * 0.04 = 0.06 is the limit for the deviation of 0.0141.
+        ("smoke", FOREIGN, {}, [0.90, 0.92], [0.86, 0.96], [0.855, 0.965], "std"),
+        (
+            "smoke",
+            FOREIGN,
+            {"metric": "log_loss"},
+            [0.5] * 2,
+            [0.509] * 2,
+            [0.511] * 2,
+            "mean",
+        ),
+        # Three standard errors: 3 * 0.0707 / sqrt(2) = 0.15, and 3 * 0.01414 / sqrt(2) = 0.03.
+        ("quick", OURS, {}, [0.80, 0.90], [0.66, 0.76], [0.64, 0.74], "mean"),
+        ("quick", OURS, {}, [0.90, 0.92], [0.881, 0.882], [0.87, 0.88], "mean"),
+        # The floor where nothing spreads.
+        ("quick", OURS, {}, [0.9, 0.9], [0.896, 0.896], [0.894, 0.894], "mean"),
+    ],
+    ids=["ours", "few rows", "many rows", "deviation", "no share", "wide spread", "small spread", "floor"],
+)
+def test_numbers_may_move_within_their_tolerance(make_suite, name, libraries, facts, was, near, far, column):
+    suite, metric = make_suite(name).complete(), facts.get("metric", "accuracy")
+    suite.experiment(libraries=libraries, metrics=[metric])
+    suite.run("adult", "random_forest", [0.5, 0.5], **facts)
+    suite.run("adult", "gbdt", was, **facts)
+    store(suite)
+    suite.run("adult", "gbdt", near, **facts)
     assert drifts(suite) == []
-    suite.run("adult", "gbdt", [0.90 - 0.041, 0.92 - 0.041])
-    assert drifts(suite) == [("adult / gbdt / accuracy", "mean")]
-
-
-def test_foreign_numbers_on_large_test_sets_may_move_by_a_hundredth(suite):
-    suite.complete()
-    suite.experiment(libraries=FOREIGN)
-    suite.run("adult", "gbdt", [0.90, 0.92], n_test=16281)
-    draw(suite)
-    accept(suite.root, suite.name, "first numbers")
-    suite.run("adult", "gbdt", [0.892, 0.912], n_test=16281)
-    assert drifts(suite) == []
-    suite.run("adult", "gbdt", [0.889, 0.909], n_test=16281)
-    assert drifts(suite) == [("adult / gbdt / accuracy", "mean")]
-
-
-def test_foreign_numbers_that_are_no_shares_may_move_by_two_percent(suite):
-    suite.complete()
-    suite.experiment(libraries=FOREIGN, metrics=["log_loss"])
-    for model in FOREIGN:
-        suite.run("adult", model, [0.5, 0.5], metric="log_loss")
-    draw(suite)
-    accept(suite.root, suite.name, "first numbers")
-    suite.run("adult", "gbdt", [0.509, 0.509], metric="log_loss")
-    assert drifts(suite) == []
-    suite.run("adult", "gbdt", [0.511, 0.511], metric="log_loss")
-    assert drifts(suite) == [("adult / gbdt / log_loss", "mean")]
-
-
-def test_foreign_deviations_may_move_by_what_the_means_may(suite):
-    """The mean stays, the repeats move apart: 1.5 * 0.04 = 0.06 is the limit for the deviation of 0.0141."""
-    stored(suite, FOREIGN)
-    suite.run("adult", "gbdt", [0.91 - 0.05, 0.91 + 0.05])
-    assert drifts(suite) == []
-    suite.run("adult", "gbdt", [0.91 - 0.055, 0.91 + 0.055])
-    assert drifts(suite) == [("adult / gbdt / accuracy", "std")]
+    suite.run("adult", "gbdt", far, **facts)
+    assert drifts(suite) == [(f"adult / gbdt / {metric}", column)]
 
 
 def test_a_deviation_that_is_gone_is_a_drift(make_suite):
@@ -140,33 +122,9 @@ def test_a_forest_of_the_same_software_is_exact(suite, cell, is_exact):
     suite.complete()
     suite.experiment(libraries=FOREIGN)
     suite.run("adult", "random_forest", [0.80, 0.90], **{"estimator": cell["estimator"]})
-    draw(suite)
-    accept(suite.root, suite.name, "first numbers")
+    store(suite)
     suite.run("adult", "random_forest", [0.81, 0.91], **cell)
     assert drifts(suite) == ([("adult / random_forest / accuracy", "mean")] if is_exact else [])
-
-
-def test_larger_suites_may_move_within_their_spread(make_suite):
-    """RF: std of 0.80 and 0.90 is 0.0707, three standard errors are 0.15; GBDT: 3 * 0.01414 / sqrt(2) = 0.03."""
-    suite = stored(make_suite("quick"))
-    suite.run("adult", "random_forest", [0.66, 0.76])
-    assert drifts(suite) == []
-    suite.run("adult", "random_forest", [0.64, 0.74])
-    assert drifts(suite) == [("adult / random_forest / accuracy", "mean")]
-    suite.run("adult", "random_forest", [0.80, 0.90])
-    suite.run("adult", "gbdt", [0.87, 0.88])
-    assert drifts(suite) == [("adult / gbdt / accuracy", "mean")]
-
-
-def test_larger_suites_have_a_floor_where_nothing_spreads(make_suite):
-    suite = make_suite("quick").complete()
-    suite.run("adult", "gbdt", [0.9, 0.9])
-    draw(suite)
-    accept(suite.root, suite.name, "first numbers")
-    suite.run("adult", "gbdt", [0.896, 0.896])
-    assert drifts(suite) == []
-    suite.run("adult", "gbdt", [0.894, 0.894])
-    assert drifts(suite) == [("adult / gbdt / accuracy", "mean")]
 
 
 def test_marks_and_ranks_must_follow_from_the_means(suite):
@@ -181,10 +139,9 @@ def test_a_rank_that_follows_from_tolerated_means_is_only_noted(suite):
     suite.experiment(libraries=FOREIGN, average_rank=["adult"])
     suite.run("adult", "random_forest", [0.9, 0.9])
     suite.run("adult", "gbdt", [0.91, 0.91])
-    draw(suite)
-    accept(suite.root, suite.name, "first numbers")
+    store(suite)
     suite.run("adult", "random_forest", [0.92, 0.92])
-    draw(suite)
+    suite.draw()
     report = check(suite.root, suite.name)
     assert not report.has_drift
     assert {(finding.cell, finding.column) for finding in report.findings} == {
@@ -215,7 +172,7 @@ def test_what_follows_from_moved_means_must_follow(suite, row, column):
 def test_another_formula_is_found_on_any_machine(suite, monkeypatch, libraries):
     """The deviation of the population in place of the sample's: small enough for every tolerance."""
     stored(suite, libraries)
-    monkeypatch.setattr(tables.statistics, "stdev", statistics.pstdev)
+    monkeypatch.setattr(tables, "stdev", statistics.pstdev)
     assert ("adult / gbdt / accuracy", "std (redrawn from the stored cells)") in drifts(suite)
 
 
@@ -232,8 +189,7 @@ def test_a_run_of_another_configuration_is_a_drift(suite, capsys):
     suite.complete()
     suite.plan_run("adult", "gbdt")
     suite.run("adult", "gbdt", [0.90, 0.92])
-    draw(suite)
-    accept(suite.root, suite.name, "first numbers")
+    store(suite)
     assert found(suite) == []
     suite.plan_run("adult", "gbdt", params={"n_estimators": 5})
     assert run_check(suite) == 1
@@ -257,8 +213,7 @@ def cost(suite, seconds):
 def test_cost_on_a_slower_machine_passes(suite):
     stored(suite, metrics=["accuracy", "fit_cpu_seconds"])
     cost(suite, {"random_forest": 2.0, "gbdt": 8.0})
-    draw(suite)
-    accept(suite.root, suite.name, "with times")
+    store(suite)
     cost(suite, {"random_forest": 20.0, "gbdt": 80.0})
     assert drifts(suite) == []
     assert check(suite.root, suite.name).findings == ()
@@ -267,10 +222,9 @@ def test_cost_on_a_slower_machine_passes(suite):
 def test_cost_whose_ratio_to_the_reference_grows_is_noted_then_fails(suite):
     stored(suite, metrics=["accuracy", "fit_cpu_seconds"])
     cost(suite, {"random_forest": 2.0, "gbdt": 8.0})
-    draw(suite)
-    accept(suite.root, suite.name, "with times")
+    store(suite)
     cost(suite, {"random_forest": 2.0, "gbdt": 24.0})
-    draw(suite)
+    suite.draw()
     report = check(suite.root, suite.name)
     assert not report.has_drift
     assert str(report.findings[0]) == (
@@ -284,8 +238,7 @@ def test_cost_whose_ratio_to_the_reference_grows_is_noted_then_fails(suite):
 def test_cost_below_what_can_be_measured_is_noise(suite):
     stored(suite, metrics=["accuracy", "fit_cpu_seconds"])
     cost(suite, {"random_forest": 0.05, "gbdt": 0.001})
-    draw(suite)
-    accept(suite.root, suite.name, "with times")
+    store(suite)
     cost(suite, {"random_forest": 0.05, "gbdt": 0.09})
     assert drifts(suite) == []
 
@@ -298,13 +251,15 @@ def test_rows_must_be_the_same(suite):
 
 
 @pytest.mark.parametrize(("metric", "n_drifts"), [("predict_peak_mib_ratio", 0), ("accuracy", 1)])
-def test_a_ratio_to_a_cost_that_was_measured_as_nothing_may_come_and_go(metric, n_drifts):
+def test_a_ratio_to_a_cost_that_was_measured_as_nothing_may_come_and_go(suite, metric, n_drifts):
     """Memory of a small prediction is 0 MiB in one run and 0.1 in the next."""
+    suite.experiment("cs-table2")
+    experiment = suite.planned("cs-table2")
     row = dict.fromkeys(COLUMNS, "") | {"dataset": "wine", "model": "cs", "metric": metric, "mean": "0.5"}
     for stored_rows, new_rows in (([row], []), ([], [row])):
-        assert len(compare("cs-table2", stored_rows, new_rows, {"libraries": {}}, "smoke")) == n_drifts
+        assert len(compare("cs-table2", stored_rows, new_rows, experiment, "smoke")) == n_drifts
         printed = [one | {"published": "0.1"} for one in stored_rows], [one | {"published": "0.1"} for one in new_rows]
-        assert len(compare("cs-table2", *printed, {"libraries": {}}, "smoke")) == 1
+        assert len(compare("cs-table2", *printed, experiment, "smoke")) == 1
 
 
 def test_a_number_that_becomes_a_word_is_a_drift(suite):
@@ -317,7 +272,7 @@ def test_a_number_that_becomes_a_word_is_a_drift(suite):
 def test_a_missing_table_is_a_drift(suite, capsys):
     stored(suite)
     suite.experiment("hidf-table9")
-    draw(suite)
+    suite.draw()
     (suite.folder / "tables/hidf-table2.csv").unlink()
     assert run_check(suite) == 1
     out = capsys.readouterr().out
@@ -333,17 +288,16 @@ def test_a_table_left_by_an_earlier_configuration_does_not_count(suite):
 
 def test_facts_about_data_are_exact_in_every_suite(make_suite):
     suite = make_suite("quick")
-    suite.experiment("hidf-table1", render="statistics", columns={}, metrics=[])
+    suite.experiment("hidf-table1", render="statistics", columns={}, metrics=[], options={"facts": {"rows": "rows"}})
     suite.summary("adult")
-    draw(suite)
-    accept(suite.root, suite.name, "first numbers")
+    store(suite)
     suite.summary("adult", rows=151)
     assert drifts(suite) == [("adult / rows", "mean")]
 
 
 def test_nothing_stored_is_an_error_that_says_what_to_do(suite, capsys):
     suite.complete()
-    draw(suite)
+    suite.draw()
     assert run_check(suite) == 2
     assert "nothing is stored for the suite 'smoke'" in capsys.readouterr().err
 
@@ -353,13 +307,6 @@ def test_nothing_run_is_an_error_that_says_what_to_do(suite, capsys):
     (suite.folder / "tables/hidf-table2.csv").unlink()
     assert run_check(suite) == 2
     assert "snakemake --cores all --config suite=smoke" in capsys.readouterr().err
-
-
-def test_a_damaged_store_is_an_error_that_names_the_file(suite):
-    stored(suite)
-    (suite.root / "reports/smoke/cells.json.gz").write_bytes(b"not gzip")
-    with pytest.raises(UserError, match=r"cells\.json\.gz: damaged"):
-        check(suite.root, suite.name)
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,17 @@
 
 import html.parser
 import re
+from decimal import Decimal
 
 import pytest
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.reports.rendering import html_sentence, to_html, to_latex, to_markdown
-from cascadeforest.reports.results import read_results
-from cascadeforest.reports.table import make_table
-from cascadeforest.reports.view import PUBLISHED, Cell, Row, TableView, number_text, printed_text
+from cascadeforest.reports.drawing.formats import to_html, to_latex, to_markdown
+from cascadeforest.reports.drawing.table import Table
+from cascadeforest.reports.drawing.view import PUBLISHED, Cell, Row, TableView, number_text, printed_text
+from cascadeforest.reports.drawing.words import html_sentence
 
+NAME = "hidf-table2"
 VIEW = TableView(
     name="hidf-table2",
     title="Accuracy",
@@ -40,7 +42,12 @@ def view_of(suite, **changes):
     """View of a complete suite's experiment with these changes."""
     suite.complete()
     suite.experiment(**changes)
-    return make_table("hidf-table2", read_results(suite.root, suite.name)).view
+    return suite.table(NAME).view
+
+
+def markdown_of(suite):
+    """Lines of the table in Markdown."""
+    return to_markdown(suite.table(NAME).view).splitlines()
 
 
 def test_markdown_in_the_papers_layout():
@@ -70,11 +77,8 @@ def test_latex_in_the_papers_layout():
     assert text.index(r"\toprule") < text.index(r"\midrule") < text.index(r"\bottomrule")
 
 
-def test_every_latex_row_has_all_columns():
-    for line in to_latex(VIEW).splitlines():
-        if line.endswith(r"\\"):
-            spanned = sum(int(width) - 1 for width in re.findall(r"\\multicolumn\{(\d+)\}", line))
-            assert line.count("&") + 1 + spanned == 6, line
+def test_every_line_has_all_columns(suite):
+    suite.assert_well_formed(Table((), VIEW))
 
 
 class Cells(html.parser.HTMLParser):
@@ -159,7 +163,8 @@ def test_sentences_link_addresses_and_nothing_else():
         ("rmse", 53.2711, 1.239, "53.27 ± 1.24"),
         ("fit_cpu_seconds", 3208.7, 12.4, "3,209 ± 12"),
         ("fit_cpu_seconds", 0.01234, 0.001, "0.0123 ± 0.0010"),
-        ("n_layers", 0.0, 0.0, "0.000 ± 0.000"),
+        ("n_layers", 0.0, 0.0, "0.0 ± 0.0"),
+        ("n_layers", 2.5, 0.7, "2.5 ± 0.7"),
     ],
 )
 def test_numbers_have_two_decimals_in_percent_and_significant_digits_elsewhere(metric, mean, std, text):
@@ -169,14 +174,9 @@ def test_numbers_have_two_decimals_in_percent_and_significant_digits_elsewhere(m
 def test_published_numbers_keep_the_digits_that_are_printed(suite):
     view = view_of(suite)
     assert view.rows[1].cells[0].text == "85.15 ± 0.08"
-    suite.published("hidf-table2", ["adult,random_forest,,accuracy,85.150,0.080,,,percent"])
-    view = make_table("hidf-table2", read_results(suite.root, suite.name)).view
-    assert view.rows[1].cells[0].text == "85.150 ± 0.080"
-
-
-def test_a_published_fraction_is_shown_in_percent_beside_percent():
-    from decimal import Decimal
-
+    suite.published(NAME, ["adult,random_forest,,accuracy,85.150,0.080,second,,percent"])
+    cell = suite.table(NAME).view.rows[1].cells[0]
+    assert (cell.text, cell.mark) == ("85.150 ± 0.080", "second")
     assert printed_text("roc_auc", Decimal("0.9348"), None) == "93.48"
     assert printed_text("memory_mb", Decimal("29243.9"), None) == "29,243.9"
 
@@ -189,50 +189,32 @@ def test_a_published_row_stands_only_where_the_paper_prints_numbers(suite):
         ("wine", "reproduced"),
     ]
     assert "It has no numbers for wine." in " ".join(view.notes)
+    view = view_of(suite, datasets=["wine"])  # without any the lines need no source
+    assert (view.label_heads, [row.labels for row in view.rows]) == (("data set",), [("wine",)])
 
 
-def test_a_table_without_any_published_number_says_nothing_of_reproduced(suite):
-    view = view_of(suite, datasets=["wine"])
-    assert view.label_heads == ("data set",)
-    assert [row.labels for row in view.rows] == [("wine",)]
-
-
-def test_marks_of_the_paper_stand_in_its_row(suite):
-    suite.complete()
-    suite.published(
-        "hidf-table2",
-        ["adult,random_forest,,accuracy,85.15,0.08,second,,percent", "adult,gbdt,,accuracy,86,,best,,percent"],
-    )
-    view = make_table("hidf-table2", read_results(suite.root, suite.name)).view
-    assert [cell.mark for cell in view.rows[1].cells] == ["second", "best"]
-
-
-def test_the_legend_is_that_of_what_decided_the_marks(suite):
+def test_the_legend_follows_from_the_rule_of_the_marks(suite):
     both = " ".join(view_of(suite, marks="best_and_second").notes)
-    assert "Bold: the best mean on a data set; •: the second-best." in both
+    assert "Bold: the best mean on a data set; •: the second-best" in both
     only = " ".join(view_of(suite, marks="best", rank_columns=["gbdt"]).notes)
     assert "•" not in only
-    assert "Bold: the best mean on a data set, among GBDT." in only
+    assert "among GBDT." in only
     assert "Bold" not in " ".join(view_of(suite, marks="none").notes)
 
 
 def test_the_legends_name_only_columns_that_take_part(suite):
     """A column that is not implemented has no number that could be best, or be ranked."""
-    columns = {name: name for name in ("random_forest", "gbdt", "hidf", "svm")}
-    notes = " ".join(
-        view_of(
-            suite,
-            columns=columns,
-            labels=dict(zip(columns, ("RF", "GBDT", "hiDF", "SVM"), strict=True)),
-            libraries=dict.fromkeys(columns, ()),
-            missing_models={"hidf": "not written"},
-            marks="best",
-            rank_columns=["random_forest", "gbdt", "hidf"],
-            average_rank=["adult"],
-        ).notes
+    labels, ranked = (
+        {"random_forest": "RF", "gbdt": "GBDT", "hidf": "hiDF", "svm": "SVM"},
+        ["random_forest", "gbdt", "hidf"],
     )
-    assert "Bold: the best mean on a data set, among RF and GBDT." in notes
-    assert "on each data set among RF and GBDT (1 = best" in notes
+    compared = {
+        "marks": "best",
+        "rank_columns": ranked,
+        "average_rank": ["adult"],
+        "missing_models": {"hidf": "not written"},
+    }
+    assert " ".join(view_of(suite, labels=labels, **compared).notes).count("among RF and GBDT") == 2
 
 
 def test_a_cost_table_says_how_it_was_measured(suite):
@@ -247,18 +229,33 @@ def test_deviations_and_notes_of_the_data_stand_under_the_table(suite):
     suite.complete()
     suite.summary("adult", subset_of="the full set", note="every second row")
     suite.experiment(deviations=["100 trees, not 500."])
-    text = to_markdown(make_table("hidf-table2", read_results(suite.root, suite.name)).view)
-    assert "- adult: a subset of the full set; every second row." in text
-    assert text.endswith("Deviations from the paper:\n\n- 100 trees, not 500.\n")
+    lines = markdown_of(suite)
+    assert "- adult: a subset of the full set; every second row." in lines
+    assert lines[-3:] == ["Deviations from the paper:", "", "- 100 trees, not 500."]
 
 
 def test_the_whole_reason_of_a_failure_stands_under_the_table(suite):
     suite.experiment()
     suite.run("adult", "random_forest", [0.7, 0.9])
     suite.fail("adult", "gbdt", "MemoryError", "Unable to allocate 3 GiB")
-    view = make_table("hidf-table2", read_results(suite.root, suite.name)).view
-    assert [cell.text for cell in view.rows[0].cells] == ["80.00 ± 14.14", "failed: MemoryError"]
-    assert "failed: GBDT on adult: MemoryError: Unable to allocate 3 GiB." in view.notes
+    assert suite.line(NAME, "adult") == ["80.00 ± 14.14", "failed: MemoryError"]
+    assert "failed: GBDT on adult: MemoryError: Unable to allocate 3 GiB." in suite.table(NAME).view.notes
+
+
+def test_a_reason_that_many_cells_share_is_told_once(suite):
+    suite.experiment(metrics=["accuracy", "log_loss", "n_layers"], datasets=["adult", "wine"])
+    for dataset in ("adult", "wine"):
+        for model in ("random_forest", "gbdt"):
+            suite.run(dataset, model, [0.7, 0.9])
+    assert suite.line(NAME, "adult", "RF") == ["80.00 ± 14.14", "unavailable", "not a cascade"]
+    notes = [note for note in suite.table(NAME).view.notes if note.startswith("unavailable")]
+    assert notes == ["unavailable: RF, GBDT: the model gives no log loss."]
+
+
+def test_an_absent_data_set_has_its_reason_once_and_the_papers_lines(suite):
+    view = view_of(suite, metrics=["accuracy", "log_loss"], absent={"adult": "not on the mirror"})
+    assert [row.labels for row in view.rows] == [("adult", "all", "reproduced"), ("adult", "RF", "published")]
+    assert {cell.text for cell in view.rows[0].cells} == {"unavailable: not on the mirror"}
 
 
 def test_several_metrics_are_columns_and_models_are_rows(suite):
@@ -275,19 +272,31 @@ def test_several_metrics_are_columns_and_models_are_rows(suite):
     assert cells.widths == [5, 5, 5, 5, 5]
 
 
+def test_models_that_are_not_written_are_named_once_where_each_has_a_line(suite):
+    view = view_of(suite, metrics=["accuracy", "fit_cpu_seconds"], missing_models={"gbdt": "not implemented"})
+    assert {row.labels[1] for row in view.rows} == {"RF"}
+    assert "Not implemented: GBDT." in view.notes
+
+
+def test_a_variant_in_the_place_of_the_papers_data_set_is_said_so(suite):
+    suite.complete()
+    suite.experiment(datasets=["adult+rows-500", "wine+rows-50"])
+    suite.summary("adult+rows-500", note="500 of 48,842 rows.")
+    suite.summary("wine+rows-50", note="50 of 178 rows.")
+    notes = suite.table(NAME).view.notes
+    assert "adult+rows-500: shown in the place of the paper's adult; 500 of 48,842 rows." in notes
+    assert "wine+rows-50: 50 of 178 rows." in notes
+
+
+# Lines over all data sets, and differences
+
+
 def test_win_tie_lose_and_average_rank_have_rows_with_the_papers_below(suite):
     suite.complete()
     suite.experiment(win_tie_lose="gbdt", average_rank=["adult"])
-    suite.published(
-        "hidf-table2",
-        [
-            "all,random_forest,,win,10,,,,count",
-            "all,random_forest,,tie,0,,,,count",
-            "all,random_forest,,lose,0,,,,count",
-            "all,gbdt,,average_rank,1.250,,,,rank",
-        ],
-    )
-    lines = to_markdown(make_table("hidf-table2", read_results(suite.root, suite.name)).view).splitlines()
+    wins = [f"all,random_forest,,{name},{n},,,,count" for name, n in (("win", 10), ("tie", 0), ("lose", 0))]
+    suite.published(NAME, [*wins, "all,gbdt,,average_rank,1.250,,,,rank"])
+    lines = markdown_of(suite)
     assert "| average rank | reproduced | 2.000 | 1.000 | over 1 data set |" in lines
     assert "|  | published | *not printed* | 1.250 |  |" in lines
     assert "| win/tie/lose of GBDT | reproduced | 1/0/0 | *reference* | over 1 data set |" in lines
@@ -303,23 +312,14 @@ def test_tested_outcomes_have_a_row_for_each_reference(suite):
     suite.run("wine", "random_forest", [0.80, 0.85, 0.85])
     suite.run("iris", "gbdt", [0.90, 0.93])  # too few to be judged
     suite.run("iris", "random_forest", [0.80, 0.83])
-    table = make_table("hidf-table2", read_results(suite.root, suite.name))
-    lines = to_markdown(table.view).splitlines()
+    lines = markdown_of(suite)
     assert "| win/tie/lose of GBDT, tested | 1/1/0 | *reference* | over 2 data sets |" in lines
     assert "| win/tie/lose of RF, tested | *reference* | 0/1/1 | over 2 data sets |" in lines
-    assert any("a tie unless a two-sided paired t test over its repeats (folds or seeds)" in line for line in lines)
-    counted = {
-        (row.model, row.condition, row.metric): row.mean for row in table.rows if row.metric.startswith("tested")
-    }
-    assert counted["random_forest", "gbdt", "tested_win"] == 1
-    assert counted["gbdt", "random_forest", "tested_lose"] == 1
-
-
-def test_tested_outcomes_of_a_model_that_did_not_run_are_said_to_be_missing(suite):
+    rows = suite.rows(NAME)
+    assert rows["all", "random_forest", "gbdt", "tested_win"].mean == 1
+    assert rows["all", "gbdt", "random_forest", "tested_lose"].mean == 1
     suite.experiment(paired_tests=["gbdt"], missing_models={"random_forest": "not implemented"})
-    suite.run("adult", "gbdt", [0.90, 0.93])
-    lines = to_markdown(make_table("hidf-table2", read_results(suite.root, suite.name)).view).splitlines()
-    assert "| win/tie/lose of GBDT, tested | *not implemented* | *reference* |  |" in lines
+    assert "| win/tie/lose of GBDT, tested | *not implemented* | *reference* |  |" in markdown_of(suite)
 
 
 def test_differences_to_a_column_stand_below_each_data_set(suite):
@@ -331,83 +331,45 @@ def test_differences_to_a_column_stand_below_each_data_set(suite):
     suite.run("wine", "gbdt", [0.80, 0.80, 0.85])
     suite.run("wine", "random_forest", [0.90, 0.75, 0.90])
     suite.run("iris", "gbdt", [0.90, 0.93])
-    table = make_table("hidf-table2", read_results(suite.root, suite.name))
-    lines = to_markdown(table.view).splitlines()
+    lines = markdown_of(suite)
     # −0.10, −0.09, −0.11 and 0.10, −0.05, 0.05
     assert "| adult: difference (points) | −10.00 ± 1.00 (p \\< 0.05) | *reference* | 3 × 50 |" in lines
     assert "| wine: difference (points) | +3.33 ± 7.64 | *reference* | 3 × 50 |" in lines
     assert not any("iris: difference" in line for line in lines)
-    (note,) = (line for line in lines if line.startswith("- Difference:"))
-    assert "the model of the column minus GBDT, repeat by repeat" in note
-    rows = {row.key: row for row in table.rows}
-    assert rows["adult", "random_forest", "against gbdt", "accuracy_difference"].mark == "worse"
-    assert rows["wine", "random_forest", "against gbdt", "accuracy_difference"].mark == ""
-    assert rows["iris", "random_forest", "against gbdt", "accuracy_difference"].status == "unavailable"
+    assert any("the model of the column minus GBDT" in line for line in lines)
+    rows = suite.rows(NAME)
+    found = {name: rows[name, "random_forest", "against gbdt", "accuracy_difference"] for name in repeats}
+    assert [row.mark for row in found.values()] == ["worse", "", ""]
+    assert found["iris"].status == "unavailable"
 
 
 def test_published_differences_are_computed_from_the_published_numbers(suite):
     suite.experiment(options={"differences": {"to": "gbdt", "of": ["random_forest"]}})
     suite.run("adult", "gbdt", [0.90, 0.92])
     suite.run("adult", "random_forest", [0.92, 0.94])
-    suite.published(
-        "hidf-table2",
-        ["adult,gbdt,,accuracy,86.12,,,,percent", "adult,random_forest,,accuracy,85.15,,,,percent"],
-    )
-    lines = to_markdown(make_table("hidf-table2", read_results(suite.root, suite.name)).view).splitlines()
+    printed = {"gbdt": 86.12, "random_forest": 85.15}
+    suite.published(NAME, [f"adult,{model},,accuracy,{number},,,,percent" for model, number in printed.items()])
+    lines = markdown_of(suite)
     assert "| adult: difference (points) | reproduced | +2.00 ± 0.00 | *reference* | 2 × 50 |" in lines
     assert "|  | published | −0.97 | *reference* |  |" in lines
 
 
 @pytest.mark.parametrize(
-    ("wanted", "says"),
+    ("changes", "says"),
     [
-        ({"to": "svm", "of": ["gbdt"]}, "'svm' is no column; choose from random_forest, gbdt"),
-        ({"to": "gbdt", "of": ["gbdt"]}, "name columns other than 'gbdt', each once"),
-        ({"to": "gbdt", "of": []}, "name columns other than 'gbdt', each once"),
-        ({"to": "gbdt", "of": ["random_forest", "random_forest"]}, "each once"),
-        ({"to": "gbdt"}, "give a column and a list of columns"),
-        ("gbdt", "give a column and a list of columns"),
+        ({"to": "svm", "of": ["gbdt"]}, "options/differences has 'svm'; choose from random_forest, gbdt"),
+        ({"to": "gbdt", "of": ["gbdt"]}, "'gbdt' more than once"),
+        ({"to": "gbdt", "of": ["random_forest", "random_forest"]}, "'random_forest' more than once"),
+        ({"to": "gbdt"}, "options/differences lacks of"),
+        ("gbdt", "options/differences is 'gbdt'; it must be a mapping of to, of"),
     ],
 )
-def test_differences_of_what_is_no_column_are_refused(suite, wanted, says):
-    suite.complete()
-    suite.experiment(options={"differences": wanted})
-    with pytest.raises(ConfigError, match=says):
-        make_table("hidf-table2", read_results(suite.root, suite.name))
+def test_differences_of_what_is_no_column_are_refused(suite, changes, says):
+    with pytest.raises(ConfigError, match=rf"hidf\.yaml: hidf-table2/.*{says}"):
+        view_of(suite, options={"differences": changes})
 
 
 def test_differences_need_one_metric(suite):
-    suite.complete()
     wanted = {"to": "gbdt", "of": ["random_forest"]}
-    suite.experiment(metrics=["accuracy", "log_loss"], options={"differences": wanted})
-    with pytest.raises(ConfigError, match="one metric"):
-        make_table("hidf-table2", read_results(suite.root, suite.name))
-
-
-def test_a_reason_that_many_cells_share_is_told_once(suite):
-    suite.experiment(metrics=["accuracy", "log_loss", "n_layers"], datasets=["adult", "wine"])
-    for dataset in ("adult", "wine"):
-        for model in ("random_forest", "gbdt"):
-            suite.run(dataset, model, [0.7, 0.9])
-    view = make_table("hidf-table2", read_results(suite.root, suite.name)).view
-    assert [cell.text for cell in view.rows[0].cells] == ["80.00 ± 14.14", "unavailable", "not a cascade"]
-    notes = [note for note in view.notes if note.startswith("unavailable")]
-    assert notes == ["unavailable: RF, GBDT: the model gives no log loss."]
-
-
-def test_models_that_are_not_written_are_named_once_where_each_has_a_line(suite):
-    suite.complete()
-    suite.experiment(metrics=["accuracy", "fit_cpu_seconds"], missing_models={"gbdt": "not implemented"})
-    view = make_table("hidf-table2", read_results(suite.root, suite.name)).view
-    assert {row.labels[1] for row in view.rows} == {"RF"}
-    assert "Not implemented: GBDT." in view.notes
-
-
-def test_a_variant_in_the_place_of_the_papers_data_set_is_said_so(suite):
-    suite.complete()
-    suite.experiment(datasets=["adult+rows-500", "wine+rows-50"])
-    suite.summary("adult+rows-500", note="500 of 48,842 rows.")
-    suite.summary("wine+rows-50", note="50 of 178 rows.")
-    notes = make_table("hidf-table2", read_results(suite.root, suite.name)).view.notes
-    assert "adult+rows-500: shown in the place of the paper's adult; 500 of 48,842 rows." in notes
-    assert "wine+rows-50: 50 of 178 rows." in notes
+    with pytest.raises(ConfigError, match="one metric: accuracy or roc_auc"):
+        view_of(suite, metrics=["accuracy", "log_loss"], options={"differences": wanted})

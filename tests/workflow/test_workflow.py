@@ -1,4 +1,8 @@
-"""Snakemake end to end, in a copy of the repository with a small configuration of its own."""
+"""Snakemake end to end, in a copy of the repository with a small configuration of its own.
+
+Snakemake takes seconds to start, and so does each job: tests share one finished run as far as they can, and what the
+package says of a configuration is asked of the package, where Snakemake only passes it on.
+"""
 
 import csv
 import json
@@ -11,6 +15,10 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from cascadeforest.data.errors import UserError
+from cascadeforest.experiments.resolve import load_plan
+from cascadeforest.forest import _compiling
 
 ROOT = Path(__file__).parents[2]
 COST = {"fit_cpu_seconds", "predict_cpu_seconds", "fit_peak_mib", "predict_peak_mib", "model_mib"}
@@ -74,6 +82,11 @@ def copy_repository(folder):
             shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
         else:
             shutil.copy(source, target)
+    # Kernels are compiled once, not once a copy: half a minute. (Who compiles and who waits: test_compiling.)
+    _compiling.ensure_compiled()
+    compiled = _compiling.marker()
+    if compiled is not None and compiled.is_relative_to(ROOT):
+        shutil.copytree(compiled.parent, folder / compiled.parent.relative_to(ROOT))
 
 
 class Checkout:
@@ -101,6 +114,11 @@ class Checkout:
         """Jobs of a dry run, by rule."""
         output = self.snakemake("-n", *arguments).output
         return {m[1]: int(m[2]) for m in re.finditer(r"^(\S+) +(\d+)$", output, re.MULTILINE)}
+
+    def planned_fits(self, *arguments):
+        """Data set and model of each run that a dry run would compute."""
+        output = self.snakemake("-n", *arguments).output
+        return set(re.findall(r"^    output: results/smoke/runs/(\S+)\.json$", output, re.MULTILINE))
 
     def files(self):
         ignored = {".snakemake", "__pycache__"}
@@ -139,9 +157,9 @@ def make_checkout(folder):
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory):
-    """One copy for all tests of this module, run once with two cores; tests leave it finished."""
+    """One copy for all tests of this module, run once with two cores; all but the last leave it finished."""
     checkout = make_checkout(tmp_path_factory.mktemp("checkout"))
-    checkout.first = checkout.snakemake("--cores", "2", "--config", "suite=smoke")
+    checkout.snakemake("--cores", "2", "--config", "suite=smoke")
     return checkout
 
 
@@ -164,49 +182,56 @@ def test_the_second_run_does_nothing(checkout):
     assert "Nothing to be done" in checkout.snakemake("--cores", "2", *SMOKE).output
 
 
-def test_editing_a_models_module_reruns_its_cells_only(checkout):
-    module = checkout.folder / "src/cascadeforest/baselines/mlp.py"
-    text = module.read_text()
-    module.write_text(text + "\n\nEDITED = True\n")
+def test_edits_of_a_module_and_of_parameters_rerun_the_cells_of_their_models_only(checkout):
+    """Code of one model, parameters of another one, and a comment, which changes nothing, in a third one's module."""
+    edits = {
+        "src/cascadeforest/baselines/mlp.py": lambda text: text + "\n\nEDITED = True\n",
+        "src/cascadeforest/forest/estimators.py": lambda text: text + "\n\n# a comment changes nothing\n",
+        "config/models.yaml": lambda text: text.replace(
+            "label: fragile", "label: fragile\n  params: {strategy: most_frequent}"
+        ),
+    }
+    before = {name: (checkout.folder / name).read_text() for name in edits}
     try:
-        # mlp on two data sets; random forest and the fragile model stay.
-        assert checkout.planned("--cores", "2", *SMOKE)["train"] == 2
-        module.write_text(text + "\n\n# a comment changes nothing\n")
-        assert "train" not in checkout.planned("--cores", "2", *SMOKE)
+        for name, edit in edits.items():
+            assert edit(before[name]) != before[name]
+            (checkout.folder / name).write_text(edit(before[name]))
+        fits = checkout.planned_fits("--cores", "2", *SMOKE)
     finally:
-        module.write_text(text)
+        for name, text in before.items():
+            (checkout.folder / name).write_text(text)
+    assert fits == {"iris/mlp", "wine+rows-100/mlp", "iris/fragile"}  # no random forest
 
 
-def test_editing_a_models_parameters_reruns_its_cells_only(checkout):
-    path = checkout.folder / "config/models.yaml"
-    text = path.read_text()
-    path.write_text(text.replace("label: fragile", "label: fragile\n  params: {strategy: most_frequent}"))
+def test_one_core_and_single_repeats_give_the_same_bytes_as_two_cores_and_whole_jobs(checkout):
+    """One job for each repeat, one after the other, against one for each run, two at a time."""
+    before = checkout.exact_tables()["mini-scores.csv"]
+    own = [checkout.folder / name for name in ("results", ".snakemake")]
+    for folder in own:
+        folder.rename(folder.with_name(f"kept{folder.name}"))
     try:
-        assert checkout.planned("--cores", "2", *SMOKE)["train"] == 1
+        split = checkout.snakemake("mini-scores", "--cores", "1", *SMOKE, "seeds_per_job=1")
+        assert re.search(r"^train_part +8$", split.output, re.MULTILINE)
+        assert checkout.exact_tables() == {"mini-scores.csv": before}
+        assert len(before) == 4
     finally:
-        path.write_text(text)
+        for folder in own:
+            shutil.rmtree(folder)
+            folder.with_name(f"kept{folder.name}").rename(folder)
 
 
-def test_one_core_and_two_give_the_same_bytes(checkout):
-    before = checkout.exact_tables()
-    kept = checkout.folder / "kept"
-    (checkout.folder / "results").rename(kept)
-    try:
-        checkout.snakemake("--cores", "1", *SMOKE)
-        assert checkout.exact_tables() == before
-        assert len(before["mini-scores.csv"]) == 4
-    finally:
-        shutil.rmtree(checkout.folder / "results")
-        kept.rename(checkout.folder / "results")
-
-
-def test_the_store_deleted_and_tracked_again_has_the_same_runs(checkout):
-    before = checkout.run_keys()
+def test_a_deleted_store_and_a_table_that_lacks_a_form_are_made_again(checkout):
+    form = checkout.folder / "results/smoke/tables/mini-scores.md"
+    text, runs = form.read_text(), checkout.run_keys()
+    form.unlink()
     (checkout.folder / "results/mlflow.db").unlink()
     shutil.rmtree(checkout.folder / "results/mlartifacts")
     (checkout.folder / "results/smoke/logs/tracked.json").unlink()
-    checkout.snakemake("--cores", "1", *SMOKE)
-    assert checkout.run_keys() == before
+    again = checkout.snakemake("--cores", "1", *SMOKE).output
+    assert form.read_text() == text
+    assert checkout.run_keys() == runs
+    assert re.search(r"^table +1$", again, re.MULTILINE)  # the others have all of their forms
+    assert "rule train" not in again
 
 
 def test_a_failed_cell_shows_in_table_and_store_and_the_next_run_completes_it(checkout):
@@ -224,7 +249,7 @@ def test_a_failed_cell_shows_in_table_and_store_and_the_next_run_completes_it(ch
         assert "MemoryError" in row["note"]
         assert checkout.run_keys()["smoke/mini-fragile/iris/fragile/0"] == "FAILED"
         # The table that says 'failed' does not pass for the finished one.
-        assert checkout.planned("mini-fragile", "--cores", "1", *SMOKE)["train"] == 1
+        assert checkout.planned_fits("mini-fragile", "--cores", "1", *SMOKE) == {"iris/fragile"}
     finally:
         (checkout.folder / "armed").unlink()
     checkout.snakemake("--cores", "1", *SMOKE)
@@ -232,13 +257,43 @@ def test_a_failed_cell_shows_in_table_and_store_and_the_next_run_completes_it(ch
     assert set(checkout.run_keys().values()) == {"FINISHED"}
 
 
-def test_a_table_that_lacks_one_of_its_forms_is_drawn_again(checkout):
-    path = checkout.folder / "results/smoke/tables/mini-scores.md"
-    text = path.read_text()
-    path.unlink()
-    assert checkout.planned("mini-scores", "--cores", "1", *SMOKE)["table"] == 1
-    path.write_text(text)
+def test_a_failed_run_of_one_target_draws_that_target_only(checkout):
+    """Another table that lacks a run is not drawn, nor is the page."""
+    suite = checkout.folder / "results/smoke"
+    module = checkout.folder / "src/cascadeforest/baselines/fragile.py"
+    module.write_text(FRAGILE + "\nEDITED_AGAIN = True\n")
+    other = [suite / "index.html", *suite.glob("tables/mini-scores.*")]
+    assert len(other) == 4
+    for path in [suite / "runs/iris/mlp.json", *other]:
+        path.unlink()
+    (checkout.folder / "armed").touch()
+    try:
+        failed = checkout.snakemake("mini-fragile", "--cores", "1", *SMOKE, check=False)
+    finally:
+        (checkout.folder / "armed").unlink()
+    assert failed.returncode == 1
+    row = next(row for row in checkout.table("mini-fragile") if row["model"] == "fragile")
+    assert row["status"] == "failed"
+    assert not any(path.exists() for path in other)
     checkout.snakemake("--cores", "1", *SMOKE)
+    assert all(path.exists() for path in other)
+    assert {row["status"] for row in checkout.table("mini-fragile")} == {"ok"}
+
+
+def test_a_damaged_run_file_is_named_and_made_again_from_the_cells(checkout):
+    """Snakemake takes a file that is there for done, whatever is in it."""
+    before, cells = checkout.exact_tables(), sorted(checkout.folder.glob("results/cells/*/*"))
+    run = checkout.folder / "results/smoke/runs/iris/mlp.json"
+    text = run.read_text()
+    accuracy = json.loads(text)["cells"][0]["metrics"]["accuracy"]
+    run.write_text(text.replace(f'"accuracy":{accuracy}', '"accuracy":0.123'))
+    assert run.read_text() != text
+    done = checkout.snakemake("--cores", "1", *SMOKE)
+    assert "runs/iris/mlp.json: its content has the digest" in done.output
+    assert "made again" in done.output
+    assert json.loads(run.read_text())["cells"][0]["metrics"]["accuracy"] == accuracy
+    assert checkout.exact_tables() == before
+    assert sorted(checkout.folder.glob("results/cells/*/*")) == cells
 
 
 def test_a_new_version_of_a_library_runs_its_models_again(checkout):
@@ -253,20 +308,84 @@ def test_a_new_version_of_a_library_runs_its_models_again(checkout):
 
 def test_both_entrances_and_named_targets_plan_jobs_in_a_clean_checkout(tmp_path):
     checkout = make_checkout(tmp_path)
-    expected = {"prepare", "train", "table", "index", "track"}
-    assert expected <= set(checkout.planned("--cores", "1", *SMOKE))
-    assert expected <= set(checkout.planned("-s", "workflow/Snakefile", "--cores", "1", *SMOKE))
+    assert {"prepare", "train", "table", "index", "track"} <= set(checkout.planned("--cores", "1", *SMOKE))
+    assert "index" in checkout.planned("-s", "workflow/Snakefile", "report", "--cores", "1", *SMOKE)
     single = checkout.planned("mini-fragile", "--cores", "1", *SMOKE)
     assert single["train"] == 2
     assert single["table"] == 1
-    assert "index" in checkout.planned("report", "--cores", "1", *SMOKE)
 
 
-def test_splitting_repeats_into_jobs_gives_the_same_tables(tmp_path, checkout):
-    other = make_checkout(tmp_path)
-    assert other.planned("--cores", "2", *SMOKE, "seeds_per_job=1")["train_part"] == 2 * 5
-    other.snakemake("mini-scores", "--cores", "2", *SMOKE, "seeds_per_job=1")
-    assert other.exact_tables()["mini-scores.csv"] == checkout.exact_tables()["mini-scores.csv"]
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--config", "suite=smoke", "sede=3"], ["config/config.yaml", "sede"]),
+        (["mini-future", "--config", "suite=smoke"], ["mini-future", "not_written_yet"]),
+    ],
+)
+def test_bad_input_gets_one_clear_error_and_leaves_nothing(checkout, arguments, words):
+    before = checkout.files()
+    done = checkout.snakemake("--cores", "1", *arguments, check=False)
+    assert done.returncode != 0
+    for word in words:
+        assert word in done.output
+    assert "Traceback" not in done.output
+    assert {path for path in checkout.files() - before if "logs" not in path.parts} == set()
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        ({"suite": "papr"}, ["suite is 'papr'", "smoke", "paper"]),
+        ({"suite": "smoke", "own_datasets": ["iriss"]}, ["own_datasets is 'iriss'", "Did you mean 'iris'"]),
+        ({"suite": "smoke", "own_models": ["random_forrest"]}, ["'random_forrest'", "'random_forest'"]),
+    ],
+)
+def test_a_slip_on_the_command_line_is_named(checkout, overrides, words):
+    """The error that Snakemake prints, see the test above."""
+    with pytest.raises(UserError) as caught:
+        load_plan(checkout.folder, overrides)
+    for word in ["config/config.yaml", *words]:
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (
+            "random_forest: random_forest, mlp",
+            "random_forest: random_forrest, mlp",
+            ["'random_forrest'", "mini-scores"],
+        ),
+        ("[iris, wine+rows-100]", "[iris, wine+rwos-100]", ["wine+rwos-100", "mini-scores"]),
+        ("[iris, wine+rows-100]", "[iriss]", ["'iriss'", "'iris'"]),
+        ("metrics: [accuracy, fit_cpu_seconds]", "metrics: [accurate]", ["'accurate'", "'accuracy'"]),
+        ("marks: best", "marks: bold", ["marks", "best_and_second"]),
+        ("kind: table", "kind: table\n  kidn: x", ["kidn"]),
+    ],
+)
+def test_a_slip_in_an_experiment_is_named_with_its_place(checkout, old, new, words):
+    path = checkout.folder / "config/experiments/mini.yaml"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    try:
+        with pytest.raises(UserError) as caught:
+            load_plan(checkout.folder, {"suite": "smoke"})
+    finally:
+        path.write_text(text)
+    for word in ["config/experiments/mini.yaml", *words]:
+        assert word in str(caught.value)
+
+
+def test_the_list_command_names_everything_that_is_missing(checkout):
+    command = [sys.executable, "-m", "cascadeforest.experiments", "list", "--suite", "smoke", "--json"]
+    done = subprocess.run(
+        command, cwd=checkout.folder, env=checkout.environment, capture_output=True, text=True, check=True
+    )
+    rows = {row["id"]: row for row in json.loads(done.stdout)}
+    assert rows["mini-scores"]["status"] == "ready"
+    assert rows["mini-future"]["status"] == "not implemented"
+    assert "not_written_yet" in rows["mini-future"]["reason"]
 
 
 def test_the_readmes_own_data_and_an_own_model_join_the_arena(checkout):
@@ -291,67 +410,3 @@ def test_the_readmes_own_data_and_an_own_model_join_the_arena(checkout):
     (folder / "my_data.csv").write_text("\n".join(["size,colour,outcome", *rows]) + "\n")
     os.utime(folder / "my_data.csv", (1, 1))  # also of one that was moved here and is older
     assert checkout.planned("arena", "--cores", "1", *SMOKE, *own)["prepare"] == 1
-    (folder / "config/datasets/my_data.yaml").unlink()
-    models.write_text(before)
-    checkout.snakemake("--cores", "1", *SMOKE)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--config", "suite=papr"], ["suite is 'papr'", "smoke", "paper"]),
-        (["--config", "suite=smoke", "sede=3"], ["config/config.yaml", "sede"]),
-        (["--config", "suite=smoke", "own_datasets=[iriss]"], ["own_datasets is 'iriss'", "Did you mean 'iris'"]),
-        (["--config", "suite=smoke", "own_models=[random_forrest]"], ["'random_forrest'", "'random_forest'"]),
-        (["mini-future", "--config", "suite=smoke"], ["mini-future", "not_written_yet"]),
-    ],
-)
-def test_bad_input_gets_one_clear_error_and_leaves_nothing(checkout, arguments, words):
-    before = checkout.files()
-    done = checkout.snakemake("--cores", "1", *arguments, check=False)
-    assert done.returncode != 0
-    for word in words:
-        assert word in done.output
-    assert "Traceback" not in done.output
-    assert {path for path in checkout.files() - before if "logs" not in path.parts} == set()
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        (
-            "random_forest: random_forest, mlp",
-            "random_forest: random_forrest, mlp",
-            ["'random_forrest'", "mini-scores"],
-        ),
-        ("[iris, wine+rows-100]", "[iris, wine+rwos-100]", ["wine+rwos-100", "mini-scores"]),
-        ("[iris, wine+rows-100]", "[iriss]", ["'iriss'", "'iris'"]),
-        ("metrics: [accuracy, fit_cpu_seconds]", "metrics: [accurate]", ["'accurate'", "'accuracy'"]),
-        ("marks: best", "marks: bold", ["marks", "best_and_second"]),
-        ("kind: table", "kind: table\n  kidn: x", ["kidn"]),
-    ],
-)
-def test_a_slip_in_an_experiment_is_named_with_its_place(checkout, old, new, words):
-    path = checkout.folder / "config/experiments/mini.yaml"
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new, 1))
-    try:
-        done = checkout.snakemake("-n", "--cores", "1", *SMOKE, check=False)
-    finally:
-        path.write_text(text)
-    assert done.returncode != 0
-    for word in ["config/experiments/mini.yaml", *words]:
-        assert word in done.output
-    assert "Traceback" not in done.output
-
-
-def test_the_list_command_names_everything_that_is_missing(checkout):
-    command = [sys.executable, "-m", "cascadeforest.experiments", "list", "--suite", "smoke", "--json"]
-    done = subprocess.run(
-        command, cwd=checkout.folder, env=checkout.environment, capture_output=True, text=True, check=True
-    )
-    rows = {row["id"]: row for row in json.loads(done.stdout)}
-    assert rows["mini-scores"]["status"] == "ready"
-    assert rows["mini-future"]["status"] == "not implemented"
-    assert "not_written_yet" in rows["mini-future"]["reason"]

@@ -19,10 +19,12 @@ except ModuleNotFoundError as error:
     ) from error
 
 from cascadeforest.data.files import digest_of, read_yaml, sha256_of
+from cascadeforest.data.typed_json import to_json
 from cascadeforest.experiments.code_digest import PACKAGE_FOLDER, code_digest
 from cascadeforest.experiments.jobs import digest_for
-from cascadeforest.experiments.plan import load_plan
 from cascadeforest.experiments.provenance import libraries_of, versions
+from cascadeforest.experiments.records import discard_damaged
+from cascadeforest.experiments.resolve import read_configuration, resolve_plan
 
 # The package checks and resolves the configuration, so that commands run by hand see the very same plan. What differs
 # from the file came from --config or --configfile, and is passed on to the commands.
@@ -31,15 +33,18 @@ try:
     OVERRIDES = {
         key: value for key, value in config.items() if CONFIG_FILE.get(key) != value
     }
-    PLAN = load_plan(Path(), OVERRIDES)
+    CONFIGURATION = read_configuration(Path(), OVERRIDES)
+    PLAN = resolve_plan(CONFIGURATION, Path())
 except UserError as error:
     raise WorkflowError(str(error)) from None
 
-READY = {
-    name: e for name, e in PLAN.experiments.items() if e.status != "not implemented"
-}
-FIGURES = [name for name, experiment in READY.items() if experiment.kind == "figure"]
+READY = {name: PLAN.experiments[name] for name in PLAN.drawable()}
+FIGURES = [name for name, experiment in READY.items() if experiment.is_figure]
 LISTED_SUITE = f"results/{PLAN.suite}"
+
+# Snakemake takes a file that is there for done, whatever is in it. Jobs read the Snakefile as well; they trust it.
+if workflow.is_main_process:
+    discard_damaged(Path(LISTED_SUITE), PLAN)
 
 
 wildcard_constraints:
@@ -64,7 +69,7 @@ def index_page():
 
 def fetched_files(wildcards):
     """What `prepare` reads: a marker that downloads are there and verified, or the user's own file."""
-    row = PLAN.datasets[wildcards.dataset]
+    row = CONFIGURATION.datasets[wildcards.dataset]
     if row["access"] in ("open", "credentialed"):
         return [f"data/raw/{wildcards.dataset}/fetched.json"]
     return [row["file"]] if row["access"] == "local" else []
@@ -72,40 +77,36 @@ def fetched_files(wildcards):
 
 def own_file_digest(wildcards):
     """Digest of the user's own file: one that was copied or moved here may be older than what was made before."""
-    path = PLAN.datasets[wildcards.dataset].get("file")
+    path = CONFIGURATION.datasets[wildcards.dataset].get("file")
     return sha256_of(path) if path and Path(path).is_file() else None
 
 
 def dataset_digest(wildcards):
     """Digest of the data set file: editing it prepares the data again."""
-    return digest_of(PLAN.datasets[wildcards.dataset])
+    return digest_of(CONFIGURATION.datasets[wildcards.dataset])
 
 
 def source_digest(wildcards):
     """Digest of the places a data set comes from: a new URL or checksum fetches it again."""
-    return digest_of(PLAN.datasets[wildcards.dataset].get("forms"))
+    return digest_of(CONFIGURATION.datasets[wildcards.dataset].get("forms"))
 
 
 def run_spec(wildcards):
     """The job's specification as JSON: editing the configuration rows behind it reruns this job, and only it."""
-    return json.dumps(
-        PLAN.runs[wildcards.variant, wildcards.model].as_dict(), sort_keys=True
-    )
+    run = PLAN.run(wildcards.variant, wildcards.model)
+    return json.dumps(to_json(run), sort_keys=True)
 
 
 def part_spec(wildcards):
     """The same for one part of its repeats."""
-    spec = PLAN.runs[wildcards.variant, wildcards.model].as_dict()
-    first = int(wildcards.part) * PLAN.seeds_per_job
-    return json.dumps(
-        spec | {"repeats": spec["repeats"][first : first + PLAN.seeds_per_job]},
-        sort_keys=True,
-    )
+    run = PLAN.run(wildcards.variant, wildcards.model)
+    part = run.part(int(wildcards.part), PLAN.seeds_per_job)
+    return json.dumps(to_json(part), sort_keys=True)
 
 
 def parts_of(wildcards):
     """Jobs that fill the cell cache before the merging job; none unless `seeds_per_job` splits the repeats."""
-    repeats = PLAN.runs[wildcards.variant, wildcards.model].repeats
+    repeats = len(PLAN.run(wildcards.variant, wildcards.model).repeats)
     if not PLAN.seeds_per_job or repeats <= PLAN.seeds_per_job:
         return []
     stem = f"results/{wildcards.suite}/runs/{wildcards.variant}/{wildcards.model}"
@@ -116,13 +117,13 @@ def parts_of(wildcards):
 
 def library_versions(wildcards):
     """Versions of the libraries that compute this model: a new one reruns it."""
-    run = PLAN.runs[wildcards.variant, wildcards.model]
+    run = PLAN.run(wildcards.variant, wildcards.model)
     return versions(libraries_of(run.estimator, run.libraries))
 
 
 def model_code(wildcards):
     """Digest of the modules that this model and its extras use: editing one reruns the cells that use it, and only them."""
-    run = PLAN.runs[wildcards.variant, wildcards.model]
+    run = PLAN.run(wildcards.variant, wildcards.model)
     return digest_for(run.estimator, run.extras, run.params)
 
 
@@ -155,12 +156,14 @@ def published_of(wildcards):
 
 
 def tables_of(experiments):
-    """Table files of these experiments, in every form: a missing one is drawn again."""
-    return [
+    """Table files of these experiments, in every form, and the mark of a complete one: what is missing is drawn again."""
+    forms = [
         f"{LISTED_SUITE}/tables/{name}.{form}"
         for name in experiments
         for form in ("csv", "md", "tex")
     ]
+    marks = [f"{LISTED_SUITE}/logs/table/{name}.complete" for name in experiments]
+    return forms + marks
 
 
 def figures_of(experiments):
@@ -180,9 +183,7 @@ def drawings_of(experiments):
 
 def all_runs():
     """Every result of the suite."""
-    return [
-        f"{LISTED_SUITE}/runs/{dataset}/{model}.json" for dataset, model in PLAN.runs
-    ]
+    return [f"{LISTED_SUITE}/runs/{run.dataset}/{run.model}.json" for run in PLAN.runs]
 
 
 def all_summaries():
@@ -196,18 +197,31 @@ def published_numbers():
 
 
 def reports_code():
-    """Digest of what draws tables, figures and the page; renderers are found by name, so all of them count."""
-    renderers = sorted(
-        path.stem for path in (PACKAGE_FOLDER / "reports" / "renderers").glob("*.py")
-    )
-    modules = ["__main__", *(f"renderers.{name}" for name in renderers)]
-    return code_digest([f"cascadeforest.reports.{module}" for module in modules])
+    """Digest of what draws tables, figures and the page: renderers and templates are found by name, so all count."""
+    drawing = PACKAGE_FOLDER / "reports" / "drawing"
+    renderers = sorted(path.stem for path in (drawing / "renderers").glob("*.py"))
+    modules = ["__main__", *(f"drawing.renderers.{name}" for name in renderers)]
+    templates = {
+        path.name: sha256_of(path) for path in (drawing / "templates").glob("*.j2")
+    }
+    code = code_digest([f"cascadeforest.reports.{module}" for module in modules])
+    return digest_of([code, templates])
 
 
-def page_template():
-    """Digest of the page's template, which no import statement names."""
-    return digest_of(
-        (PACKAGE_FOLDER / "reports" / "templates" / "index.html.j2").read_text(
-            encoding="utf-8"
-        )
+def partial_report(jobs):
+    """Commands after a failed workflow: what did finish is shown, and what failed says why.
+
+    Only what was asked for is drawn: the tables and figures of this workflow's jobs, and the page if it is one of them.
+    """
+    drawn = {
+        job.wildcards.experiment for job in jobs if job.rule.name in ("table", "figure")
+    }
+    draw = f"python -m cascadeforest.reports partial --suite {PLAN.suite}"
+    if not any(job.rule.name == "index" for job in jobs):
+        draw = f"{draw} --only {' '.join(sorted(drawn))}" if drawn else "true"
+    overrides = shlex.quote(json.dumps(OVERRIDES))
+    return (
+        f"python -m cascadeforest.experiments plan --suite {PLAN.suite} --overrides {overrides}"
+        f" --output {LISTED_SUITE}/plan.json && {draw}"
+        f" && python -m cascadeforest.experiments track --suite {PLAN.suite}"
     )

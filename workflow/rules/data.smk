@@ -41,12 +41,13 @@ rule prepare:
         runtime="1h",
     params:
         row=dataset_digest,
+        seed=config.get("seed", 0),
         own_file=own_file_digest,
         versions=versions(),
         code=code_digest(["cascadeforest.data.prepare"]),
     shell:
-        "python -m cascadeforest.data prepare --dataset {wildcards.dataset} --raw data/raw --output {output.data:q}"
-        " > {log} 2>&1"
+        "python -m cascadeforest.data prepare --dataset {wildcards.dataset} --raw data/raw --seed {params.seed}"
+        " --output {output.data:q} > {log} 2>&1"
 
 
 rule vary:
@@ -68,7 +69,8 @@ rule vary:
         mem_mb=memory_mib,
         runtime="1h",
     params:
+        seed=config.get("seed", 0),
         code=code_digest(["cascadeforest.data.variants"]),
     shell:
         "python -m cascadeforest.data vary --input {input.data:q} --operation {wildcards.operation:q}"
-        " --output {output.data:q} > {log:q} 2>&1"
+        " --raw data/raw --seed {params.seed} --output {output.data:q} > {log:q} 2>&1"

@@ -13,7 +13,7 @@ rule plan:
     conda:
         "../../environment.yml"
     params:
-        plan=digest_of(PLAN.as_dict()),
+        plan=digest_of(to_json(PLAN)),
         overrides=json.dumps(OVERRIDES),
     shell:
         "python -m cascadeforest.experiments plan --suite {wildcards.suite} --overrides {params.overrides:q}"
@@ -36,6 +36,8 @@ rule table:
         ),
         markdown="results/{suite}/tables/{experiment}.md",
         latex="results/{suite}/tables/{experiment}.tex",
+        # Drawn by this rule, with every run: what is drawn after a failure has no such mark.
+        complete=touch("results/{suite}/logs/table/{experiment}.complete"),
     log:
         "results/{suite}/logs/table/{experiment}.log",
     benchmark:
@@ -113,7 +115,6 @@ rule index:
         runtime="10m",
     params:
         code=reports_code(),
-        template=page_template(),
     shell:
         "python -m cascadeforest.reports index --suite {wildcards.suite} > {log:q} 2>&1"
 

@@ -2,15 +2,6 @@ localrules:
     track,
 
 
-# Runs after a failed workflow: what did finish is shown, and what failed says why.
-PARTIAL_REPORT = (
-    f"python -m cascadeforest.experiments plan --suite {PLAN.suite} --overrides {shlex.quote(json.dumps(OVERRIDES))}"
-    f" --output {LISTED_SUITE}/plan.json"
-    f" && python -m cascadeforest.reports partial --suite {PLAN.suite}"
-    f" && python -m cascadeforest.experiments track --suite {PLAN.suite}"
-)
-
-
 rule track:
     """Bring the MLflow store up to date: one writer, after everything else."""
     input:

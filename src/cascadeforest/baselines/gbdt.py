@@ -5,17 +5,16 @@ from __future__ import annotations
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import check_scalar
-from sklearn.utils.validation import check_is_fitted, validate_data
 
+from cascadeforest.baselines._base import ProbabilisticBaseline
 from cascadeforest.baselines.missing import MedianFill
-from cascadeforest.baselines.targets import encode_classes
+from cascadeforest.forest._types import RandomState
 
 
-class GBDTClassifier(ClassifierMixin, BaseEstimator):
+class GBDTClassifier(ProbabilisticBaseline):
     """scikit-learn's ``GradientBoostingClassifier`` behind a median fill.
 
     Parameters
@@ -43,37 +42,19 @@ class GBDTClassifier(ClassifierMixin, BaseEstimator):
         *,
         max_depth: int = 6,
         learning_rate: float = 0.1,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: RandomState = None,
     ):
         self.n_estimators = n_estimators
         self.max_depth = max_depth
         self.learning_rate = learning_rate
         self.random_state = random_state
 
-    def fit(self, X, y) -> GBDTClassifier:
-        """Boost.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            NaN = missing.
-        y : array-like of shape (n_samples,)
-            Class labels.
-
-        Returns
-        -------
-        self : GBDTClassifier
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, or the rows are of one class.
-        """
+    def _check_parameters(self) -> None:
         check_scalar(self.n_estimators, "n_estimators", Integral, min_val=1)
         check_scalar(self.max_depth, "max_depth", Integral, min_val=1)
         check_scalar(self.learning_rate, "learning_rate", Real, min_val=0, include_boundaries="neither")
-        X, y = validate_data(self, X, y, dtype=np.float32, ensure_all_finite="allow-nan")
-        self.classes_, codes = encode_classes(y, type(self).__name__)
+
+    def _fit(self, X: np.ndarray, codes: np.ndarray) -> None:
         booster = GradientBoostingClassifier(
             n_estimators=self.n_estimators,
             max_depth=self.max_depth,
@@ -81,41 +62,6 @@ class GBDTClassifier(ClassifierMixin, BaseEstimator):
             random_state=self.random_state,
         )
         self.booster_ = make_pipeline(MedianFill(), booster).fit(X, codes)
-        return self
 
-    def predict_proba(self, X) -> np.ndarray:
-        """Class probabilities.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            NaN = missing.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            Columns in the order of `classes_`.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float32, ensure_all_finite="allow-nan", reset=False)
+    def _probabilities(self, X: np.ndarray) -> np.ndarray:
         return self.booster_.predict_proba(X)
-
-    def predict(self, X) -> np.ndarray:
-        """Most probable class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            NaN = missing.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        probabilities = self.predict_proba(X)
-        return self.classes_[probabilities.argmax(axis=1)]
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags

@@ -1,14 +1,17 @@
-"""Missing values, for the baselines that cannot take them."""
+"""Filling in missing values, for baselines that do not accept them."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 
 class MedianFill(TransformerMixin, BaseEstimator):
-    """Put the training rows' median of a column in place of NaN.
+    """Replace NaN by the median of the training rows, column by column.
 
     None of the papers says how its baselines met missing values; this is our choice, for `gbdt`, `svm` and `mlp`.
     `random_forest` and `xgboost` take NaN as it is.
@@ -24,7 +27,7 @@ class MedianFill(TransformerMixin, BaseEstimator):
     pass through uncopied, so that a complete data set pays next to nothing for it in the measured time and memory.
     """
 
-    def fit(self, X, y=None) -> MedianFill:
+    def fit(self, X: ArrayLike, y: object = None) -> MedianFill:
         """Learn the medians.
 
         Parameters
@@ -38,7 +41,7 @@ class MedianFill(TransformerMixin, BaseEstimator):
         -------
         self : MedianFill
         """
-        X = validate_data(self, X, dtype=np.float32, ensure_all_finite="allow-nan")
+        X = np.asarray(validate_data(self, X, dtype=np.float32, ensure_all_finite="allow-nan"))
         self.medians_ = np.zeros(X.shape[1], dtype=np.float32)
         for k, column in enumerate(X.T):
             present = column[~np.isnan(column)]
@@ -46,7 +49,7 @@ class MedianFill(TransformerMixin, BaseEstimator):
                 self.medians_[k] = np.median(present)
         return self
 
-    def transform(self, X) -> np.ndarray:
+    def transform(self, X: ArrayLike) -> np.ndarray:
         """Fill the missing values.
 
         Parameters
@@ -60,11 +63,11 @@ class MedianFill(TransformerMixin, BaseEstimator):
             `X` itself if it is a float32 array without NaN, else a filled copy.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float32, ensure_all_finite="allow-nan", reset=False)
+        X = np.asarray(validate_data(self, X, dtype=np.float32, ensure_all_finite="allow-nan", reset=False))
         missing = np.isnan(X)
         return np.where(missing, self.medians_, X) if missing.any() else X
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float32"]

@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_random_state, check_scalar
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import check_scalar
 
+from cascadeforest.baselines._base import ProbabilisticBaseline
 from cascadeforest.baselines.missing import MedianFill
-from cascadeforest.baselines.targets import encode_classes
+from cascadeforest.forest._parameters import entropy_of
+from cascadeforest.forest._types import RandomState
+from cascadeforest.forest.seeds import whole_seed_at
 
 #: Hidden layers of the architectures that mddf examines, in its order.
 ARCHITECTURES = ((1024, 512), (16, 8, 8), (70, 50), (50, 30), (30, 20))
@@ -25,7 +26,7 @@ ARCHITECTURES = ((1024, 512), (16, 8, 8), (70, 50), (50, 30), (30, 20))
 _SPLIT, _CANDIDATE, _FINAL = range(3)
 
 
-class SelectedMLPClassifier(ClassifierMixin, BaseEstimator):
+class SelectedMLPClassifier(ProbabilisticBaseline):
     """Try some architectures on a validation part of the training rows, refit the best on all of them.
 
     Parameters
@@ -44,7 +45,7 @@ class SelectedMLPClassifier(ClassifierMixin, BaseEstimator):
     classes_ : ndarray of shape (n_classes,)
         Labels of the training rows.
     architecture_ : tuple of int
-        The chosen one: the first of those with the highest validation accuracy.
+        Hidden layers of the chosen architecture: the first with the highest validation accuracy.
     validation_scores_ : ndarray of shape (n_architectures,) or None
         Accuracy on the validation rows; None where there was nothing to choose.
     n_iter_ : int
@@ -66,101 +67,48 @@ class SelectedMLPClassifier(ClassifierMixin, BaseEstimator):
         *,
         max_iter: int = 200,
         validation_fraction: float = 0.2,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: RandomState = None,
     ):
         self.architectures = architectures
         self.max_iter = max_iter
         self.validation_fraction = validation_fraction
         self.random_state = random_state
 
-    def fit(self, X, y) -> SelectedMLPClassifier:
-        """Choose the architecture and train it.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            NaN = missing.
-        y : array-like of shape (n_samples,)
-            Class labels.
-
-        Returns
-        -------
-        self : SelectedMLPClassifier
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, or the rows are of one class.
-        """
+    def _check_parameters(self) -> None:
         check_scalar(self.max_iter, "max_iter", Integral, min_val=1)
         check_scalar(
             self.validation_fraction, "validation_fraction", Real, min_val=0, max_val=1, include_boundaries="neither"
         )
-        architectures = [tuple(hidden) for hidden in self.architectures]
-        if not architectures:
+        if not len(self.architectures):
             raise ValueError("architectures is empty; give at least one, such as [[70, 50]].")
-        X, y = validate_data(self, X, y, dtype=np.float32, ensure_all_finite="allow-nan")
-        self.classes_, codes = encode_classes(y, type(self).__name__)
-        entropy = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+
+    def _fit(self, X: np.ndarray, codes: np.ndarray) -> None:
+        architectures = [tuple(hidden) for hidden in self.architectures]
+        entropy = entropy_of(self.random_state)
 
         self.validation_scores_ = None
         best = 0
         if len(architectures) > 1:
-            held_out = validation_rows(codes, self.validation_fraction, _seed_at(entropy, _SPLIT))
+            held_out = validation_rows(codes, self.validation_fraction, whole_seed_at(entropy, _SPLIT))
             self.validation_scores_ = np.zeros(len(architectures))
             with warnings.catch_warnings():
                 # Candidates are compared at the same budget, exhausted or not; the final network still warns.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 for i, hidden in enumerate(architectures):
-                    seed = _seed_at(entropy, _CANDIDATE, i)
+                    seed = whole_seed_at(entropy, _CANDIDATE, i)
                     candidate = self._fitted_network(X[~held_out], codes[~held_out], hidden, seed)
                     self.validation_scores_[i] = candidate.score(X[held_out], codes[held_out])
             best = int(self.validation_scores_.argmax())
         self.architecture_ = architectures[best]
-        self.network_ = self._fitted_network(X, codes, self.architecture_, _seed_at(entropy, _FINAL))
+        self.network_ = self._fitted_network(X, codes, self.architecture_, whole_seed_at(entropy, _FINAL))
         self.n_iter_ = self.network_[-1].n_iter_
-        return self
 
     def _fitted_network(self, X: np.ndarray, codes: np.ndarray, hidden: tuple[int, ...], seed: int) -> Pipeline:
         network = MLPClassifier(hidden, activation="relu", solver="adam", max_iter=self.max_iter, random_state=seed)
         return make_pipeline(MedianFill(), StandardScaler(), network).fit(X, codes)
 
-    def predict_proba(self, X) -> np.ndarray:
-        """Class probabilities.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            NaN = missing.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            Columns in the order of `classes_`.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float32, ensure_all_finite="allow-nan", reset=False)
+    def _probabilities(self, X: np.ndarray) -> np.ndarray:
         return self.network_.predict_proba(X)
-
-    def predict(self, X) -> np.ndarray:
-        """Most probable class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            NaN = missing.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        probabilities = self.predict_proba(X)
-        return self.classes_[probabilities.argmax(axis=1)]
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 def validation_rows(codes: np.ndarray, fraction: float, seed: int) -> np.ndarray:
@@ -206,7 +154,3 @@ def validation_rows(codes: np.ndarray, fraction: float, seed: int) -> np.ndarray
     held_out = np.zeros(len(codes), dtype=bool)
     held_out[order[drawn]] = True
     return held_out
-
-
-def _seed_at(entropy: int, *address: int) -> int:
-    return int(np.random.SeedSequence(entropy, spawn_key=address).generate_state(1)[0])

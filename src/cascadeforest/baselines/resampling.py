@@ -7,18 +7,20 @@ from numbers import Integral
 import numpy as np
 from imblearn.over_sampling import RandomOverSampler
 from imblearn.under_sampling import RandomUnderSampler
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state, check_scalar
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import check_scalar
 
-from cascadeforest.baselines.targets import encode_classes
+from cascadeforest.baselines._base import ProbabilisticBaseline
+from cascadeforest.forest._base import X_DTYPES
+from cascadeforest.forest._parameters import entropy_of
+from cascadeforest.forest._types import RandomState
 from cascadeforest.forest.estimators import RandomForestClassifier
+from cascadeforest.forest.seeds import whole_seed_at
 
 # First part of a seed's address: what the randomness is for.
 _SAMPLING, _FOREST = range(2)
 
 
-class ResampledForestClassifier(ClassifierMixin, BaseEstimator):
+class ResampledForestClassifier(ProbabilisticBaseline):
     """Our random forest behind a random sampler of imbalanced-learn, the plain remedy for classes of unequal size.
 
     Parameters
@@ -44,10 +46,14 @@ class ResampledForestClassifier(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
+    Class probabilities hold for rows like the sampled rows, whose classes are equally frequent.
+
     The rows are drawn once and all trees learn from them, each on its own bootstrap; a forest that balances every
     bootstrap by itself is ``RandomForestClassifier(class_weight="balanced_subsample")``. Out-of-bag scores of `forest_`
     would mean nothing after over-sampling: of a repeated row, one copy is in the bag of a tree and another is not.
     """
+
+    _dtypes = X_DTYPES  # those of the forest, which is to see the same numbers as without us
 
     def __init__(
         self,
@@ -55,80 +61,26 @@ class ResampledForestClassifier(ClassifierMixin, BaseEstimator):
         *,
         sampler: str = "under",
         n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: RandomState = None,
     ):
         self.n_estimators = n_estimators
         self.sampler = sampler
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X, y) -> ResampledForestClassifier:
-        """Draw the rows and grow the forest.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            NaN = missing.
-        y : array-like of shape (n_samples,)
-            Class labels.
-
-        Returns
-        -------
-        self : ResampledForestClassifier
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, or the rows are of one class.
-        """
+    def _check_parameters(self) -> None:
         check_scalar(self.n_estimators, "n_estimators", Integral, min_val=1)
-        # Both floating types stay as they are, as in the forest itself: it is to see the same numbers as without us.
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
-        self.classes_, codes = encode_classes(y, type(self).__name__)
-        entropy = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        rows = sampled_rows(codes, self.sampler, _seed_at(entropy, _SAMPLING))
+
+    def _fit(self, X: np.ndarray, codes: np.ndarray) -> None:
+        entropy = entropy_of(self.random_state)
+        rows = sampled_rows(codes, self.sampler, whole_seed_at(entropy, _SAMPLING))
         self.n_sampled_rows_ = len(rows)
         self.forest_ = RandomForestClassifier(
-            self.n_estimators, n_jobs=self.n_jobs, random_state=_seed_at(entropy, _FOREST)
+            self.n_estimators, n_jobs=self.n_jobs, random_state=whole_seed_at(entropy, _FOREST)
         ).fit(X[rows], codes[rows])
-        return self
 
-    def predict_proba(self, X) -> np.ndarray:
-        """Class probabilities among rows like the sampled ones, whose classes are equally frequent.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            NaN = missing.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            Columns in the order of `classes_`.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", reset=False)
+    def _probabilities(self, X: np.ndarray) -> np.ndarray:
         return self.forest_.predict_proba(X)
-
-    def predict(self, X) -> np.ndarray:
-        """Most probable class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            NaN = missing.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        probabilities = self.predict_proba(X)
-        return self.classes_[probabilities.argmax(axis=1)]
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 def sampled_rows(codes: np.ndarray, sampler: str, seed: int) -> np.ndarray:
@@ -163,7 +115,3 @@ def sampled_rows(codes: np.ndarray, sampler: str, seed: int) -> np.ndarray:
     numbers = np.arange(len(codes))[:, np.newaxis]
     rows, _ = balance.fit_resample(numbers, codes)
     return rows[:, 0]
-
-
-def _seed_at(entropy: int, *address: int) -> int:
-    return int(np.random.SeedSequence(entropy, spawn_key=address).generate_state(1)[0])

@@ -6,15 +6,14 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
+from cascadeforest.baselines._base import ProbabilisticBaseline
 from cascadeforest.baselines.missing import MedianFill
-from cascadeforest.baselines.targets import encode_classes
-from cascadeforest.forest._parameters import check_count, check_number
+from cascadeforest.forest._parameters import check_count, check_number, entropy_of
+from cascadeforest.forest._types import RandomState
+from cascadeforest.forest.seeds import seed_at
 
 # First part of a seed's address: what the randomness is for.
 _TREE, _BATCHES = range(2)
@@ -34,7 +33,7 @@ _LEAST_GAIN = 1e-4
 _LEAST_PROBABILITY = 1e-20
 
 
-class SNDFClassifier(ClassifierMixin, BaseEstimator):
+class SNDFClassifier(ProbabilisticBaseline):
     r"""Forest of full binary trees with linear routers and free class distributions in the leaves.
 
     Parameters
@@ -119,7 +118,7 @@ class SNDFClassifier(ClassifierMixin, BaseEstimator):
         learning_rate: float = 0.03,
         feature_fraction: float = 0.5,
         leaf_updates: int = 20,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: RandomState = None,
     ):
         self.n_estimators = n_estimators
         self.max_depth = max_depth
@@ -130,25 +129,7 @@ class SNDFClassifier(ClassifierMixin, BaseEstimator):
         self.leaf_updates = leaf_updates
         self.random_state = random_state
 
-    def fit(self, X, y) -> SNDFClassifier:
-        """Train the trees.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            NaN = missing.
-        y : array-like of shape (n_samples,)
-            Class labels.
-
-        Returns
-        -------
-        self : SNDFClassifier
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, or the rows are of one class.
-        """
+    def _check_parameters(self) -> None:
         for name in ("n_estimators", "max_depth", "max_iter", "batch_size", "leaf_updates"):
             check_count(name, getattr(self, name))
         if self.max_depth > 20:  # a million leaves a tree
@@ -158,10 +139,9 @@ class SNDFClassifier(ClassifierMixin, BaseEstimator):
             check_number(name, value, 0.0, most)
             if value == 0:
                 raise ValueError(f"{name} is {value!r}; give a number above 0, or nothing is learned.")
-        X, y = validate_data(self, X, y, dtype=np.float32, ensure_all_finite="allow-nan")
-        self.classes_, codes = encode_classes(y, type(self).__name__)
-        entropy = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
 
+    def _fit(self, X: np.ndarray, codes: np.ndarray) -> None:
+        entropy = entropy_of(self.random_state)
         self.preprocessing_ = make_pipeline(MedianFill(), StandardScaler())
         order = np.argsort(codes, kind="stable")
         codes = codes[order]
@@ -173,7 +153,7 @@ class SNDFClassifier(ClassifierMixin, BaseEstimator):
         self.weights_ = np.empty((self.n_estimators, n_leaves - 1, n_seen + 1), dtype=np.float32)
         self.leaves_ = np.empty((self.n_estimators, len(self.classes_), n_leaves), dtype=np.float32)
         for tree in range(self.n_estimators):
-            rng = _generator(entropy, _TREE, tree)
+            rng = np.random.default_rng(seed_at(entropy, _TREE, tree))
             self.features_[tree] = np.sort(rng.choice(X.shape[1], n_seen, replace=False))
             bound = n_seen**-0.5  # as in the code: routes are nearly even at the start
             self.weights_[tree] = rng.uniform(-bound, bound, self.weights_.shape[1:])
@@ -186,16 +166,17 @@ class SNDFClassifier(ClassifierMixin, BaseEstimator):
             self.leaves_[trees] = self._train(self.weights_[trees], x, codes, entropy, kept)
         self.loss_curve_ /= self.n_estimators
         self.n_iter_ = self.max_iter
-        return self
 
-    def _train(self, weights, x, codes, entropy, kept) -> np.ndarray:
+    def _train(
+        self, weights: np.ndarray, x: np.ndarray, codes: np.ndarray, entropy: int, kept: np.ndarray
+    ) -> np.ndarray:
         """Algorithm 1 for some trees: changes `weights`, returns the leaves."""
         work = work_space(weights)
         adam = Adam(weights, self.learning_rate)
         n_batches = -(-len(codes) // self.batch_size)
         for epoch in range(self.max_iter):
             leaves = fitted_leaves(weights, x, codes, len(self.classes_), self.leaf_updates, work, kept)
-            order = _generator(entropy, _BATCHES, epoch).permutation(len(codes))
+            order = np.random.default_rng(seed_at(entropy, _BATCHES, epoch)).permutation(len(codes))
             for rows in np.array_split(order, n_batches):
                 rows.sort()  # by class again
                 loss, gradient = loss_and_gradient(weights, leaves, x.take(rows, axis=2), codes[rows], work)
@@ -214,53 +195,19 @@ class SNDFClassifier(ClassifierMixin, BaseEstimator):
         features = self.features_[trees]
         return np.column_stack([features, np.full(len(features), self.n_features_in_)])
 
-    def predict_proba(self, X) -> np.ndarray:
-        """Class probabilities: mean over the trees (Eq. 3).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            NaN = missing.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            Columns in the order of `classes_`.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float32, ensure_all_finite="allow-nan", reset=False)
-        X = self.preprocessing_.transform(X)
-        probabilities = np.zeros((len(X), len(self.classes_)))
+    def _probabilities(self, X: np.ndarray) -> np.ndarray:
+        scaled = self.preprocessing_.transform(X)
+        probabilities = np.zeros((len(scaled), len(self.classes_)))
         groups = [(self.weights_[trees], self.leaves_[trees], self._inputs(trees)) for trees in self._groups()]
         work = work_space(groups[0][0])
-        for start in range(0, len(X), _ROWS):
+        for start in range(0, len(scaled), _ROWS):
             rows = slice(start, start + _ROWS)
-            columns = _with_constant(X[rows])
+            columns = _with_constant(scaled[rows])
             for weights, leaves, inputs in groups:
                 right, reach, _ = work[:, : len(weights), :, : columns.shape[1]]
                 route(weights, columns[inputs], right, reach)
                 probabilities[rows] += (leaves @ reach).sum(axis=0, dtype=np.float64).T
         return probabilities / probabilities.sum(axis=1, keepdims=True)
-
-    def predict(self, X) -> np.ndarray:
-        """Most probable class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            NaN = missing.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        probabilities = self.predict_proba(X)
-        return self.classes_[probabilities.argmax(axis=1)]
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 # ---------------------------------------------------------------------------------------------- kernels
@@ -464,7 +411,7 @@ class Adam:
         Parameters
         ----------
         gradient : ndarray
-            Of the shape of the weights; overwritten.
+            Array of the shape of the weights; overwritten.
         """
         decay, decay_of_square, epsilon = 0.9, 0.999, 1e-8
         self.n_steps += 1
@@ -499,7 +446,14 @@ def _one_class_blocks(codes: np.ndarray) -> list[tuple[int, slice]]:
     ]
 
 
-def _reaches(weights, x, blocks, work, kept, stored) -> Iterator[tuple[int, np.ndarray]]:
+def _reaches(
+    weights: np.ndarray,
+    x: np.ndarray,
+    blocks: list[tuple[int, slice]],
+    work: np.ndarray,
+    kept: np.ndarray,
+    stored: dict[int, np.ndarray],
+) -> Iterator[tuple[int, np.ndarray]]:
     """Class code and reach of each block of rows. `stored` fills on the first pass, as far as there is room."""
     n_trees, n_nodes, _ = weights.shape
     for i, (code, rows) in enumerate(blocks):
@@ -521,7 +475,3 @@ def _with_constant(X: np.ndarray) -> np.ndarray:
     columns = np.ones((X.shape[1] + 1, len(X)), dtype=X.dtype)
     columns[:-1] = X.T
     return columns
-
-
-def _generator(entropy: int, *address: int) -> np.random.Generator:
-    return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=address))

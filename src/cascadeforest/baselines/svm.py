@@ -5,18 +5,18 @@ from __future__ import annotations
 from numbers import Real
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from numpy.typing import ArrayLike
+from sklearn.base import ClassifierMixin
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils import check_scalar
-from sklearn.utils.validation import check_is_fitted, validate_data
 
+from cascadeforest.baselines._base import Baseline
 from cascadeforest.baselines.missing import MedianFill
-from cascadeforest.baselines.targets import encode_classes
 
 
-class SVMClassifier(ClassifierMixin, BaseEstimator):
+class SVMClassifier(ClassifierMixin, Baseline):
     """RBF support vector machine (one against one), with median fill and, if asked, standard scaling in front.
 
     Parameters
@@ -48,33 +48,14 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
         self.C = C
         self.gamma = gamma
 
-    def fit(self, X, y) -> SVMClassifier:
-        """Train the machine.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            NaN = missing.
-        y : array-like of shape (n_samples,)
-            Class labels.
-
-        Returns
-        -------
-        self : SVMClassifier
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, or the rows are of one class.
-        """
+    def _check_parameters(self) -> None:
         check_scalar(self.C, "C", Real, min_val=0, include_boundaries="neither")
-        X, y = validate_data(self, X, y, dtype=np.float32, ensure_all_finite="allow-nan")
-        self.classes_, codes = encode_classes(y, type(self).__name__)
+
+    def _fit(self, X: np.ndarray, codes: np.ndarray) -> None:
         preprocessing = [MedianFill(), StandardScaler()] if self.scale else [MedianFill()]
         self.machine_ = make_pipeline(*preprocessing, SVC(kernel="rbf", C=self.C, gamma=self.gamma)).fit(X, codes)
-        return self
 
-    def decision_function(self, X) -> np.ndarray:
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
         """Signed distance for two classes, one-against-rest scores made of the pairwise ones for more.
 
         Parameters
@@ -87,10 +68,10 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
             The greater, the more the row belongs to the second class, or to the column's class.
         """
-        X = self._validated(X)
+        X = self._samples(X)
         return self.machine_.decision_function(X)
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Class with most pairwise votes.
 
         Parameters
@@ -102,15 +83,5 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
         -------
         labels : ndarray of shape (n_samples,)
         """
-        X = self._validated(X)
-        codes = self.machine_.predict(X)
-        return self.classes_[codes]
-
-    def _validated(self, X) -> np.ndarray:
-        check_is_fitted(self)
-        return validate_data(self, X, dtype=np.float32, ensure_all_finite="allow-nan", reset=False)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
+        X = self._samples(X)
+        return self.classes_[self.machine_.predict(X)]

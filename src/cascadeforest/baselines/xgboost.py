@@ -5,15 +5,15 @@ from __future__ import annotations
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state, check_scalar
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import check_scalar
 from xgboost import XGBClassifier
 
-from cascadeforest.baselines.targets import encode_classes
+from cascadeforest.baselines._base import ProbabilisticBaseline
+from cascadeforest.forest._parameters import entropy_of
+from cascadeforest.forest._types import RandomState
 
 
-class XGBoostClassifier(ClassifierMixin, BaseEstimator):
+class XGBoostClassifier(ProbabilisticBaseline):
     """``xgboost.XGBClassifier`` whose labels need not be 0, 1, ... without a gap.
 
     The library refuses other labels, and a fold that lacks a rare class has them.
@@ -50,7 +50,7 @@ class XGBoostClassifier(ClassifierMixin, BaseEstimator):
         learning_rate: float = 0.3,
         tree_method: str = "hist",
         n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: RandomState = None,
     ):
         self.n_estimators = n_estimators
         self.max_depth = max_depth
@@ -59,75 +59,22 @@ class XGBoostClassifier(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X, y) -> XGBoostClassifier:
-        """Boost.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            NaN = missing.
-        y : array-like of shape (n_samples,)
-            Class labels.
-
-        Returns
-        -------
-        self : XGBoostClassifier
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, or the rows are of one class.
-        """
+    def _check_parameters(self) -> None:
         check_scalar(self.n_estimators, "n_estimators", Integral, min_val=1)
         check_scalar(self.max_depth, "max_depth", Integral, min_val=1)
         check_scalar(self.learning_rate, "learning_rate", Real, min_val=0, include_boundaries="neither")
         if self.tree_method not in ("hist", "exact", "approx"):
             raise ValueError(f"tree_method is {self.tree_method!r}; choose one of 'hist', 'exact', 'approx'.")
-        X, y = validate_data(self, X, y, dtype=np.float32, ensure_all_finite="allow-nan")
-        self.classes_, codes = encode_classes(y, type(self).__name__)
+
+    def _fit(self, X: np.ndarray, codes: np.ndarray) -> None:
         self.booster_ = XGBClassifier(
             n_estimators=self.n_estimators,
             max_depth=self.max_depth,
             learning_rate=self.learning_rate,
             tree_method=self.tree_method,
             n_jobs=1 if self.n_jobs is None else self.n_jobs,  # the library reads None as all cores
-            random_state=check_random_state(self.random_state).randint(np.iinfo(np.int32).max),
+            random_state=entropy_of(self.random_state),
         ).fit(X, codes)
-        return self
 
-    def predict_proba(self, X) -> np.ndarray:
-        """Class probabilities.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            NaN = missing.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes), float32
-            Columns in the order of `classes_`.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float32, ensure_all_finite="allow-nan", reset=False)
+    def _probabilities(self, X: np.ndarray) -> np.ndarray:
         return self.booster_.predict_proba(X)
-
-    def predict(self, X) -> np.ndarray:
-        """Most probable class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            NaN = missing.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        probabilities = self.predict_proba(X)
-        return self.classes_[probabilities.argmax(axis=1)]
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags

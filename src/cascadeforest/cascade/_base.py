@@ -1,4 +1,4 @@
-"""What all cascades share: checks of parameters and data, the forests of a layer, predictions layer by layer."""
+"""Base classes of cascades: checks of parameters and data, the forests of a layer, growing and predicting."""
 
 from __future__ import annotations
 
@@ -8,16 +8,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cascadeforest.cascade.layer import CLASS_VECTORS, LayerRules, check_member, grows_on_bins
+from cascadeforest.cascade.layer import (
+    CLASS_VECTORS,
+    Layer,
+    LayerRules,
+    check_member,
+    fit_layer,
+    grows_on_bins,
+    mean_vector,
+)
 from cascadeforest.cascade.progress import Progress
 from cascadeforest.cascade.representation import PlainFeatures
 from cascadeforest.cascade.scanning import FixedGrains, FreshGrains, MultiGrainedScanner, checked_shape
-from cascadeforest.forest._base import ProbabilisticClassifier, balanced_factors
+from cascadeforest.cascade.stopping import BestLayer, Scoring
+from cascadeforest.forest._base import X_DTYPES, ProbabilisticClassifier, balanced_factors
 from cascadeforest.forest._compiling import ensure_compiled
 from cascadeforest.forest._parameters import (
     check_choice,
@@ -25,28 +35,21 @@ from cascadeforest.forest._parameters import (
     check_jobs,
     check_number,
     entropy_of,
+    row_weights,
 )
-from cascadeforest.forest.estimators import (
-    CompletelyRandomForestClassifier,
-    CompletelyRandomForestRegressor,
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
+from cascadeforest.forest._types import MatrixLike
+from cascadeforest.forest.estimators import FORESTS
 
-_X_DTYPES = [np.float64, np.float32]
-#: Forests by name, for classification and regression.
-KINDS = {
-    "random_forest": (RandomForestClassifier, RandomForestRegressor),
-    "completely_random_forest": (CompletelyRandomForestClassifier, CompletelyRandomForestRegressor),
-    "extra_trees": (ExtraTreesClassifier, ExtraTreesRegressor),
-}
 PRESETS = ("paper", "official")
+#: What the layers of a cascade see of X.
+Features = PlainFeatures | FixedGrains | FreshGrains
 
 
 class Cascade(BaseEstimator):
-    """Checks and predictions that do not depend on what a cascade passes on."""
+    """Base class of all cascades: checks of parameters, growing and predicting layer by layer."""
+
+    layers_: list[Any]
+    _sparse_formats: tuple[str, ...] = ("csr", "csc")
 
     def _check_shared(self) -> None:
         """Parameters that every cascade has."""
@@ -68,7 +71,7 @@ class Cascade(BaseEstimator):
         """Kinds of forests where `estimators` is None."""
         return ("random_forest", {"paper": "completely_random_forest", "official": "extra_trees"}[self.preset])
 
-    def _members(self) -> list[Any]:
+    def _members(self) -> list[BaseEstimator]:
         """The forests of a layer, unfitted: `n_forests`, of each kind of `estimators` in turn."""
         classification = isinstance(self, ClassifierMixin)
         kinds = self._kinds() if self.estimators is None else self.estimators
@@ -88,9 +91,9 @@ class Cascade(BaseEstimator):
             members.append(member)
         return members
 
-    def _forest(self, kind: str, *, classification: bool) -> Any:
-        check_choice("estimators", kind, KINDS)
-        forest = KINDS[kind][0 if classification else 1]()
+    def _forest(self, kind: str, *, classification: bool) -> BaseEstimator:
+        check_choice("estimators", kind, FORESTS)
+        forest = FORESTS[kind][0 if classification else 1]()
         known = forest.get_params()
         parameters = {
             name: getattr(self, name)
@@ -110,39 +113,83 @@ class Cascade(BaseEstimator):
             progress,
         )
 
-    def _checked_X(self, X: Any) -> Any:
+    def _checked_X(self, X: MatrixLike) -> Any:
         """Rows to predict."""
         check_is_fitted(self)
         check_jobs(self.n_jobs)
         ensure_compiled()
-        plain = isinstance(self.features_, PlainFeatures)
+        scans = isinstance(getattr(self, "features_", None), FixedGrains | FreshGrains)
         return validate_data(
             self,
             X,
             reset=False,
-            dtype=_X_DTYPES,
-            order=None if plain else "C",
-            accept_sparse=["csr", "csc"] if plain else False,
+            dtype=X_DTYPES,
+            order="C" if scans else None,  # windows need a row in one piece
+            accept_sparse=False if scans else self._sparse_formats,
             ensure_all_finite="allow-nan",
         )
 
-    def _training_X_y(self, X: Any, y: Any, *, numeric: bool, sparse: bool = True) -> tuple[Any, np.ndarray]:
+    def _training_X_y(
+        self, X: MatrixLike, y: ArrayLike, *, numeric: bool, sparse: bool = True
+    ) -> tuple[Any, np.ndarray]:
         return validate_data(
             self,
             X,
             y,
-            dtype=_X_DTYPES,
+            dtype=X_DTYPES,
             order=None if sparse else "C",  # windows need a row in one piece
-            accept_sparse=["csr", "csc"] if sparse else False,
+            accept_sparse=self._sparse_formats if sparse else False,
             ensure_all_finite="allow-nan",
             ensure_min_samples=2,
             y_numeric=numeric,
         )
 
-    def _plain_features(self, members: Sequence[Any], n_outputs: int) -> PlainFeatures:
+    def _plain_features(self, members: Sequence[BaseEstimator], n_outputs: int) -> PlainFeatures:
         """What levels see without scanning."""
         room = len(members) * n_outputs
         return PlainFeatures(room, not all(map(grows_on_bins, members)), self.n_jobs)
+
+    def _grow_layers(
+        self,
+        members: list[BaseEstimator],
+        features: Features,
+        rows: np.ndarray,
+        y: np.ndarray,
+        weights: np.ndarray | None,
+        rules: LayerRules,
+        scoring: Scoring,
+        patience: int,
+    ) -> tuple[list[Layer], BestLayer]:
+        """All layers that are grown, each on the features and the vectors of the layer before, and their scores."""
+        layers: list[Layer] = []
+        best, vectors, added_mapper = BestLayer(patience, self.tol), None, None
+        for level in range(self.max_layers):
+            seen = features.at(level, rows, y, weights)
+            if vectors is not None:
+                added_mapper = seen.fit_added(vectors.reshape(len(rows), -1), rows, self.n_jobs)
+            with rules.progress.layer(level, rules.n_models(len(members), len(rows))):
+                layer, vectors = fit_layer(members, seen, rows, y, weights, rules, level, added_mapper)
+            layers.append(layer)
+            score = scoring(y, self._mean(vectors), weights)
+            best.is_better(score)
+            rules.progress.say("layer %d: out-of-fold score %#.6g, %d trees", level + 1, score, layer.n_trees)
+            if best.is_over or (scoring.cannot_rise(score) and patience < self.max_layers):
+                break
+        return layers, best
+
+    def _keep_layers(self, features: Features, layers: list[Layer], best: BestLayer, progress: Progress) -> None:
+        """Set what `fit` learned: the layers up to the one that the cascade ends with."""
+        self.n_layers_ = best.n_kept(self.keep)
+        features.finish(self.n_layers_)
+        self.features_ = features
+        self.layers_ = layers[: self.n_layers_]
+        self.validation_scores_ = np.array(best.scores)
+        progress.say("kept %d of %d layers", self.n_layers_, len(layers))
+
+    @staticmethod
+    @abstractmethod
+    def _mean(vectors: np.ndarray) -> np.ndarray:
+        """What a layer predicts: the mean of its forests' vectors, of shape (n, n_forests, n_outputs)."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -152,9 +199,11 @@ class Cascade(BaseEstimator):
 
 
 class CascadeClassifier(ProbabilisticClassifier, Cascade):
-    """Classes, their weights, and predictions from probabilities."""
+    """Base class of cascades for classification."""
 
-    def _features(self, members: Sequence[Any], n_features: int, rules: LayerRules) -> Any:
+    _mean = staticmethod(mean_vector)
+
+    def _features(self, members: Sequence[BaseEstimator], n_features: int, rules: LayerRules) -> Features:
         """What levels see: the features, or what scanning makes of them."""
         if self.scanning is None:
             return self._plain_features(members, self.n_classes_)
@@ -183,7 +232,7 @@ class CascadeClassifier(ProbabilisticClassifier, Cascade):
         return kind(settings, len(members) * self.n_classes_)
 
     def _training_data(
-        self, X: Any, y: Any, sample_weight: Any
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray | None]:
         """X, class numbers, the rows that have weight, and weights of all rows (None if all are equal)."""
         X, y = self._training_X_y(X, y, numeric=False, sparse=self.scanning is None)
@@ -211,8 +260,8 @@ class CascadeClassifier(ProbabilisticClassifier, Cascade):
             ) from error
         return checked_weights(by_class if weights is None else by_class * weights, len(y), "class_weight")
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities.
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
+        """Predict class probabilities.
 
         Parameters
         ----------
@@ -227,8 +276,8 @@ class CascadeClassifier(ProbabilisticClassifier, Cascade):
         return deque(self.staged_predict_proba(X), maxlen=1).pop()
 
     @abstractmethod
-    def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
-        """Class probabilities if the cascade ended at layer 1, 2, ...
+    def staged_predict_proba(self, X: MatrixLike) -> Iterator[np.ndarray]:
+        """Predict class probabilities after layer 1, 2, ..., as if the cascade ended there.
 
         Parameters
         ----------
@@ -238,7 +287,7 @@ class CascadeClassifier(ProbabilisticClassifier, Cascade):
         Yields
         ------
         ndarray of shape (n_samples, n_classes)
-            `n_layers_` times; the last one is `predict_proba`.
+            `n_layers_` arrays; the last one equals `predict_proba`.
         """
 
     def __sklearn_tags__(self) -> Any:
@@ -246,8 +295,8 @@ class CascadeClassifier(ProbabilisticClassifier, Cascade):
         tags.input_tags.sparse = self.scanning is None  # windows need a row in one piece
         return tags
 
-    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
-        """Classes if the cascade ended at layer 1, 2, ...
+    def staged_predict(self, X: MatrixLike) -> Iterator[np.ndarray]:
+        """Predict classes after layer 1, 2, ..., as if the cascade ended there.
 
         Parameters
         ----------
@@ -262,26 +311,10 @@ class CascadeClassifier(ProbabilisticClassifier, Cascade):
             yield self.classes_[probabilities.argmax(axis=1)]
 
 
-def checked_weights(weights: Any, n_rows: int, name: str = "sample_weight") -> np.ndarray | None:
-    """Weights as numbers, None if they are all equal.
-
-    Raises
-    ------
-    ValueError
-        If they are not one finite number a row, not negative, at least two of them positive.
-    """
-    if weights is None:
-        return None
-    weights = np.asarray(weights, np.float64)
-    if weights.shape != (n_rows,):
-        raise ValueError(f"{name} has shape {weights.shape}; X has {n_rows} rows: give ({n_rows},).")
-    if not np.isfinite(weights).all() or weights.min() < 0:
-        raise ValueError(
-            f"{name} gives weights from {weights.min()} to {weights.max()}; give finite, not negative ones."
-        )
-    if weights.max() == 0:
-        raise ValueError(f"{name} is zero for every row; give at least two rows a positive weight.")
-    return None if weights.min() == weights.max() else weights
+def checked_weights(weights: object, n_rows: int, name: str = "sample_weight") -> np.ndarray | None:
+    """Weights of rows as numbers, None if they are all equal; errors as of `row_weights`."""
+    weights = row_weights(weights, n_rows, name, "two rows")
+    return None if weights is None or weights.min() == weights.max() else weights
 
 
 def weights_at(weights: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
+
+from cascadeforest.forest._types import MatrixLike
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _LARGEST = float(np.finfo(np.float64).max)
 
@@ -39,7 +44,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Interaction:
-    """A stable interaction, and the feature that Eq. 3 makes of it.
+    """A stable interaction of features, which Eq. 3 turns into a new feature.
 
     Parameters
     ----------
@@ -48,11 +53,11 @@ class Interaction:
     layer : int
         The layer that found it, from 1.
     conditions : tuple of Condition
-        What it is made of, by column.
+        Conditions of the interaction, by column.
     weights : tuple of float
         Factors of the conditions in Eq. 3.
     order : int
-        Sum of the orders of what it is made of, 1 for a feature.
+        Sum of the orders of the features and interactions in its conditions; a feature has order 1.
     stability : float
         Share of the bootstraps in which it was found (Eq. 2).
     support : float
@@ -88,7 +93,7 @@ class Interactions(Sequence):
     class_names : sequence
         Labels of the classes.
     n_dropped : int
-        Interactions of later layers, which the model does not use.
+        Number of interactions that later layers found and the model does not use.
     """
 
     def __init__(self, found: Sequence[Interaction], class_names: Sequence[Any], n_dropped: int = 0):
@@ -97,7 +102,7 @@ class Interactions(Sequence):
     def __len__(self) -> int:
         return len(self._found)
 
-    def __getitem__(self, i: Any) -> Any:
+    def __getitem__(self, i: int | slice) -> Any:
         return Interactions(self._found[i], self._class_names) if isinstance(i, slice) else self._found[i]
 
     def __eq__(self, other: object) -> bool:
@@ -105,10 +110,10 @@ class Interactions(Sequence):
             return NotImplemented
         return (self._found, self._class_names) == (other._found, other._class_names)
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]  # how Python says that lists cannot be keys
 
-    def to_frame(self) -> Any:
-        """A line an interaction.
+    def to_frame(self) -> pd.DataFrame:
+        """Table of the interactions, one row each.
 
         Returns
         -------
@@ -127,7 +132,7 @@ class Interactions(Sequence):
         return pd.DataFrame(lines, columns=[*names, "rule", *(f"share of {c}" for c in self._class_names)])
 
     def to_text(self) -> str:
-        """A line an interaction, for reading.
+        """Text about the interactions, one line each.
 
         Returns
         -------
@@ -155,14 +160,14 @@ class Interactions(Sequence):
 def activated_linear_combination(
     values: np.ndarray, signs: np.ndarray, weights: np.ndarray, thresholds: np.ndarray
 ) -> np.ndarray:
-    """The new feature of an interaction (Eq. 3).
+    """Compute the new feature of an interaction (Eq. 3).
 
     Parameters
     ----------
     values : ndarray of shape (n, n_conditions)
-        What the conditions are about, in their units; NaN for missing.
+        Values of the columns that the conditions refer to; NaN for missing.
     signs, weights, thresholds : ndarray of shape (n_conditions,)
-        Of the conditions.
+        Signs, weights and thresholds of the conditions.
 
     Returns
     -------
@@ -177,9 +182,9 @@ def activated_linear_combination(
 
 
 class Columns:
-    """Values of features and interactions, of which conditions need a few."""
+    """Columns of X, followed by the new features of interactions."""
 
-    def __init__(self, X: Any):
+    def __init__(self, X: MatrixLike):
         self._X = X.tocsc() if scipy.sparse.issparse(X) else X
         self.n_given = X.shape[1]
         self._added: list[np.ndarray] = []

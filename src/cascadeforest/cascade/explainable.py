@@ -1,4 +1,4 @@
-"""What cascades keep for those who explain them, and the importances of the original features."""
+"""What cascades keep for explanations, and the importances of the original features."""
 
 from __future__ import annotations
 
@@ -11,24 +11,43 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from cascadeforest.cascade._base import Cascade
 from cascadeforest.cascade.representation import PlainFeatures
+from cascadeforest.cascade.walks import CascadeWalk
 from cascadeforest.forest.learned_rows import KeepsRows
+from cascadeforest.forest.walks import Walk
 
 
-class ExplainableCascade(KeepsRows):
-    """Mixin of cascades whose predictions can be traced back to the features that they were given."""
+class ExplainableCascade(KeepsRows, Cascade):
+    """Mixin of cascades whose predictions can be traced back to the original features."""
 
     _as_fitted: Any
     _importances: np.ndarray | None = None
 
+    def walk(self, n_jobs: int | None = None) -> Walk:
+        """How the cascade predicts, layer by layer: what explanations follow.
+
+        A class is explained only if its own body has this method (see `Explainer`).
+
+        Parameters
+        ----------
+        n_jobs : int, optional
+            Threads.
+
+        Returns
+        -------
+        Walk
+        """
+        return CascadeWalk(self, n_jobs)
+
     def _begin(self) -> None:
-        """The first act of `fit`: forget the fit before, and keep the parameters, which may be set anew later."""
+        """Start `fit`: forget the last fit, and keep a copy of the parameters, which may be set again later."""
         self._forget_fit()
         self._importances = None
         fitted = object.__new__(type(self))  # no demands on parameters, as `clone` would make
         learned = {name for name in vars(self) if name.endswith("_")} - set(self._get_param_names())
         learned |= {"_as_fitted", "_learned_rows", "_importances"}
-        vars(fitted).update({name: value for name, value in vars(self).items() if name not in learned})
+        fitted.__dict__.update({name: value for name, value in vars(self).items() if name not in learned})
         if isinstance(self.estimators, Sequence) and not isinstance(self.estimators, str):
             fitted.estimators = [
                 clone(m) if hasattr(m, "get_params") and not isinstance(m, type) else m for m in self.estimators
@@ -38,12 +57,12 @@ class ExplainableCascade(KeepsRows):
         self._as_fitted = fitted
 
     def _remember(self, features: Any, y: np.ndarray, weights: np.ndarray | None) -> None:
-        """The last act of `fit`: keep what explanations need of the training rows, where there are explanations.
+        """End `fit`: keep what explanations need of the training rows.
 
         Parameters
         ----------
         features : PlainFeatures, FixedGrains or FreshGrains
-            What layers see. Layers that see class vectors of windows are not explained.
+            What layers see. Nothing is kept if they see class vectors of windows, which are not explained.
         y : ndarray of shape (n_samples,)
             Class numbers, or targets.
         weights : ndarray of shape (n_samples,) or None
@@ -55,34 +74,34 @@ class ExplainableCascade(KeepsRows):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """Importances of the original features, not negative, summing to 1; all 0 if none helps on held-out rows.
+        """Importances of the original features, not negative, with sum 1; all 0 if no feature helps on held-out rows.
 
         Mean decrease in impurity on held-out training rows, traced back through all layers (interpretation paper,
-        Eq. 31; `Explainer.importances`, where negative values and units are kept). Features that help nobody fall on
-        both sides of 0 there; here the negative ones count as 0. Made when first asked for, at the cost of an
-        explanation of all training rows; kept with the model from then on, also when it is pickled.
+        Eq. 31). `Explainer.importances` gives the same with units and signs. Useless features lie on both sides of 0
+        there; here negative importances count as 0. The first access explains all training rows, which takes time. The
+        result stays with the model, also when it is pickled.
 
         Raises
         ------
         AttributeError
-            If predictions cannot be traced back: with scanning, or estimators that are not ours; and in a model that
-            was pickled before it was asked, which has no training rows.
+            If predictions cannot be traced back (scanning, estimators that are not ours, a subclass that does not say
+            how it predicts), or if the model was pickled before the first access and has no training rows.
         """
         check_is_fitted(self)
         if self._importances is None:
-            import cascadeforest  # the package, which is above all layers, knows who explains
+            import cascadeforest  # from the package, which is above all layers, explanations can be reached
 
             try:
-                found = cascadeforest.Explainer(self, n_jobs=self.n_jobs).importances()
-            except ValueError as error:
+                explainer = cascadeforest.Explainer(self, n_jobs=self.n_jobs)
+            except (TypeError, ValueError) as error:
                 raise AttributeError(f"The model has no feature_importances_. {error}") from error
-            found = np.maximum(found, 0.0)
+            found = np.maximum(explainer.importances(), 0.0)
             self._importances = found / found.sum() if found.any() else found
         return self._importances.copy()
 
     def __dir__(self) -> list[str]:
-        # As in scikit-learn, which looks at each attribute: completing a name, or showing the model in a notebook,
-        # would make importances that nobody asked for.
+        # Completing a name, or showing the model in a notebook, looks at each attribute, and would compute importances
+        # that nobody asked for.
         unasked = {"feature_importances_"} if self._importances is None else set()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # of deprecated ones

@@ -1,31 +1,12 @@
-"""Seeds as addresses, and folds that every data set allows."""
+"""Folds that every data set allows, also one with classes of fewer rows than folds."""
 
 from __future__ import annotations
 
 import numpy as np
 
 
-def seed_at(entropy: int, *address: int) -> np.random.SeedSequence:
-    """The random numbers that belong to one place of a model: layer, forest, fold, purpose.
-
-    They do not depend on what was drawn elsewhere, so that neither the order of work nor a resumed run changes them.
-
-    Parameters
-    ----------
-    entropy : int
-        The model's own.
-    *address : int
-        The place.
-
-    Returns
-    -------
-    SeedSequence
-    """
-    return np.random.SeedSequence(entropy, spawn_key=address)
-
-
 def stratified_folds(strata: np.ndarray, n_folds: int, seed: np.random.SeedSequence) -> np.ndarray:
-    """Deal rows out to folds, stratum after stratum.
+    """Assign rows to folds so that each fold has its share of every stratum.
 
     Fold sizes differ by one at most, and so do the numbers of a stratum in each fold: scikit-learn's
     ``StratifiedKFold(shuffle=True)``, for any data. It refuses classes that all have fewer rows than there are folds;
@@ -36,9 +17,9 @@ def stratified_folds(strata: np.ndarray, n_folds: int, seed: np.random.SeedSeque
     strata : ndarray of shape (n,), int
         Classes; equal numbers for plain folds.
     n_folds : int
-        Folds; not more than rows are used.
+        Number of folds; at most the number of rows is used.
     seed : SeedSequence
-        Decides who is with whom.
+        Decides which rows share a fold.
 
     Returns
     -------

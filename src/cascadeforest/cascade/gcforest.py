@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from cascadeforest.cascade._base import CascadeClassifier, weights_at
 from cascadeforest.cascade.explainable import ExplainableCascade
-from cascadeforest.cascade.layer import fit_layer, mean_vector
 from cascadeforest.cascade.progress import Progress
-from cascadeforest.cascade.stopping import KEEPS, BestLayer, Scoring
+from cascadeforest.cascade.scanning import MultiGrainedScanner
+from cascadeforest.cascade.stopping import KEEPS, Scoring
+from cascadeforest.cascade.walks import CascadeWalk
 from cascadeforest.forest._compiling import ensure_compiled
 from cascadeforest.forest._parameters import check_choice
+from cascadeforest.forest._types import ClassWeight, MatrixLike, MaxFeatures, RandomState, Scorer
 
 
 class GCForestClassifier(ExplainableCascade, CascadeClassifier):
-    """gcForest: a cascade of layers of forests, grown as long as out-of-fold predictions become better.
+    """gcForest: a cascade of layers of forests, which grows as long as out-of-fold predictions become better.
 
     Layer t + 1 sees the features and the class vectors of layer t. Half of the forests of a layer are random forests,
     half are completely random ones. A class vector of a training row comes from the fold models that did not learn
@@ -31,29 +35,31 @@ class GCForestClassifier(ExplainableCascade, CascadeClassifier):
         Trees a forest; with k folds each forest has k times as many.
     estimators : sequence of {"random_forest", "completely_random_forest", "extra_trees"} or estimators, default=None
         Kinds of forests, taken in turn: forest i is of kind ``i % len(estimators)``. Any scikit-learn classifier with
-        ``predict_proba`` can stand among them; it sees numbers where ours see bins, and a random_state for each fold.
+        ``predict_proba`` can be one of them; it sees numbers where our forests see bins, and gets a random_state for
+        each fold.
         None: random and completely random forests.
     n_folds : int, default=3
         Folds of each forest; every forest and layer draws its own. Fewer rows make fewer folds.
     class_vectors : {"k_fold", "k_fold_refit", "oob"}, default="k_fold"
         Where class vectors come from. "k_fold": new rows get the mean of the fold models. "k_fold_refit": a model of
-        all rows, grown beside them. "oob": one forest with bootstrap, whose out-of-bag trees speak for training rows:
-        a third of the work with three folds. Rows that share all features (few columns, few values) can give their
-        label away in "oob": a row's vector is made of the others', its own missing, and the next layer reads that.
+        all rows, grown besides the fold models. "oob": one forest with bootstrap, a third of the work with three folds;
+        a training row gets the mean of the trees that did not draw it. Where rows share all features (few columns, few
+        values), "oob" can give labels away: a row's vector is made of the labels of all rows alike but its own, and
+        the next layer can read from it which label is missing.
     max_layers : int, default=20
         Greatest number of layers.
     patience : int or None, default=None
-        Layers in a row that are not better than the best one until growing stops; at least `max_layers` turns early
-        stopping off. None: 1 in preset "paper", 4 in preset "official".
+        Growing stops after this many layers in a row that are not better than the best one; a value of `max_layers` or
+        more turns early stopping off. None: 1 in preset "paper", 4 in preset "official".
     keep : {"best", "last"}, default="best"
         Which layer the cascade ends with: the first of the best ones, also if `max_layers` is reached, or the last
         that was grown. Later ones are dropped.
     tol : float, default=0.0
-        By how much a layer's score must exceed the best one.
+        A layer is better if its score exceeds the best score by more than this.
     scoring : str, callable or None, default=None
         Scorer of scikit-learn for the out-of-fold predictions of the training rows; None: accuracy.
     preset : {"paper", "official"}, default="paper"
-        Whose choice stands for parameters that are None: the paper's text or the released code (v1.0).
+        Source of the values of parameters that are None: the paper's text or the released code (v1.0).
     max_depth : int or None, default=None
         Greatest depth of a tree.
     min_samples_leaf : int or float, default=1
@@ -64,8 +70,9 @@ class GCForestClassifier(ExplainableCascade, CascadeClassifier):
         Precision of class vectors between layers; None: "float32".
     scanning : MultiGrainedScanner, dict or None, default=None
         Multi-grained scanning of sequences or images: an unfitted scanner, or its parameters. The layers then see the
-        class vectors of windows in place of the features, one window size after the other in turn; with ``subsample``
-        each layer scans other positions with new forests, and sees those of the recent three layers.
+        class vectors of windows in place of the features; layer t sees window size t, and begins again after the last
+        size. With ``subsample`` each layer scans other positions with new forests, and sees the vectors of the recent
+        three layers.
     input_shape : tuple of int or None, default=None
         Shape of a row for scanning (see `MultiGrainedScanner`), unless the scanner has one.
     class_weight : {"balanced"}, dict or None, default=None
@@ -75,28 +82,28 @@ class GCForestClassifier(ExplainableCascade, CascadeClassifier):
     random_state : int, RandomState or None, default=None
         Seed.
     verbose : int, default=0
-        1: a line a layer, through `logging`; 2: a progress bar too (needs tqdm).
+        1: log a line after each layer; 2: also show a progress bar (needs tqdm).
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The classes.
     n_classes_ : int
-        How many.
+        Number of classes.
     n_layers_ : int
         Layers that were kept.
     layers_ : list of Layer
-        Those.
+        The layers that were kept.
     validation_scores_ : ndarray of shape (n_grown_layers,)
         Score of the out-of-fold predictions of each layer that was grown, dropped ones included.
     features_ : PlainFeatures, FixedGrains or FreshGrains
         What the layers see of X: bins, or class vectors of windows.
     feature_importances_ : ndarray of shape (n_features_in_,)
-        Importances of the features (not with scanning), see there.
+        Importances of the original features; not with scanning.
     n_features_in_ : int
         Features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X had names.
+        Names of the features, if X had names.
 
     Notes
     -----
@@ -122,30 +129,32 @@ class GCForestClassifier(ExplainableCascade, CascadeClassifier):
     (3, 3)
     """
 
+    walk = ExplainableCascade.walk
+
     def __init__(
         self,
-        n_forests: Any = 8,
-        n_estimators: Any = 500,
+        n_forests: int = 8,
+        n_estimators: int = 500,
         *,
-        estimators: Any = None,
-        n_folds: Any = 3,
-        class_vectors: Any = "k_fold",
-        max_layers: Any = 20,
-        patience: Any = None,
-        keep: Any = "best",
-        tol: Any = 0.0,
-        scoring: Any = None,
-        preset: Any = "paper",
-        max_depth: Any = None,
-        min_samples_leaf: Any = 1,
-        max_features: Any = "sqrt",
-        vector_dtype: Any = None,
-        scanning: Any = None,
-        input_shape: Any = None,
-        class_weight: Any = None,
-        n_jobs: Any = None,
-        random_state: Any = None,
-        verbose: Any = 0,
+        estimators: Sequence[str | BaseEstimator] | None = None,
+        n_folds: int = 3,
+        class_vectors: str = "k_fold",
+        max_layers: int = 20,
+        patience: int | None = None,
+        keep: str = "best",
+        tol: float = 0.0,
+        scoring: Scorer = None,
+        preset: str = "paper",
+        max_depth: int | None = None,
+        min_samples_leaf: int | float = 1,
+        max_features: MaxFeatures = "sqrt",
+        vector_dtype: str | None = None,
+        scanning: MultiGrainedScanner | Mapping[str, Any] | None = None,
+        input_shape: Sequence[int] | None = None,
+        class_weight: ClassWeight = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
     ):
         self.n_forests = n_forests
         self.n_estimators = n_estimators
@@ -169,7 +178,7 @@ class GCForestClassifier(ExplainableCascade, CascadeClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GCForestClassifier:
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> GCForestClassifier:
         """Grow the cascade.
 
         Parameters
@@ -188,7 +197,7 @@ class GCForestClassifier(ExplainableCascade, CascadeClassifier):
         Raises
         ------
         ValueError
-            If a parameter, X, y or a weight cannot be used; the message says which and why.
+            If a parameter, X, y or sample_weight is invalid; the message names it.
         """
         self._begin()
         self._check_shared()
@@ -197,42 +206,21 @@ class GCForestClassifier(ExplainableCascade, CascadeClassifier):
         members = self._members()
         scoring = Scoring(self.scoring, self.classes_)
         patience = {"paper": 1, "official": 4}[self.preset] if self.patience is None else self.patience
-        progress = Progress(self.verbose)
-        rules = self._layer_rules(self.classes_, self.vector_dtype or "float32", progress)
+        rules = self._layer_rules(self.classes_, self.vector_dtype or "float32", Progress(self.verbose))
         ensure_compiled()
         features = self._features(members, X.shape[1], rules)
-        features.fit(X, rows, label[rows], weights_at(weights, rows))
-        of_all = weights
-        y, weights = label[rows], weights_at(weights, rows)
-
-        layers, best, added_mapper = [], BestLayer(patience, self.tol), None
-        for level in range(self.max_layers):
-            seen = features.at(level, rows, y, weights)
-            if level:
-                added_mapper = seen.fit_added(vectors.reshape(len(rows), -1), rows, self.n_jobs)  # noqa: F821
-            with progress.layer(level, rules.n_models(len(members), len(rows))):
-                layer, vectors = fit_layer(members, seen, rows, y, weights, rules, level, added_mapper)
-            layers.append(layer)
-            score = scoring(y, mean_vector(vectors), weights)
-            best.is_better(score)
-            progress.say("layer %d: out-of-fold score %.5f, %d trees", level + 1, score, layer.n_trees)
-            if best.is_over or (scoring.cannot_rise(score) and patience < self.max_layers):
-                break
-
-        self.n_layers_ = best.n_kept(self.keep)
-        self._remember(features, label, of_all)
-        features.finish(self.n_layers_)
-        self.features_ = features
-        self.layers_ = layers[: self.n_layers_]
-        self.validation_scores_ = np.array(best.scores)
-        progress.say("kept %d of %d layers", self.n_layers_, len(layers))
+        data = (rows, label[rows], weights_at(weights, rows))
+        features.fit(X, *data)
+        layers, best = self._grow_layers(members, features, *data, rules, scoring, patience)
+        self._remember(features, label, weights)
+        self._keep_layers(features, layers, best, rules.progress)
         return self
 
     def _kinds(self) -> tuple[str, ...]:
         return ("random_forest", "completely_random_forest")
 
-    def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
-        """Class probabilities if the cascade ended at layer 1, 2, ...
+    def staged_predict_proba(self, X: MatrixLike) -> Iterator[np.ndarray]:
+        """Predict class probabilities after layer 1, 2, ..., as if the cascade ended there.
 
         Parameters
         ----------
@@ -242,14 +230,7 @@ class GCForestClassifier(ExplainableCascade, CascadeClassifier):
         Yields
         ------
         ndarray of shape (n_samples, n_classes)
-            The mean of the layer's class vectors, `n_layers_` times; the last one is `predict_proba`.
+            Mean of the layer's class vectors; `n_layers_` arrays, the last one equals `predict_proba`.
         """
-        X = self._checked_X(X)
-        reader = self.features_.reader(X, self.n_jobs)
-        rows = np.arange(X.shape[0], dtype=np.int32)
-        for level, layer in enumerate(self.layers_):
-            seen = reader(level, rows)
-            if level:
-                seen.add(vectors.reshape(len(rows), -1), rows, layer.added_mapper, self.n_jobs)  # noqa: F821
-            vectors = layer.transform(seen, rows, self.n_jobs)
-            yield mean_vector(vectors)
+        for reached in CascadeWalk(self, self.n_jobs).layers(X):
+            yield reached.prediction

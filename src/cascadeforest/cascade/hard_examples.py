@@ -14,21 +14,22 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import xlogy
 from sklearn.isotonic import IsotonicRegression
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cascadeforest.cascade._base import _X_DTYPES, CascadeClassifier, rows_with_weight, weights_at
+from cascadeforest.cascade._base import CascadeClassifier, rows_with_weight, weights_at
 from cascadeforest.cascade.layer import FoldForest, LayerRules, check_member, fit_layer, mean_vector
 from cascadeforest.cascade.progress import Progress
 from cascadeforest.cascade.representation import Representation
 from cascadeforest.cascade.stopping import KEEPS, Scoring
 from cascadeforest.forest._compiling import ensure_compiled
 from cascadeforest.forest._parameters import check_choice, check_count, check_jobs, check_number, entropy_of
+from cascadeforest.forest._types import ClassWeight, MatrixLike, MaxFeatures, RandomState, Scorer
 from cascadeforest.forest.binning import BinMapper, BinnedMatrix
 from cascadeforest.forest.estimators import RandomForestClassifier
 from cascadeforest.forest.growth import in_bag_counts
-from cascadeforest.forest.selection import some_trees, trees_beside
+from cascadeforest.forest.tree_subsets import some_trees, trees_beside
 
 LEAF_SCORES = ("f1", "gini", "entropy")
 THRESHOLDS = ("mean", "median", "mutual_information")
@@ -99,16 +100,16 @@ def leaf_threshold(scores: np.ndarray, counts: np.ndarray, kind: str) -> float:
     Parameters
     ----------
     scores : ndarray of shape (n_leaves,)
-        Of the tree's leaves.
+        Scores of the tree's leaves.
     counts : ndarray of shape (n_leaves, n_classes)
-        What they were made from.
+        Counts that the scores were computed from.
     kind : {"mean", "median", "mutual_information"}
         Mean or median of the scores, or Eq. 9.
 
     Returns
     -------
     float
-        Of equal scores exactly their value, which none of them exceeds, however a mean is rounded.
+        If all scores are equal, exactly that score, so that no leaf exceeds it, however a mean is rounded.
     """
     if kind == "mutual_information":
         return mutual_information(counts)
@@ -117,14 +118,14 @@ def leaf_threshold(scores: np.ndarray, counts: np.ndarray, kind: str) -> float:
 
 
 def retained_trees(fitness: np.ndarray, elimination: float) -> np.ndarray:
-    """Trees that are not eliminated (section 3.3.1).
+    """Find the trees that are not eliminated (section 3.3.1).
 
     Parameters
     ----------
     fitness : ndarray of shape (n_trees,)
         Mean leaf score of each tree.
     elimination : float
-        Share of the trees that are dropped, at most: those as good as the first tree that stays, stay too.
+        Greatest share of the trees that are dropped. Trees as good as the worst tree that stays are not dropped.
 
     Returns
     -------
@@ -137,28 +138,28 @@ def retained_trees(fitness: np.ndarray, elimination: float) -> np.ndarray:
 
 @dataclass(frozen=True)
 class HardExampleForest:
-    """The forest of one iteration, and what it finds easy.
+    """The forest of one iteration, with what decides which rows it finds easy.
 
     Parameters
     ----------
     forest : FoldForest
-        Its trees: those that were retained, or all if the eliminated ones predict as well.
+        Forest of the retained trees, or of all trees if eliminated trees predict as well.
     mapper : BinMapper
-        Bins of its rows.
+        Bins of the forest's rows.
     leaf_score : ndarray of shape (n_nodes,), float32
         Score of each leaf, of all trees one after the other; 0 in splits.
     threshold : ndarray of shape (n_trees,), float64
         Score that the leaves of easy examples exceed, by tree (sigma of Eq. 3).
     votes : ndarray of shape (n_trees,), bool
-        Trees that vote on who is easy: those that were retained.
+        Whether each tree votes on which rows are easy: True for retained trees.
     n_needed : int
-        Votes that an easy example has, at least.
+        Votes that a row needs to be easy.
     threshold_kind : str
-        What the threshold is: "mutual_information" becomes "mean" where no training row was easy.
+        Kind of the threshold: "mutual_information" becomes "mean" where no training row was easy.
     is_valid : bool
-        Whether the division into easy and hard rows stands (rule 2 of section 3.3.2); if not, nobody is easy.
+        Whether the division into easy and hard rows stands (rule 2 of section 3.3.2); if not, no row is easy.
     calibration : list of IsotonicRegression or None
-        Of each class, for the probabilities that the forest gives.
+        Calibration of the probabilities, one for each class.
     """
 
     forest: FoldForest
@@ -171,12 +172,12 @@ class HardExampleForest:
     is_valid: bool = True
     calibration: list[IsotonicRegression] | None = None
 
-    def binned(self, X: Any, n_jobs: int | None) -> BinnedMatrix:
-        """Rows as the trees see them."""
+    def binned(self, X: MatrixLike, n_jobs: int | None) -> BinnedMatrix:
+        """Bin rows as the trees were grown on."""
         return self.mapper.transform(X, n_jobs=n_jobs)
 
     def easy(self, binned: BinnedMatrix, n_jobs: int | None = None) -> np.ndarray:
-        """Whether rows are easy: enough trees send them to a leaf above the tree's threshold (Eqs. 1 and 3).
+        """Find easy rows: rows that enough trees send to a leaf above the tree's threshold (Eqs. 1 and 3).
 
         Parameters
         ----------
@@ -201,7 +202,7 @@ class HardExampleForest:
         return easy
 
     def _enough_votes(self, binned: BinnedMatrix, rows: np.ndarray, n_at_once: int, n_jobs: int | None) -> np.ndarray:
-        """Those of `rows` that have the votes; who cannot get them any more is not sent through the trees left."""
+        """Rows that `n_needed` trees call easy. A row that can no longer reach `n_needed` skips the remaining trees."""
         trees = self.forest.trees
         n_votes, n_left = np.zeros(len(rows), np.int32), int(np.count_nonzero(self.votes))
         for first in range(0, trees.n_trees, n_at_once):
@@ -223,7 +224,7 @@ class HardExampleForest:
         binned : BinnedMatrix
             Rows, from `binned`.
         rows : ndarray of int
-            Those of it that are asked for.
+            Rows of the matrix to predict.
         n_jobs : int, optional
             Threads.
 
@@ -242,7 +243,7 @@ class HardExampleForest:
 
 @dataclass(frozen=True)
 class MiningRules:
-    """How easy examples are found: parameters of `DDBFClassifier` of the same names."""
+    """Rules for finding easy examples: the parameters of `DDBFClassifier` of the same names."""
 
     leaf_score: str
     threshold: str
@@ -267,7 +268,7 @@ class MiningRules:
         forest : FoldForest
             Grown on these rows.
         mapper : BinMapper
-            Of their features.
+            Bins of their features.
         binned : BinnedMatrix
             Their features.
         y : ndarray of shape (n,), int
@@ -342,11 +343,11 @@ def _calibrated(probabilities: np.ndarray, calibration: list[IsotonicRegression]
 
 
 class DDBFClassifier(CascadeClassifier):
-    """Deep dynamic boosted forest: each iteration's forest answers what it finds easy; the next learns from the rest.
+    """Deep dynamic boosted forest: each iteration's forest predicts easy rows, and the next one learns from hard rows.
 
-    A leaf has a score that says how good a rule it is. An example is easy if the leaves that it reaches score above a
-    threshold in every tree. Easy training examples are taken away, the next forest is grown on the hard ones, and so
-    on; a new row is answered by the first forest that finds it easy, and by the last one if none does.
+    A leaf has a score that measures how good a rule it is. An example is easy if the leaves that it reaches score above
+    a threshold in every tree. Easy training examples are taken away, the next forest is grown on the hard ones, and so
+    on. A new row is predicted by the first forest that finds it easy, or by the last forest if none does.
 
     Parameters
     ----------
@@ -366,19 +367,21 @@ class DDBFClassifier(CascadeClassifier):
     elimination : float, default=0.2
         Share of the trees that are dropped for their fitness, the mean score of their leaves, in [0, 1).
     leaf_rows : {"all", "in_bag"}, default="all"
-        Rows that make the leaf scores: all of the iteration's training rows, or those that the tree's bootstrap drew.
+        Rows that leaf scores are computed from: all training rows of the iteration, or the rows that the tree's
+        bootstrap drew.
         Fully grown trees have pure leaves of in-bag rows (but for rows that share all features), so that gini and
         entropy scores are all equal and no row is easy with "in_bag".
     predict_with : {"retained", "all"}, default="retained"
-        Trees that answer: those that were not eliminated, or all.
+        Trees that predict: the trees that were not eliminated, or all trees.
     validation : {"k_fold", "oob"}, default="k_fold"
-        Out-of-sample predictions of training rows, by which the two rules of section 3.3.2 judge: from models of
-        `n_folds` folds, or from the trees of the forest that did not draw a row, for which nothing more is grown. The
+        Source of the out-of-sample predictions of training rows, which the two rules of section 3.3.2 use: models of
+        `n_folds` folds, or the trees of the forest that did not draw the row, which needs no further models. The
         forests of the iterations are the same as long as the rules decide alike.
     n_folds : int, default=3
         Folds of the validation.
     patience : int, default=5
-        Decreases of the score in a row at which growing stops (rule 1); at least `max_layers` turns it off.
+        Growing stops after this many decreases of the score in a row (rule 1); a value of `max_layers` or more turns
+        the rule off.
     keep : {"best", "last"}, default="best"
         Which iteration the cascade ends with: the first with the best score, or the last that was run.
     scoring : str, callable or None, default=None
@@ -390,41 +393,29 @@ class DDBFClassifier(CascadeClassifier):
         score and both rules judge what is not calibrated.
     criterion, max_depth, min_samples_leaf, max_features
         As in `RandomForestClassifier`.
-    class_weight : {"balanced"}, dict or None, default=None
-        Weights of the classes.
-    n_jobs : int or None, default=None
-        Threads; None for one, -1 for all. The result does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Seed.
-    verbose : int, default=0
-        1: a line an iteration, through `logging`; 2: a progress bar too (needs tqdm).
+    class_weight, n_jobs, random_state, verbose
+        As in `GCForestClassifier`.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The classes.
-    n_classes_ : int
-        How many.
+    classes_, n_classes_, n_features_in_, feature_names_in_
+        As in `GCForestClassifier`.
     n_layers_ : int
         Iterations that were kept.
     layers_ : list of HardExampleForest
-        Their forests, with leaf scores and thresholds.
+        Forests of the kept iterations, with leaf scores and thresholds.
     validation_scores_ : ndarray of shape (n_run_iterations,)
         Score of the cascade if it ended at each iteration that was run, dropped ones included.
     n_rows_ : ndarray of shape (n_layers_,), int
         Training rows that reached each iteration.
     n_trees_ : ndarray of shape (n_layers_,), int
-        Trees that were not eliminated.
+        Trees of each iteration that were not eliminated.
     class_counts_ : ndarray of shape (n_layers_, n_classes), int
         Training rows of each class that reached each iteration.
     easy_counts_ : ndarray of shape (n_layers_, n_classes), int
-        Those that it found easy; 0 where the division was annulled (rule 2).
+        Training rows of each class that each iteration found easy; 0 where the division was annulled (rule 2).
     decision_level_ : ndarray of shape (n_samples,), int16
         Iteration (from 0) that decided each training row; -1 for rows without weight.
-    n_features_in_ : int
-        Features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X had names.
 
     Notes
     -----
@@ -436,10 +427,10 @@ class DDBFClassifier(CascadeClassifier):
       ``leaf_rows="in_bag"``, of each tree's draws).
     - Weights count as repeated rows, in forests, scores and accuracies. The rules that end the growth count rows.
     - An iteration counts, keeps all rows, and is followed by another forest on them, if its division is annulled (rule
-      2: easy examples are predicted worse than all), and also if it finds nobody easy.
+      2: easy examples are predicted worse than all), and also if it finds no row easy.
     - Growing ends when no hard row is left, the hard rows are of one class, or fewer in all than `n_folds` times their
       classes (whatever the validation). Classes that the hard rows lack have probability 0 there.
-    - Rule 1 says when to stop, not what to keep: the iterations up to the best score are kept.
+    - Rule 1 decides when to stop, not what to keep: the iterations up to the best score are kept.
     - Each iteration bins its own rows, so that thresholds are finest where hard rows lie.
 
     With "f1" the score is nearly twice the support, since that is far smaller than the confidence: fitness falls with
@@ -462,31 +453,33 @@ class DDBFClassifier(CascadeClassifier):
     #: Layers see the features themselves.
     scanning = None
 
+    _sparse_formats = ("csr",)  # from which rows are taken
+
     def __init__(
         self,
-        n_estimators: Any = 200,
+        n_estimators: int = 200,
         *,
-        max_layers: Any = 10,
-        leaf_score: Any = "f1",
-        threshold: Any = "mean",
-        vote_fraction: Any = 1.0,
-        elimination: Any = 0.2,
-        leaf_rows: Any = "all",
-        predict_with: Any = "retained",
-        validation: Any = "k_fold",
-        n_folds: Any = 3,
-        patience: Any = 5,
-        keep: Any = "best",
-        scoring: Any = None,
-        calibration: Any = None,
-        criterion: Any = "gini",
-        max_depth: Any = None,
-        min_samples_leaf: Any = 1,
-        max_features: Any = "sqrt",
-        class_weight: Any = None,
-        n_jobs: Any = None,
-        random_state: Any = None,
-        verbose: Any = 0,
+        max_layers: int = 10,
+        leaf_score: str = "f1",
+        threshold: str = "mean",
+        vote_fraction: float = 1.0,
+        elimination: float = 0.2,
+        leaf_rows: str = "all",
+        predict_with: str = "retained",
+        validation: str = "k_fold",
+        n_folds: int = 3,
+        patience: int = 5,
+        keep: str = "best",
+        scoring: Scorer = None,
+        calibration: str | None = None,
+        criterion: str = "gini",
+        max_depth: int | None = None,
+        min_samples_leaf: int | float = 1,
+        max_features: MaxFeatures = "sqrt",
+        class_weight: ClassWeight = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
     ):
         self.n_estimators = n_estimators
         self.max_layers = max_layers
@@ -511,7 +504,7 @@ class DDBFClassifier(CascadeClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DDBFClassifier:
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> DDBFClassifier:
         """Grow forest after forest on what is still hard (Algorithm 1, lines 1 to 10).
 
         Parameters
@@ -530,7 +523,7 @@ class DDBFClassifier(CascadeClassifier):
         Raises
         ------
         ValueError
-            If a parameter, X, y or a weight cannot be used; the message says which and why.
+            If a parameter, X, y or sample_weight is invalid; the message names it.
 
         Warns
         -----
@@ -552,7 +545,9 @@ class DDBFClassifier(CascadeClassifier):
         everyone, n_decreases = rows, 0
         decided = np.zeros((len(label), self.n_classes_))  # each row's probabilities at the last iteration it reached
         decision_level = np.full(len(label), -1, np.int16)
-        layers, scores, reached, found_easy, seen = [], [], [], [], None
+        layers: list[HardExampleForest] = []
+        scores: list[float] = []
+        reached, found_easy, seen = [], [], None
         for iteration in range(self.max_layers):
             own, w = label[rows], weights_at(weights, rows)
             if seen is None:
@@ -564,7 +559,8 @@ class DDBFClassifier(CascadeClassifier):
             decided[rows] = mean_vector(vectors)
             decision_level[rows] = iteration
             score = scoring(label[everyone], decided[everyone], weights_at(weights, everyone))
-            mined, easy = mining.mine(layer.forests[0][0], mapper, seen.binned, own, w, self.n_jobs)  # lines 5 and 6
+            forest = layer.our_forests[0][0]
+            mined, easy = mining.mine(forest, mapper, seen.binned, own, w, self.n_jobs)  # lines 5 and 6
             right = decided[rows].argmax(axis=1) == own
             if easy.any() and _is_less(_mean(right[easy], weights_at(w, easy)), _mean(right, w)):  # rule 2
                 mined, easy = replace(mined, is_valid=False), np.zeros(len(rows), bool)
@@ -661,16 +657,8 @@ class DDBFClassifier(CascadeClassifier):
                 stacklevel=3,  # the caller of fit
             )
 
-    def _checked_X(self, X: Any) -> Any:
-        check_is_fitted(self)
-        check_jobs(self.n_jobs)
-        ensure_compiled()
-        return validate_data(
-            self, X, reset=False, dtype=_X_DTYPES, accept_sparse=["csr"], ensure_all_finite="allow-nan"
-        )
-
-    def iterate(self, X: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Answer rows iteration after iteration (Algorithm 1, lines 12 to 25).
+    def iterate(self, X: MatrixLike) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Predict rows iteration after iteration (Algorithm 1, lines 12 to 25).
 
         Parameters
         ----------
@@ -680,16 +668,16 @@ class DDBFClassifier(CascadeClassifier):
         Returns
         -------
         iterator of (rows, probabilities)
-            Of each iteration.
+            One pair for each iteration.
         rows : ndarray of shape (n_decided,), int32
-            Numbers of the rows that the iteration decides, ascending: the easy ones, in the last iteration all that
-            are left.
+            Numbers of the rows that the iteration decides, ascending: the easy rows, in the last iteration all rows
+            that are left.
         probabilities : ndarray of shape (n_decided, n_classes)
             Their class probabilities.
         """
         return self._decide(self._checked_X(X))
 
-    def _decide(self, X: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def _decide(self, X: MatrixLike) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         rows = np.arange(X.shape[0], dtype=np.int32)
         for iteration, layer in enumerate(self.layers_):
             if not layer.is_valid and iteration < self.n_layers_ - 1:
@@ -700,15 +688,15 @@ class DDBFClassifier(CascadeClassifier):
             yield rows[places], layer.probabilities(binned, places, self.n_jobs)
             rows = rows[~easy]
 
-    def _reach(self, X: Any, rows: np.ndarray, iteration: int) -> tuple[np.ndarray, BinnedMatrix]:
+    def _reach(self, X: MatrixLike, rows: np.ndarray, iteration: int) -> tuple[np.ndarray, BinnedMatrix]:
         """Which of the rows that reach an iteration it decides, and how its trees see them."""
         layer = self.layers_[iteration]
         binned = layer.binned(X if len(rows) == X.shape[0] else X[rows], self.n_jobs)
         last = iteration == self.n_layers_ - 1
         return np.ones(len(rows), bool) if last else layer.easy(binned, self.n_jobs), binned
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities, of each row from the iteration that decides it.
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
+        """Predict class probabilities; each row is predicted by the iteration that decides it.
 
         Parameters
         ----------
@@ -726,8 +714,8 @@ class DDBFClassifier(CascadeClassifier):
             probabilities[rows] = own
         return probabilities
 
-    def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
-        """Class probabilities if the cascade ended at iteration 1, 2, ...
+    def staged_predict_proba(self, X: MatrixLike) -> Iterator[np.ndarray]:
+        """Predict class probabilities after iteration 1, 2, ..., as if the cascade ended there.
 
         Parameters
         ----------
@@ -737,7 +725,8 @@ class DDBFClassifier(CascadeClassifier):
         Yields
         ------
         ndarray of shape (n_samples, n_classes)
-            Of each row from the last iteration that it reached, `n_layers_` times; the last one is `predict_proba`.
+            Each row is predicted by the last iteration that it reached; `n_layers_` arrays, the last one equals
+            `predict_proba`.
         """
         X = self._checked_X(X)
         rows = np.arange(X.shape[0], dtype=np.int32)
@@ -749,8 +738,8 @@ class DDBFClassifier(CascadeClassifier):
             yield probabilities.copy()
             rows = rows[~easy]
 
-    def easy(self, X: Any, iteration: int = 0) -> np.ndarray:
-        """Whether an iteration's forest finds rows easy, whoever reaches it.
+    def easy(self, X: MatrixLike, iteration: int = 0) -> np.ndarray:
+        """Find the rows that an iteration's forest calls easy, whether or not they reach the iteration.
 
         Parameters
         ----------
@@ -776,8 +765,8 @@ class DDBFClassifier(CascadeClassifier):
         layer = self.layers_[iteration]
         return layer.easy(layer.binned(X, self.n_jobs), self.n_jobs)
 
-    def decision_level(self, X: Any) -> np.ndarray:
-        """The iteration, counted from 0, that decides each row.
+    def decision_level(self, X: MatrixLike) -> np.ndarray:
+        """Find the iteration, counted from 0, that decides each row.
 
         Parameters
         ----------

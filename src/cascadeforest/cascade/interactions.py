@@ -1,4 +1,4 @@
-"""hiDF: what layers hand on are stable interactions of features (Chen, Lyu and Jiang 2021).
+"""hiDF: each layer passes on stable interactions of features (Chen, Lyu and Jiang 2021).
 
 `HiDFClassifier.fit` is Algorithm 2. gRIT (Algorithm 1) and stability (Eq. 2) are in `intersection`, features made of
 interactions (Eq. 3) in `combination`.
@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
 
 from cascadeforest.cascade._base import CascadeClassifier
 from cascadeforest.cascade.combination import Columns, Condition, Interaction, Interactions
-from cascadeforest.cascade.folds import seed_at
 from cascadeforest.cascade.intersection import (
     MERGES,
     REPEATED,
@@ -29,10 +28,11 @@ from cascadeforest.cascade.intersection import (
 )
 from cascadeforest.cascade.layer import FoldForest, Layer, LayerRules, check_member, fit_layer, mean_vector
 from cascadeforest.cascade.progress import Progress
-from cascadeforest.cascade.representation import Representation
+from cascadeforest.cascade.representation import Representation, weights_of_all
 from cascadeforest.cascade.stopping import KEEPS, BestLayer, Scoring
 from cascadeforest.forest._compiling import ensure_compiled
 from cascadeforest.forest._parameters import check_choice, check_count, check_flag, check_jobs, check_number
+from cascadeforest.forest._types import ClassWeight, MatrixLike, MaxFeatures, RandomState, Scorer
 from cascadeforest.forest.binning import MAX_BINS, MISSING, BinMapper
 from cascadeforest.forest.estimators import (
     EnrichedRandomForestClassifier,
@@ -40,6 +40,7 @@ from cascadeforest.forest.estimators import (
     RandomForestClassifier,
 )
 from cascadeforest.forest.growth import grow_forest, in_bag_counts, tree_seeds
+from cascadeforest.forest.seeds import seed_at
 
 #: Addresses below the entropy of a model, beside those of its layers: the forests of the features handed on, the
 #: bootstraps and forests of the search for interactions.
@@ -47,7 +48,7 @@ _FORESTS, _SEARCH = 2**20, 2**21
 #: Of the search: which rows, which trees, which rules.
 _ROWS, _TREES, _RULES = 0, 1, 2
 #: What stands for parameters that are None.
-PRESETS = {
+PRESETS: dict[str, dict[str, Any]] = {
     "paper": {
         "n_forests": 1,
         "n_estimators": 500,
@@ -85,14 +86,13 @@ _SUBSAMPLE = 0.5
 class _Training:
     """Training data as layers see them: features and interactions, binned once each."""
 
-    def __init__(self, X: Any, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None, room: int, n_jobs: Any):
+    def __init__(
+        self, X: MatrixLike, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None, room: int, n_jobs: int | None
+    ):
         self.rows, self.y, self.weights = rows, y, weights
         self.columns = Columns(X)
         self._room, self._n_jobs = room, n_jobs
-        self._of_all = None
-        if weights is not None or len(rows) < X.shape[0]:
-            self._of_all = np.zeros(X.shape[0])
-            self._of_all[rows] = 1.0 if weights is None else weights
+        self._of_all = weights_of_all(rows, weights, X.shape[0])
         self.seen, self.mapper = Representation.of_training_rows(X, room, sample_weight=self._of_all, n_jobs=n_jobs)
         #: Of each layer's interactions.
         self.added_mappers: list[BinMapper] = []
@@ -122,14 +122,14 @@ class _Training:
 
 @dataclass(frozen=True)
 class _Fitted:
-    """What one representation gave.
+    """Forests fitted to one representation, with their score and importances.
 
     Parameters
     ----------
     final : _Final
-        Predicts from it.
+        Forests that predict from the representation.
     score : float
-        Of its out-of-fold predictions.
+        Score of the out-of-fold predictions.
     importances : ndarray of shape (n_forests, n_columns)
         Mean decrease in impurity by column, each line over its sum; class vectors are the last columns.
     """
@@ -141,7 +141,7 @@ class _Fitted:
 
 @dataclass(frozen=True)
 class _Final:
-    """What predicts from a representation: forests of all rows, or two layers of fold models.
+    """Forests that predict from a representation: forests of all rows, or two layers of fold models.
 
     Parameters
     ----------
@@ -165,13 +165,12 @@ class _Final:
                 total += forest.predict(seen, rows, n_jobs)
             return total / len(self.forests)
         if self.vectors is not None:
-            handed_on = self.vectors.transform(seen, rows, n_jobs)
-            seen.add(handed_on.reshape(len(rows), -1), rows, self.layer.added_mapper, n_jobs)
+            self.layer.see(self.vectors.transform(seen, rows, n_jobs), seen, rows, n_jobs)
         return mean_vector(self.layer.transform(seen, rows, n_jobs))
 
 
 class HiDFClassifier(CascadeClassifier):
-    """hiDF: layers hand on stable interactions of features, found by random intersection trees in enriched forests.
+    """hiDF: a cascade whose layers pass on stable interactions of features, found by random intersection trees.
 
     A layer fits a forest, draws rows again and again, grows a few trees on each draw whose nodes prefer features that
     were important in the forest, intersects decision rules of these trees, and makes a new feature of each set of
@@ -183,7 +182,7 @@ class HiDFClassifier(CascadeClassifier):
     n_forests : int or None, default=None
         Forests that predict from a representation. None: 1; 5 in preset "official".
     n_estimators : int or None, default=None
-        Trees of each. None: 500; 100 in preset "official", where each forest has that many in every fold.
+        Trees of each forest. None: 500; 100 in preset "official", where each forest has 100 trees in every fold.
     n_folds : int, default=5
         Folds of the cross-validation, the same for all layers.
     cv_estimators : int, default=100
@@ -192,10 +191,10 @@ class HiDFClassifier(CascadeClassifier):
         Whether forests see the class vectors of a layer that was fitted to the features and interactions: the model
         that the paper's Table II shows, by its released code. None: False, as in Algorithm 2; True in "official".
     n_bootstraps : int, default=10
-        B, draws of rows. 0: no search, so that class vectors, if forests see them, are all that layers add.
+        B, number of draws of rows. With 0 no interactions are searched, and layers add class vectors only, if any.
     resampling : {"bootstrap", "subsample"} or None, default=None
-        As many rows as there are, with replacement, or half of them without. None: "bootstrap"; "subsample" in preset
-        "official".
+        How rows are drawn: as many as there are with replacement, or half of them without replacement. None:
+        "bootstrap"; "subsample" in preset "official".
     rule_estimators : int, default=10
         Trees of the enriched forest of each draw.
     n_intersection_trees : int, default=20
@@ -208,22 +207,24 @@ class HiDFClassifier(CascadeClassifier):
     deepest_only : bool or None, default=None
         Whether only the last level's nodes are interactions. None: True, as in Algorithm 1; False in "official".
     repeated : {"first", "tightest"}, default="first"
-        What a rule says of a feature that a path splits several times (see `intersection.rules_of_rows`). With
-        "tightest" a rule can bound a feature on both sides; in Eq. 3 the two cancel but for a constant.
+        Which conditions a rule has on a feature that a path splits several times (see `intersection.rules_of_rows`).
+        With "tightest" a rule can bound a feature on both sides; in Eq. 3 the two bounds cancel but for a constant.
     merge : {"loosest", "median"}, default="loosest"
         Thresholds of an interaction that was found several times (see `intersection.stable_interactions`).
     stability_threshold : float, default=0.5
-        Stability that an interaction must exceed, so that 1 lets none through; in preset "official", reach.
+        Stability that an interaction must exceed, so that no interaction passes 1; in preset "official" it must reach
+        this stability.
     max_new_features : int or None, default=None
-        Most new features of a layer, the most stable first, of equally stable ones those of lower order and then of
-        larger support. None: no bound. The released code sets this and the threshold by hand for each data set.
+        Greatest number of new features of a layer. The most stable interactions are taken first; among equally stable
+        ones lower orders, then larger supports. None: no bound. The released code sets this parameter and the threshold
+        by hand for each data set.
     standardize : bool, default=False
         Whether Eq. 3 divides each feature by its standard deviation: as printed, a feature of wide range decides alone.
     max_layers : int or None, default=None
         K, most layers. None: 10; 9 in preset "official", whose code counts the features alone as the first of ten.
     patience : int or None, default=None
-        Layers in a row that are not better than the best representation until growing stops; at least `max_layers`
-        turns early stopping off. None: 2; never in preset "official".
+        Growing stops after this many layers in a row that are not better than the best representation; a value of
+        `max_layers` or more turns early stopping off. None: 2; in preset "official" growing does not stop early.
     keep : {"best", "last"}, default="best"
         Which representation the prediction is made from: the first of the best ones, or the last. With "best" the
         features alone are a candidate, and interactions that do not raise the score are dropped: take "last" to see
@@ -231,35 +232,29 @@ class HiDFClassifier(CascadeClassifier):
     tol, scoring, max_depth, min_samples_leaf, max_features, class_weight, n_jobs, random_state, verbose
         As in `GCForestClassifier`. Bounds of depth, leaves and features hold for the enriched forests too.
     preset : {"paper", "official"}, default="paper"
-        Whose choice stands for parameters that are None: the paper's text or the released code.
+        Source of the values of parameters that are None: the paper's text or the released code.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The classes.
-    n_classes_ : int
-        How many.
+    classes_, n_classes_, n_features_in_, feature_names_in_
+        As in `GCForestClassifier`.
     n_layers_ : int
         Layers whose interactions are used; 0 if the features alone are as good.
     interactions_ : Interactions
-        Those, in the order in which they were found: a sequence of `Interaction`, with ``to_frame()`` and
-        ``to_text()``.
+        The interactions that are used, in the order in which they were found: a sequence of `Interaction`, with
+        ``to_frame()`` and ``to_text()``.
     importances_ : ndarray of shape (n_features_in_ + n_interactions,)
         Mean decrease in impurity by each feature, then by each interaction, in the final forests, over the sum of all
         columns (class vectors included, where there are any).
     root_importances_ : ndarray of shape (n_features_in_ + n_interactions,)
         Largest decrease in Gini impurity by a root split of the final forests (the 'marginal importance' of the
-        paper's Fig. 3, by its released code); 0 for what is never at a root.
+        paper's Fig. 3, by its released code); 0 for columns that no root splits.
     final_ : object
         The forests that predict; with class vectors, the two layers of fold models.
     n_new_ : ndarray of shape (n_grown_layers,), int
         Interactions that each layer found, layers that were dropped included.
     validation_scores_ : ndarray of shape (n_grown_layers + 1,)
         Score of the out-of-fold predictions from the features alone, and with the interactions up to each layer.
-    n_features_in_ : int
-        Features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X had names.
 
     Notes
     -----
@@ -298,37 +293,37 @@ class HiDFClassifier(CascadeClassifier):
 
     def __init__(
         self,
-        n_forests: Any = None,
-        n_estimators: Any = None,
+        n_forests: int | None = None,
+        n_estimators: int | None = None,
         *,
-        n_folds: Any = 5,
-        cv_estimators: Any = 100,
-        use_class_vectors: Any = None,
-        n_bootstraps: Any = 10,
-        resampling: Any = None,
-        rule_estimators: Any = 10,
-        n_intersection_trees: Any = 20,
-        intersection_depth: Any = None,
-        n_children: Any = 2,
-        deepest_only: Any = None,
-        repeated: Any = "first",
-        merge: Any = "loosest",
-        stability_threshold: Any = 0.5,
-        max_new_features: Any = None,
-        standardize: Any = False,
-        max_layers: Any = None,
-        patience: Any = None,
-        keep: Any = "best",
-        tol: Any = 0.0,
-        scoring: Any = None,
-        preset: Any = "paper",
-        max_depth: Any = None,
-        min_samples_leaf: Any = 1,
-        max_features: Any = "sqrt",
-        class_weight: Any = None,
-        n_jobs: Any = None,
-        random_state: Any = None,
-        verbose: Any = 0,
+        n_folds: int = 5,
+        cv_estimators: int = 100,
+        use_class_vectors: bool | None = None,
+        n_bootstraps: int = 10,
+        resampling: str | None = None,
+        rule_estimators: int = 10,
+        n_intersection_trees: int = 20,
+        intersection_depth: int | None = None,
+        n_children: int = 2,
+        deepest_only: bool | None = None,
+        repeated: str = "first",
+        merge: str = "loosest",
+        stability_threshold: float = 0.5,
+        max_new_features: int | None = None,
+        standardize: bool = False,
+        max_layers: int | None = None,
+        patience: int | None = None,
+        keep: str = "best",
+        tol: float = 0.0,
+        scoring: Scorer = None,
+        preset: str = "paper",
+        max_depth: int | None = None,
+        min_samples_leaf: int | float = 1,
+        max_features: MaxFeatures = "sqrt",
+        class_weight: ClassWeight = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
     ):
         self.n_forests = n_forests
         self.n_estimators = n_estimators
@@ -361,7 +356,7 @@ class HiDFClassifier(CascadeClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> HiDFClassifier:
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> HiDFClassifier:
         """Find interactions, and grow the forests of the best representation (Algorithm 2).
 
         Parameters
@@ -381,7 +376,7 @@ class HiDFClassifier(CascadeClassifier):
         Raises
         ------
         ValueError
-            If a parameter, X, y or a weight cannot be used; the message says which and why.
+            If a parameter, X, y or sample_weight is invalid; the message names it.
         """
         chosen = self._checked_parameters()
         X, label, rows, weights = self._training_data(X, y, sample_weight)
@@ -398,7 +393,9 @@ class HiDFClassifier(CascadeClassifier):
         data = _Training(X, rows, label[rows], weights, room, self.n_jobs)
 
         patience = chosen["max_layers"] if chosen["patience"] is None else chosen["patience"]
-        best, found, n_new = BestLayer(patience, self.tol), [], []
+        best = BestLayer(patience, self.tol)
+        found: list[Interaction] = []
+        n_new: list[int] = []
         for level in range(chosen["max_layers"] + 1):  # line 2: S^(1), S^(2), ..., S^(K + 1)
             # Nothing is fitted again to a representation that is that of the layer before. Class vectors come second.
             if level == 0 or n_new[-1] or (level == 1 and chosen["use_class_vectors"]):
@@ -449,10 +446,11 @@ class HiDFClassifier(CascadeClassifier):
         for forest in self.final_.forests:
             _enter_roots(largest, forest, data, np.arange(len(data.y)), self.n_classes_)
         layer = self.final_.layer
-        for k, models in enumerate(layer.forests if layer is not None else []):
-            fold = layer.folds.of(data.y, k)
-            for i, model in enumerate(models):
-                _enter_roots(largest, model, data, np.flatnonzero(fold != i), self.n_classes_)
+        if layer is not None:
+            for k, models in enumerate(layer.our_forests):
+                fold = layer.fold_of(data.y, k)
+                for i, model in enumerate(models):
+                    _enter_roots(largest, model, data, np.flatnonzero(fold != i), self.n_classes_)
         return largest
 
     def _checked_parameters(self) -> dict[str, Any]:
@@ -487,7 +485,7 @@ class HiDFClassifier(CascadeClassifier):
         check_jobs(self.n_jobs)
         return chosen
 
-    def _layer_members(self, chosen: dict[str, Any]) -> list[Any]:
+    def _layer_members(self, chosen: dict[str, Any]) -> list[BaseEstimator]:
         """The forests of a layer: random forests; in preset "official" two of five are Extra-Trees with bootstrap."""
         common = {
             "n_estimators": chosen["n_estimators"],
@@ -505,7 +503,7 @@ class HiDFClassifier(CascadeClassifier):
 
     def _fit_representation(
         self,
-        members: list[Any],
+        members: list[BaseEstimator],
         data: _Training,
         rules: LayerRules,
         scoring: Scoring,
@@ -619,12 +617,13 @@ class HiDFClassifier(CascadeClassifier):
         candidates = [
             self._candidate(one, weights_of, data, found, layer)
             for one in stable
-            if len(one.index) > 1
+            if len(one.signed_features) > 1
             and (one.stability > threshold or (chosen["threshold_counts"] and one.stability == threshold))
         ]
         # Sorting is stable: equals stay in the order of their signed features.
         candidates.sort(key=lambda one: (-one.stability, one.order, -one.support))
-        new, columns = [], []
+        new: list[Interaction] = []
+        columns: list[np.ndarray] = []
         for one in candidates:
             if len(new) == self.max_new_features:
                 break
@@ -642,11 +641,11 @@ class HiDFClassifier(CascadeClassifier):
     def _candidate(
         self, one: StableInteraction, weights_of: np.ndarray, data: _Training, found: list[Interaction], layer: int
     ) -> Interaction:
-        columns = [abs(i) - 1 for i in one.index]
+        columns = [abs(i) - 1 for i in one.signed_features]
         orders = [1 if c < self.n_features_in_ else found[c - self.n_features_in_].order for c in columns]
         conditions = tuple(
             Condition(c, self._column_name(c), 1 if i > 0 else -1, t)
-            for c, i, t in zip(columns, one.index, one.thresholds, strict=True)
+            for c, i, t in zip(columns, one.signed_features, one.thresholds, strict=True)
         )
         weights = weights_of[columns]
         if self.standardize:
@@ -676,22 +675,8 @@ class HiDFClassifier(CascadeClassifier):
         names = getattr(self, "feature_names_in_", None)
         return f"x{column}" if names is None else str(names[column])
 
-    def _checked_X(self, X: Any) -> Any:
-        """Rows to predict."""
-        check_is_fitted(self)
-        check_jobs(self.n_jobs)
-        ensure_compiled()
-        return validate_data(
-            self,
-            X,
-            reset=False,
-            dtype=[np.float64, np.float32],
-            accept_sparse=["csr", "csc"],
-            ensure_all_finite="allow-nan",
-        )
-
-    def interaction_values(self, X: Any) -> np.ndarray:
-        """New features of rows: Eq. 3 of each of `interactions_`.
+    def interaction_values(self, X: MatrixLike) -> np.ndarray:
+        """Compute the new feature of each of `interactions_` (Eq. 3).
 
         Parameters
         ----------
@@ -704,14 +689,14 @@ class HiDFClassifier(CascadeClassifier):
         """
         return self._values(self._checked_X(X))
 
-    def _values(self, X: Any) -> np.ndarray:
+    def _values(self, X: MatrixLike) -> np.ndarray:
         columns = Columns(X)
         for one in self.interactions_:
             columns.append(columns.combined(one.conditions, one.weights))
         return columns.added
 
-    def staged_training_features(self, X: Any, y: Any) -> Iterator[np.ndarray]:
-        """What layers hand on for the training rows: as for any others (`staged_interaction_values`).
+    def staged_training_features(self, X: MatrixLike, y: ArrayLike) -> Iterator[np.ndarray]:
+        """New features that layers pass on for the training rows; the same as `staged_interaction_values`.
 
         Parameters
         ----------
@@ -727,8 +712,8 @@ class HiDFClassifier(CascadeClassifier):
         """
         return self.staged_interaction_values(X)
 
-    def staged_interaction_values(self, X: Any) -> Iterator[np.ndarray]:
-        """What layers 1, 2, ... hand on beside the features: all interactions found so far.
+    def staged_interaction_values(self, X: MatrixLike) -> Iterator[np.ndarray]:
+        """New features that layers 1, 2, ... pass on: all interactions found so far.
 
         Parameters
         ----------
@@ -745,8 +730,8 @@ class HiDFClassifier(CascadeClassifier):
         for layer in range(1, self.n_layers_ + 1):
             yield values[:, : np.searchsorted(layers, layer, side="right")]
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities.
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
+        """Predict class probabilities.
 
         Parameters
         ----------
@@ -756,7 +741,7 @@ class HiDFClassifier(CascadeClassifier):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Columns in the order of `classes_`: the mean of the forests of the kept representation.
+            Mean over the forests of the kept representation, columns in the order of `classes_`.
         """
         X = self._checked_X(X)
         n_rows, n_given = X.shape
@@ -771,12 +756,12 @@ class HiDFClassifier(CascadeClassifier):
 
     @property
     def staged_predict_proba(self) -> Any:
-        """Not there: the forests of earlier layers are not kept."""
+        """Not available: the forests of earlier layers are not kept."""
         raise AttributeError("HiDFClassifier keeps the forests of one representation only: there are no stages.")
 
     @property
     def staged_predict(self) -> Any:
-        """Not there: the forests of earlier layers are not kept."""
+        """Not available: the forests of earlier layers are not kept."""
         raise AttributeError("HiDFClassifier keeps the forests of one representation only: there are no stages.")
 
 
@@ -795,12 +780,13 @@ def _chances(importances: np.ndarray, floor: float) -> np.ndarray:
 
 def _importances_of_layer(layer: Layer, data: _Training, n_jobs: int | None) -> np.ndarray:
     """Importances of each fold model, those of one fold one after the other."""
-    folds = [layer.folds.of(data.y, k) for k in range(len(layer.forests))]
+    forests = layer.our_forests
+    folds = [layer.fold_of(data.y, k) for k in range(len(forests))]
     return np.array(
         [
             _impurity_shares(models[i], data, np.flatnonzero(fold != i), layer.n_classes, n_jobs)
-            for i in range(len(layer.forests[0]))
-            for models, fold in zip(layer.forests, folds, strict=True)
+            for i in range(len(forests[0]))
+            for models, fold in zip(forests, folds, strict=True)
         ]
     )
 

@@ -27,7 +27,7 @@ MERGES = ("loosest", "median")
 class StableInteraction(NamedTuple):
     """An interaction with its stability."""
 
-    index: tuple[int, ...]  # signed numbers, by feature
+    signed_features: tuple[int, ...]  # numbers from 1 with the sign of the condition, by feature
     thresholds: tuple[float, ...]
     stability: float
 
@@ -39,8 +39,8 @@ def rules_of_rows(
     of_tree: np.ndarray,
     mapper: BinMapper,
     repeated: str = "first",
-) -> list[Rule]:
-    """Rules of the leaves that rows fall into, each row in one tree (Algorithm 2, line 9).
+) -> Sequence[Rule]:
+    """Make the rules of the leaves that rows reach, each row in one tree (Algorithm 2, line 9).
 
     Parameters
     ----------
@@ -49,17 +49,17 @@ def rules_of_rows(
     binned : BinnedMatrix
         Rows, binned as at growth.
     rows, of_tree : ndarray of shape (n,), int
-        Row and tree of each rule: only as many rules are made as are asked for.
+        Row and tree of each rule.
     mapper : BinMapper
-        Of all columns, for thresholds in their units.
+        Bins of all columns, for thresholds in their units.
     repeated : {"first", "tightest"}
-        What counts of several splits on one feature: the one nearest the root, as in the released code, or the tightest
-        on either side. With "first" a feature has one sign in a rule.
+        Which of several splits on one feature counts: the split nearest to the root, as in the released code, or the
+        tightest on either side. With "first" a feature has one sign in a rule.
 
     Returns
     -------
     list of Rule
-        Splits that only part missing values from the others, and splits where the row itself has no value, give no
+        One rule for each row. A split that only separates missing values, or where the row's value is missing, gives no
         condition.
     """
     steps = path_steps(trees, binned, rows, of_tree)
@@ -82,7 +82,7 @@ def rules_of_rows(
 
 
 def intersection(rule: Rule, other: Rule) -> Rule:
-    """Conditions that both have, with the looser threshold (Algorithm 1, lines 4 to 8).
+    """Conditions that two rules have in common, with the looser threshold (Algorithm 1, lines 4 to 8).
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def intersection(rule: Rule, other: Rule) -> Rule:
 
 
 def n_nodes(depth: int, n_children: int) -> int:
-    """J: nodes of an intersection tree.
+    """Number of nodes of an intersection tree (J).
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def n_nodes(depth: int, n_children: int) -> int:
 
 
 def intersection_tree(rules: Sequence[Rule], depth: int, n_children: int, *, deepest_only: bool = True) -> list[Rule]:
-    """One random intersection tree (Algorithm 1, lines 2 to 10).
+    """Intersect rules along one random intersection tree (Algorithm 1, lines 2 to 10).
 
     Parameters
     ----------
@@ -148,21 +148,21 @@ def intersection_tree(rules: Sequence[Rule], depth: int, n_children: int, *, dee
 def generalized_rit(
     rules: Sequence[Rule], n_trees: int, depth: int, n_children: int, *, deepest_only: bool = True
 ) -> list[Rule]:
-    """gRIT, Algorithm 1: interactions that survive intersections with randomly drawn rules.
+    """Find interactions that survive intersections with randomly drawn rules (gRIT, Algorithm 1).
 
     Parameters
     ----------
     rules : sequence of Rule
         ``n_trees * n_nodes(depth, n_children)``, drawn at random.
     n_trees : int
-        L, intersection trees.
+        L, number of intersection trees.
     depth, n_children, deepest_only
         As in `intersection_tree`.
 
     Returns
     -------
     list of Rule
-        Of all trees; an interaction stands in it as often as it was found.
+        Interactions of all trees; an interaction occurs as often as it was found.
     """
     size = n_nodes(depth, n_children)
     return [
@@ -175,7 +175,7 @@ def generalized_rit(
 
 
 def stable_interactions(found: Sequence[Iterable[Rule]], merge: str = "loosest") -> list[StableInteraction]:
-    """Interactions with their stability: the share of bootstraps in which they were found (Eq. 2).
+    """Compute the stability of interactions: the share of bootstraps in which they were found (Eq. 2).
 
     Two rules are the same interaction if they have the same signed features; thresholds do not count.
 

@@ -14,10 +14,10 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
-from cascadeforest.cascade.folds import seed_at, stratified_folds
+from cascadeforest.cascade.folds import stratified_folds
 from cascadeforest.cascade.progress import Progress
 from cascadeforest.cascade.representation import Representation
 from cascadeforest.forest._base import Forest
@@ -25,6 +25,7 @@ from cascadeforest.forest._parameters import check_count, check_flag
 from cascadeforest.forest.binning import BinMapper
 from cascadeforest.forest.growth import GrownForest, grow_forest, tree_seeds
 from cascadeforest.forest.learned_rows import KeepsRows
+from cascadeforest.forest.seeds import seed_at, whole_seed_at
 from cascadeforest.forest.trees import Trees
 
 #: How a layer makes vectors: mean of k fold models; the same for training rows, one refitted model for new ones; one
@@ -36,6 +37,7 @@ _FOLDS, _MODEL = 0, 1
 _ALL_ROWS = 2**16
 #: Address of folds that all forests share, beside those of the layers.
 _SHARED = (2**19, 0)
+_GONE = "The models that did not learn from a row are gone; choose class_vectors='k_fold'."
 #: Rows and features for which parameters are checked before any are known.
 _SOME = 2**20
 
@@ -47,7 +49,7 @@ class LayerRules:
     Parameters
     ----------
     classes : ndarray or None
-        Labels of the classes, which estimators that are not ours see; None for regression.
+        Labels of the classes, which estimators of other packages see; None for regression.
     n_folds : int
         Folds; fewer rows than folds make fewer folds.
     class_vectors : {"k_fold", "k_fold_refit", "oob"}
@@ -103,7 +105,7 @@ class LayerRules:
 
 @dataclass(frozen=True)
 class FoldDraw:
-    """Draws the folds of a layer's forests, as often as somebody asks: no layer keeps numbers of training rows.
+    """Draws the folds of a layer's forests again when they are needed, so that no layer stores row numbers.
 
     Parameters
     ----------
@@ -166,7 +168,7 @@ class FoldForest:
 class FoldEstimator:
     """Any other scikit-learn estimator; its columns are put into the order of all classes."""
 
-    estimator: Any
+    estimator: BaseEstimator
     classes: np.ndarray | None
 
     def predict(self, representation: Representation, rows: np.ndarray, n_jobs: int | None) -> np.ndarray:
@@ -193,6 +195,10 @@ class OneClass:
         return vectors
 
 
+#: What predicts in a layer.
+FoldModel = FoldForest | FoldEstimator | OneClass
+
+
 @dataclass(frozen=True)
 class Layer:
     """A fitted layer.
@@ -211,7 +217,7 @@ class Layer:
         Which training rows each model did not learn from; None with out-of-bag vectors.
     """
 
-    forests: list[list[FoldForest | FoldEstimator | OneClass]]
+    forests: list[list[FoldModel]]
     added_mapper: BinMapper | None
     vector_dtype: str
     n_classes: int
@@ -230,7 +236,7 @@ class Layer:
         representation : Representation
             With the columns of the layer before.
         rows : ndarray of shape (n,), int
-            Rows of it.
+            Rows of `representation`.
         n_jobs : int, optional
             Threads.
 
@@ -251,7 +257,7 @@ class Layer:
     def transform_held_out(
         self, representation: Representation, rows: np.ndarray, y: np.ndarray, n_jobs: int | None = None
     ) -> np.ndarray:
-        """Vectors of the training rows, from the models that did not learn from them: those that `fit_layer` gave.
+        """Vectors of the training rows from the models that did not learn from them, as `fit_layer` returned them.
 
         Parameters
         ----------
@@ -272,32 +278,45 @@ class Layer:
         Raises
         ------
         ValueError
-            If those models are gone: class vectors are out of bag, or one model of all rows followed the folds.
+            If these models were not kept: class vectors are out of bag, or one model of all rows replaced the folds.
         """
         vectors = np.empty((len(rows), len(self.forests), self.n_outputs), np.float32 if self.n_classes else np.float64)
         for k, models in enumerate(self.forests):
-            fold = None if self.folds is None else self.folds.of(y, k)
-            if fold is None or len(models) != fold.max() + 1:
-                raise ValueError("The models that did not learn from a row are gone; choose class_vectors='k_fold'.")
+            fold = self.fold_of(y, k)
+            if len(models) != fold.max() + 1:
+                raise ValueError(_GONE)
             for i, model in enumerate(models):
                 held_out = fold == i
                 own = model.predict(representation, rows[held_out], n_jobs)
                 vectors[held_out, k] = _rounded(own, self.vector_dtype)
         return vectors
 
+    def see(self, vectors: np.ndarray, representation: Representation, rows: np.ndarray, n_jobs: int | None) -> None:
+        """Put the vectors of the layer before behind the features, in the bins that this layer learned with."""
+        assert self.added_mapper is not None, "the first layer sees features only"
+        representation.add(vectors.reshape(len(rows), -1), rows, self.added_mapper, n_jobs)
+
+    def fold_of(self, y: np.ndarray, forest: int) -> np.ndarray:
+        """Fold that each training row was held out of in a forest; a ValueError with out-of-bag vectors."""
+        if self.folds is None:
+            raise ValueError(_GONE)
+        return self.folds.of(y, forest)
+
+    @property
+    def our_forests(self) -> list[list[FoldForest]]:
+        """Fold models of each forest of this package; empty lists for other estimators."""
+        return [[model for model in models if isinstance(model, FoldForest)] for models in self.forests]
+
     @property
     def n_trees(self) -> int:
         """Trees of our forests, all folds together."""
-        return sum(m.trees.n_trees for models in self.forests for m in models if isinstance(m, FoldForest))
+        return sum(model.trees.n_trees for models in self.our_forests for model in models)
 
     @property
     def nbytes(self) -> int:
         """Memory of our trees: 8 bytes a node, 4 for each number in a leaf that is not pure."""
         return sum(
-            m.trees.nodes.nbytes + m.trees.values.nbytes
-            for models in self.forests
-            for m in models
-            if isinstance(m, FoldForest)
+            model.trees.nodes.nbytes + model.trees.values.nbytes for models in self.our_forests for model in models
         )
 
 
@@ -316,11 +335,11 @@ def fit_layer(
     Parameters
     ----------
     members : sequence of estimators
-        One a forest, unfitted: of ours, or any classifier with ``predict_proba`` (regressor).
+        Unfitted forests of this package, or any classifiers with ``predict_proba`` (regressors).
     representation : Representation
         What the layer sees.
     rows : ndarray of shape (n,), int
-        Rows of it to learn from, ascending.
+        Rows of `representation` to learn from, ascending.
     y : ndarray of shape (n,)
         Class numbers, or targets, of these rows.
     weights : ndarray of shape (n,) or None
@@ -336,10 +355,10 @@ def fit_layer(
     -------
     Layer
     vectors : ndarray of shape (n, n_forests, n_outputs)
-        float32; float64 in regression. Of the training rows, from models that did not learn from them.
+        Vectors of the training rows, from models that did not learn from them. float32; float64 in regression.
     """
-    vectors = np.empty((len(rows), len(members), rules.n_outputs), rules.stored_dtype)
-    forests = []
+    vectors: np.ndarray = np.empty((len(rows), len(members), rules.n_outputs), rules.stored_dtype)
+    forests: list[list[FoldModel]] = []
     for k, member in enumerate(members):
         fit = _Fit(member, representation, rows, y, weights, rules, (level, k))
         models, own = fit.out_of_bag() if rules.class_vectors == "oob" else fit.folds()
@@ -352,7 +371,7 @@ def fit_layer(
 class _Fit:
     """Fitting one forest of a layer."""
 
-    member: Any
+    member: BaseEstimator
     representation: Representation
     rows: np.ndarray
     y: np.ndarray
@@ -360,10 +379,12 @@ class _Fit:
     rules: LayerRules
     address: tuple[int, int]
 
-    def folds(self) -> tuple[list, np.ndarray]:
+    def folds(self) -> tuple[list[FoldModel], np.ndarray]:
         """Models of all folds (or one of all rows), and vectors of held-out rows."""
         rules, (level, k) = self.rules, self.address
-        fold = rules.fold_draw(level).of(self.y, k)
+        draw = rules.fold_draw(level)
+        assert draw is not None, "with out-of-bag vectors there are no folds"
+        fold = draw.of(self.y, k)
         vectors = np.empty((len(self.rows), rules.n_outputs))
         models = []
         for i in range(int(fold.max()) + 1):
@@ -375,25 +396,13 @@ class _Fit:
             models = [self.model(np.arange(len(self.rows)), _ALL_ROWS)]
         return models, vectors
 
-    def out_of_bag(self) -> tuple[list, np.ndarray]:
+    def out_of_bag(self) -> tuple[list[FoldModel], np.ndarray]:
         """One model of all rows, and the mean of the trees that did not draw a row."""
         rules = self.rules
         grown = self.grow(np.arange(len(self.rows)), _ALL_ROWS, bootstrap=True)
-        n_votes = np.zeros(len(self.rows))
-        kept = np.searchsorted(self.rows, grown.rows)  # all, but for weights that single precision does not hold
-
-        def did_not_draw(tree: int) -> np.ndarray:
-            out = np.ones(len(self.rows))
-            out[kept] = grown.in_bag_counts(tree) == 0
-            np.add(n_votes, out, out=n_votes)
-            return out
-
-        total = grown.trees.predict_sum(
-            self.representation.binned, self.rows, weights=did_not_draw, n_jobs=rules.n_jobs
-        )
-        vectors = grown.offset + grown.scale * (total / np.maximum(n_votes, 1.0)[:, None])
-        if not n_votes.all():  # drawn by every tree, as happens in small forests: what is known without the features
-            vectors[n_votes == 0] = self._without_features()
+        vectors = grown.oob_prediction(self.representation.binned, self.rows, rules.n_jobs)
+        # Drawn by every tree, as happens in small forests: what is known without the features.
+        vectors[np.isnan(vectors[:, 0])] = self._without_features()
         rules.progress.advance()
         return [FoldForest.of(grown)], vectors
 
@@ -404,7 +413,7 @@ class _Fit:
             return shares / shares.sum()
         return np.atleast_1d(np.average(self.y, weights=self.weights))
 
-    def model(self, chosen: np.ndarray, fold: int) -> FoldForest | FoldEstimator | OneClass:
+    def model(self, chosen: np.ndarray, fold: int) -> FoldModel:
         """A model of the rows at the places `chosen`."""
         try:
             if grows_on_bins(self.member):
@@ -435,9 +444,9 @@ class _Fit:
         if self.rules.n_classes and (y == y[0]).all():
             return OneClass(int(y[0]), self.rules.n_classes)
         estimator = clone(self.member)
-        seed = seed_at(self.rules.entropy, *self.address, _MODEL, fold).generate_state(1)[0]
+        seed = whole_seed_at(self.rules.entropy, *self.address, _MODEL, fold)
         names = [name for name in estimator.get_params() if name.split("__")[-1] == "random_state"]
-        estimator.set_params(**dict.fromkeys(names, int(seed)))
+        estimator.set_params(**dict.fromkeys(names, seed))
         weights = {}
         if self.weights is not None:
             if not has_fit_parameter(estimator, "sample_weight"):
@@ -453,13 +462,18 @@ class _Fit:
         return FoldEstimator(estimator, self.rules.classes)
 
 
-def grows_on_bins(member: Any) -> bool:
-    """Whether a member of a layer is a forest of ours that can grow on the layer's bins."""
-    plain = isinstance(member, Forest) and getattr(member, "class_weight", None) is None
+def grows_on_bins(member: BaseEstimator) -> bool:
+    """Whether a member of a layer is a forest of ours that can grow on the layer's bins.
+
+    Subclasses are other estimators, unless they define `walk`: their ``fit`` or ``predict_proba`` may be their own.
+    """
+    plain = (
+        isinstance(member, Forest) and "walk" in vars(type(member)) and getattr(member, "class_weight", None) is None
+    )
     return plain and getattr(member, "feature_weights", None) is None and not member.oob_score
 
 
-def _draws(member: Any, n_rows: int) -> int | None:
+def _draws(member: BaseEstimator, n_rows: int) -> int | None:
     """Rows that each bootstrap of a forest draws; a fixed number that a fold or a late level has not is all it has."""
     if isinstance(member.max_samples, Integral):
         return min(int(member.max_samples), n_rows)
@@ -472,7 +486,7 @@ def mean_vector(vectors: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     vectors : ndarray of shape (n, n_forests, n_classes), float32
-        Of a layer.
+        Vectors of a layer.
 
     Returns
     -------
@@ -482,14 +496,14 @@ def mean_vector(vectors: np.ndarray) -> np.ndarray:
     return mean / mean.sum(axis=1, keepdims=True)
 
 
-def check_member(member: Any, *, classification: bool, class_vectors: str) -> None:
-    """Refuse what cannot be a forest of a layer.
+def check_member(member: BaseEstimator, *, classification: bool, class_vectors: str) -> None:
+    """Check that an estimator can be a forest of a layer.
 
     Raises
     ------
     ValueError
         If it is no classifier with ``predict_proba`` (no regressor), cannot give out-of-bag vectors, or is a forest of
-        ours with a parameter that it would refuse itself.
+        this package with an invalid parameter.
     """
     if isinstance(member, type) or not hasattr(member, "fit") or not hasattr(member, "get_params"):
         raise ValueError(f"estimators has {member!r}; give names of forests or unfitted scikit-learn estimators.")

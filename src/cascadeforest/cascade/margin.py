@@ -1,32 +1,36 @@
-"""mdDF: a cascade as an additive model whose rows are weighted by their margins (Lyu, Yang and Zhou 2019).
+"""mdDF: a cascade as an additive model that weights rows by their margins (Lyu, Yang and Zhou 2019).
 
-The equations of the paper are functions here: `margins` (section 4), `margin_loss` (Eq. 28), `best_share` and
-`best_weight` (line 7 of Algorithm 2), `reweighted` (Eq. 27), `margin_ratio` (Theorem 1). `MDDFClassifier.fit` is
-Algorithm 2.
+The equations of the paper are functions here: `margins` (section 4), `margin_loss` (Eq. 28), `minimise_margin_loss`
+(line 7 of Algorithm 2), `reweighted` (Eq. 27), `margin_ratio` (Theorem 1). `MDDFClassifier.fit` is Algorithm 2.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, has_fit_parameter
 
-from cascadeforest.cascade._base import CascadeClassifier, weights_at
+from cascadeforest.cascade._base import CascadeClassifier, rows_with_weight, weights_at
 from cascadeforest.cascade.explainable import ExplainableCascade
 from cascadeforest.cascade.layer import Layer, LayerRules, fit_layer, mean_vector
 from cascadeforest.cascade.progress import Progress
 from cascadeforest.cascade.representation import Representation
 from cascadeforest.cascade.stopping import KEEPS, BestLayer, Scoring
+from cascadeforest.cascade.walks import CascadeWalk
 from cascadeforest.forest._base import Forest
 from cascadeforest.forest._compiling import ensure_compiled
 from cascadeforest.forest._parameters import check_choice, check_count, check_flag, check_number
+from cascadeforest.forest._types import ClassWeight, MatrixLike, MaxFeatures, RandomState, Scorer
 from cascadeforest.forest.binning import BinMapper
+from cascadeforest.forest.learned_rows import Rows
+from cascadeforest.forest.walks import Reached, TrainedLayer, Walk
 
 #: Section 4: 'we generally choose these two hyper-parameters from the finite sets'.
 GAMMAS = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
@@ -40,8 +44,8 @@ MAX_DEPTH = 100
 ABLATIONS = (None, "same_forests", "stacking", "no_preconc")
 #: Gamma and mu, where they are open, while theta is searched.
 _MIDDLE = {"gamma": 0.85, "mu": 0.05}
-#: What stands for parameters that are None.
-PRESETS = {
+#: Values of parameters that are None, by preset.
+PRESETS: dict[str, dict[str, Any]] = {
     "paper": {
         "gamma": None,
         "mu": None,
@@ -319,104 +323,147 @@ class TrainingRows:
     weights: np.ndarray | None
 
 
+class Boosting:
+    """Algorithm 2 between two layers, in `fit` and in explanations.
+
+    Attributes
+    ----------
+    sum : Additive
+        Sum of the layers so far.
+    weights : ndarray of shape (n,) or None
+        Weights of the rows in the next layer: Eq. 27 times the weights that the user gave.
+    cumulative : ndarray of shape (n,)
+        Margins under the sum, divided by the sum of the factors.
+    total : float
+        Sum of the factors.
+    """
+
+    def __init__(self, cascade: MDDFClassifier, data: TrainingRows, n_forests: int, setting: Setting):
+        self._cascade, self._data, self._setting = cascade, data, setting
+        self.sum = Additive(len(data.rows), n_forests, cascade.n_classes_)
+        self.weights, self.cumulative, self.total = data.weights, np.zeros(len(data.rows)), 0.0
+
+    def seen(self, level: int, n_jobs: int | None) -> tuple[Representation, BinMapper | None]:
+        """What a layer sees of the training rows, and the bins of the sum."""
+        data = self._data
+        if level == 0 or self._cascade._as_fitted.ablation == "no_preconc":
+            data.seen.drop_added()
+            return data.seen, None
+        seen = data.seen if data.alone is None else data.alone
+        return seen, seen.fit_added(self.sum.features, data.rows, n_jobs)
+
+    def margins_of(self, vectors: np.ndarray) -> np.ndarray:
+        """Margins of a layer's class vectors."""
+        return margins(mean_vector(vectors), self._data.y)
+
+    def add(self, vectors: np.ndarray, own: np.ndarray, alpha: float, share: float) -> None:
+        """Add a layer with its class vectors, its margins, its factor, and its share of the sum of the factors."""
+        self.total += alpha
+        self.cumulative = (1.0 - share) * self.cumulative + share * own
+        self.sum.add(vectors, share)
+        of_rows = self._cascade._as_fitted._row_weights(self.cumulative, self.total, self._setting)
+        self.weights = of_rows if self._data.weights is None else of_rows * self._data.weights
+
+
 @dataclass
 class Growth:
     """What growing under one setting leaves, layer by layer."""
 
     best: BestLayer
-    first_vectors: np.ndarray | None = None
     layers: list[Layer] = field(default_factory=list)
     alphas: list[float] = field(default_factory=list)
     shares: list[float] = field(default_factory=list)
     margins: list[np.ndarray] = field(default_factory=list)
+    first: tuple[Layer, np.ndarray] | None = None
 
 
 class MDDFClassifier(ExplainableCascade, CascadeClassifier):
-    """mdDF: a cascade as an additive model; each layer weights the rows by the margins of the layers so far.
+    """mdDF: a cascade as an additive model, in which each layer weights rows by their margins so far.
 
-    Layer t learns from rows weighted by their margin loss under layers 1 to t - 1 (Eq. 27), and enters the sum with the
-    factor that minimises the loss (Algorithm 2, line 7). The next layer sees the features and that sum.
+    Layer t learns from rows weighted by their margin loss under layers 1 to t - 1 (Eq. 27). Its class vectors are added
+    to a sum, with the factor that minimises the loss (Algorithm 2, line 7). The next layer sees the features and the
+    sum.
 
     Parameters
     ----------
     n_forests : int, default=4
-        Forests a layer, all kinds together.
+        Number of forests in a layer, all kinds together.
     n_estimators : int, default=100
-        Trees a forest; with k folds each forest has k times as many.
+        Number of trees in a forest; with k folds each forest has k times as many.
     gamma : float or None, default=None
-        The margin that costs nothing, from 0.001 to 0.999. None: chosen from the paper's grid (`GAMMAS`); 0.98 in
-        preset "official".
+        Margin without loss, from 0.001 to 0.999. None: chosen from the paper's grid (`GAMMAS`); 0.98 in preset
+        "official".
     mu : float or None, default=None
-        What a margin above gamma costs relative to one below. None: chosen from the paper's grid (`MUS`); 0.05 in
-        preset "official".
+        Loss of a margin above gamma relative to one below. None: chosen from the paper's grid (`MUS`); 0.05 in preset
+        "official".
     theta : int or None, default=None
         Trees of layer t, counted from 1, have depth theta * t at most. None: chosen from the paper's grid (`THETAS`);
         4 in preset "official".
     alpha : {"exact", "log"} or None, default=None
-        How the factor of a layer is found: by minimising the mean loss, exactly, or by AdaBoost's formula. None:
-        "exact"; "log" in preset "official".
+        How to find the factor of a layer: "exact" minimises the mean loss, "log" is AdaBoost's formula. None: "exact";
+        "log" in preset "official".
     cumulative : {"normalized", "sum"} or None, default=None
-        Margin that the loss is taken of: the sum of the layers' margins times their factors, divided by the sum of the
-        factors or as it is. A sum passes 1 after some layers, where Eq. 28 means nothing; and if its factors minimise
-        the loss, the first layer takes nearly everything and later ones get nothing. None: "normalized"; "sum" in
-        preset "official".
+        Margin in the loss. "sum": sum of the layers' margins times their factors. "normalized": this sum, divided by
+        the sum of the factors. A plain sum exceeds 1 after some layers, where Eq. 28 has no meaning; with exact factors
+        the first layer then gets nearly everything. None: "normalized"; "sum" in preset "official".
     scaled_loss : bool or None, default=None
         Whether the loss is divided by ``gamma**2`` and ``(1 - gamma)**2`` (Eq. 28). None: True; False in "official".
     max_share : float, default=0.9
-        With "normalized" and "exact", the greatest share of the sum of factors that the newest layer gets: without a
-        bound it often takes all.
+        With "normalized" and "exact", largest share of the sum of factors that the newest layer can have. Without a
+        bound the newest layer often has all of it.
     weight_floor : float, default=1e-3
-        Least weight of a row, relative to the mean (see `reweighted`).
+        Smallest weight of a row, relative to the mean (see `reweighted`).
     ablation : {"same_forests", "stacking", "no_preconc"} or None, default=None
-        The paper's other structures: SF (random forests only), ST (the next layer sees the sum, not the features), NP
-        (the features, not the sum).
+        The other structures of the paper. "same_forests" (SF): random forests only. "stacking" (ST): later layers see
+        the sum, not the features. "no_preconc" (NP): layers see the features, not the sum.
     estimators : sequence of {"random_forest", "completely_random_forest", "extra_trees"} or estimators, default=None
-        As in `GCForestClassifier`; estimators that are given as objects keep their own depth, and their ``fit`` takes
-        weights. None: random and completely random forests, in preset "official" random forests and Extra-Trees.
+        As in `GCForestClassifier`. Estimators that are given as objects keep their own depth, and their ``fit`` must
+        take weights. None: random and completely random forests; in preset "official" random forests and Extra-Trees.
     n_folds : int, default=5
-        Folds of each forest.
+        Number of folds of each forest.
     shared_folds : bool or None, default=None
-        Whether all layers and forests have the same folds. None: False; True in preset "official".
+        Whether all layers and forests use the same folds. None: False; True in preset "official".
     class_vectors, max_layers, tol, scoring, min_samples_leaf, max_features, class_weight, n_jobs, random_state, \
 verbose
         As in `GCForestClassifier`.
     patience : int or None, default=None
-        As in `GCForestClassifier`. None: 2; `max_layers` in preset "official", which grows them all.
+        As in `GCForestClassifier`. None: 2; `max_layers` in preset "official", so that all layers are grown.
     keep : {"best", "last"} or None, default=None
-        Which layer the prediction ends with: the first of the best, or the last that was grown. None: "best"; "last"
-        in preset "official".
+        Last layer of the prediction: the first of the best layers, or the last that was grown. None: "best"; "last" in
+        preset "official".
     search_estimators : int, default=20
-        Trees a forest while the grids are searched.
+        Number of trees in a forest during the search of the grids.
     search_layers : int, default=5
-        Layers that are grown while the grids are searched.
+        Largest number of layers during the search of the grids.
     preset : {"paper", "official"}, default="paper"
-        Whose choice stands for parameters that are None.
+        Whether parameters that are None follow the paper's text or the released code.
 
     Attributes
     ----------
     classes_, n_classes_, n_layers_, layers_, validation_scores_, features_, feature_importances_, \
 n_features_in_, feature_names_in_
-        As in `GCForestClassifier`. The score of a layer is that of the sum up to it.
+        As in `GCForestClassifier`. The score of a layer is the score of the sum up to it.
     gamma_, mu_, theta_ : float, float, int
-        What was used.
+        Values that were used.
     alphas_ : ndarray of shape (n_grown_layers,)
-        Factors of the layers; with "normalized" relative to the first one's.
+        Factors of the layers; with "normalized" relative to the factor of the first layer.
     shares_ : ndarray of shape (n_grown_layers,)
-        Each layer's factor over the sum of the factors up to it.
+        Factor of each layer, divided by the sum of the factors up to it.
     margins_ : ndarray of shape (n_grown_layers, n_samples), float32
         Out-of-fold margins of the sum up to each layer, divided by the sum of the factors; NaN for rows without weight.
     margin_ratio_ : ndarray of shape (n_grown_layers,)
-        Their standard deviation over their mean (lambda of Theorem 1).
+        Standard deviation of these margins, divided by their mean (lambda of Theorem 1).
     search_results_ : list of dict
-        For each setting that was tried: gamma, mu, theta, and its best out-of-fold score. Empty if nothing was open.
+        For each setting that was tried: gamma, mu, theta, and its best out-of-fold score. Empty if all were given.
 
     Notes
     -----
-    The grids are searched on out-of-fold predictions of the training rows, first theta (with gamma 0.85 and mu 0.05 if
-    they are open), then gamma and mu together. The first of equals is taken.
+    The grids are searched on out-of-fold predictions of the training rows: first theta (with gamma 0.85 and mu 0.05,
+    unless they are given), then gamma and mu together. Of equal scores the first wins.
 
-    Where the paper leaves room: class vectors are out-of-fold (the text's 'each instance is training data k - 1 times'
-    would leak labels); each forest's block of the sum is renormalised; depth bounds both kinds of forests.
+    Choices that the paper leaves open: class vectors are out-of-fold (the text's 'each instance is training data k - 1
+    times' would leak labels), the block of each forest in the sum is renormalised, and depth is bounded in both kinds
+    of forests.
 
     References
     ----------
@@ -438,36 +485,36 @@ n_features_in_, feature_names_in_
 
     def __init__(
         self,
-        n_forests: Any = 4,
-        n_estimators: Any = 100,
+        n_forests: int = 4,
+        n_estimators: int = 100,
         *,
-        gamma: Any = None,
-        mu: Any = None,
-        theta: Any = None,
-        alpha: Any = None,
-        cumulative: Any = None,
-        scaled_loss: Any = None,
-        max_share: Any = 0.9,
-        weight_floor: Any = 1e-3,
-        ablation: Any = None,
-        estimators: Any = None,
-        n_folds: Any = 5,
-        shared_folds: Any = None,
-        class_vectors: Any = "k_fold",
-        max_layers: Any = 20,
-        patience: Any = None,
-        keep: Any = None,
-        tol: Any = 0.0,
-        scoring: Any = None,
-        search_estimators: Any = 20,
-        search_layers: Any = 5,
-        preset: Any = "paper",
-        min_samples_leaf: Any = 1,
-        max_features: Any = "sqrt",
-        class_weight: Any = None,
-        n_jobs: Any = None,
-        random_state: Any = None,
-        verbose: Any = 0,
+        gamma: float | None = None,
+        mu: float | None = None,
+        theta: int | None = None,
+        alpha: str | None = None,
+        cumulative: str | None = None,
+        scaled_loss: bool | None = None,
+        max_share: float = 0.9,
+        weight_floor: float = 1e-3,
+        ablation: str | None = None,
+        estimators: Sequence[str | BaseEstimator] | None = None,
+        n_folds: int = 5,
+        shared_folds: bool | None = None,
+        class_vectors: str = "k_fold",
+        max_layers: int = 20,
+        patience: int | None = None,
+        keep: str | None = None,
+        tol: float = 0.0,
+        scoring: Scorer = None,
+        search_estimators: int = 20,
+        search_layers: int = 5,
+        preset: str = "paper",
+        min_samples_leaf: int | float = 1,
+        max_features: MaxFeatures = "sqrt",
+        class_weight: ClassWeight = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
     ):
         self.n_forests = n_forests
         self.n_estimators = n_estimators
@@ -499,8 +546,8 @@ n_features_in_, feature_names_in_
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MDDFClassifier:
-        """Choose gamma, mu and theta, if they are open, and grow the cascade (Algorithm 2).
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> MDDFClassifier:
+        """Choose gamma, mu and theta, unless they are given, and grow the cascade (Algorithm 2).
 
         Parameters
         ----------
@@ -509,7 +556,7 @@ n_features_in_, feature_names_in_
         y : array-like of shape (n_samples,)
             Classes.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights, not negative: they multiply those of Eq. 27, and weight rows in the loss and the score.
+            Weights of the rows, not negative. They multiply the weights of Eq. 27, and count in the loss and the score.
 
         Returns
         -------
@@ -523,7 +570,7 @@ n_features_in_, feature_names_in_
         self._begin()
         self._check_shared()
         self._check_margins()
-        X, label, rows, weights = self._training_data(X, y, sample_weight)
+        X, label, rows, of_all = self._training_data(X, y, sample_weight)
         members = self._members()
         _check_weighted(members)
         scoring = Scoring(self.scoring, self.classes_)
@@ -533,13 +580,12 @@ n_features_in_, feature_names_in_
         )
         ensure_compiled()
         features = self._features(members, X.shape[1], rules)
-        y, of_all, weights = label[rows], weights, equal_are_none(weights_at(weights, rows))
-        features.fit(X, rows, y, weights)
-        seen = features.at(0, rows, y, weights)
-        self._structure = self.ablation
-        data = TrainingRows(seen, self._alone(seen), rows, y, weights)
+        labels, weights = label[rows], equal_are_none(weights_at(of_all, rows))
+        features.fit(X, rows, labels, weights)
+        seen = features.at(0, rows, labels, weights)
+        data = TrainingRows(seen, self._alone(seen), rows, labels, weights)
 
-        self.search_results_ = []
+        self.search_results_: list[dict[str, float]] = []
         patience = {"paper": 2, "official": self.max_layers}[self.preset] if self.patience is None else self.patience
         setting = self._search(members, data, rules, scoring, patience)
         self.gamma_, self.mu_, self.theta_ = setting.gamma, setting.mu, setting.theta
@@ -596,12 +642,10 @@ n_features_in_, feature_names_in_
 
     def _alone(self, seen: Representation) -> Representation | None:
         """Room for the sum alone, which is all that later layers see in ablation ST."""
-        if self._structure != "stacking":
-            return None
-        return Representation.of_added(seen)
+        return Representation.of_added(seen) if self._as_fitted.ablation == "stacking" else None
 
     def _search(
-        self, members: list[Any], data: TrainingRows, rules: LayerRules, scoring: Scoring, patience: int
+        self, members: list[BaseEstimator], data: TrainingRows, rules: LayerRules, scoring: Scoring, patience: int
     ) -> Setting:
         """The setting of the grids with the best out-of-fold score of smaller cascades; theta first."""
         given = {name: self._chosen(name) for name in ("gamma", "mu", "theta")}
@@ -616,13 +660,13 @@ n_features_in_, feature_names_in_
         n_layers = min(self.max_layers, self.search_layers)
         # Numbers and first layers, which depend on theta only, are all that stays: cascades would fill the memory.
         scores: dict[Setting, float] = {}
-        first_layers: dict[int, tuple[Layer, np.ndarray]] = {}
+        first_layers: dict[int, tuple[Layer, np.ndarray] | None] = {}
 
         def score(setting: Setting) -> float:
             if setting not in scores:
                 first = first_layers.get(setting.theta)
                 grown = self._grow(smaller, data, rules, scoring, setting, n_layers, patience, first)
-                first_layers.setdefault(setting.theta, (grown.layers[0], grown.first_vectors))
+                first_layers.setdefault(setting.theta, grown.first)
                 scores[setting] = grown.best.scores[grown.best.index]
                 result = {"gamma": setting.gamma, "mu": setting.mu, "theta": setting.theta}
                 self.search_results_.append(result | {"score": scores[setting]})
@@ -641,7 +685,7 @@ n_features_in_, feature_names_in_
 
     def _grow(
         self,
-        members: list[Any],
+        members: list[BaseEstimator],
         data: TrainingRows,
         rules: LayerRules,
         scoring: Scoring,
@@ -652,27 +696,22 @@ n_features_in_, feature_names_in_
     ) -> Growth:
         """Algorithm 2 under one setting; `first` is a first layer with its vectors that need not be grown again."""
         rows, y, weights = data.rows, data.y, data.weights
-        grown = Growth(BestLayer(patience, self.tol))
-        model = Additive(len(rows), len(members), rules.n_classes)
-        cumulative, total, of_rows = np.zeros(len(rows)), 0.0, None
+        grown, state = Growth(BestLayer(patience, self.tol)), Boosting(self, data, len(members), setting)
         for level in range(n_layers):
             if level == 0 and first is not None:
                 layer, vectors = first
             else:
-                seen, added_mapper = self._seen(data, model, level)
+                seen, added_mapper = state.seen(level, self.n_jobs)
                 with rules.progress.layer(level, rules.n_models(len(members), len(rows))):
                     layer, vectors = fit_layer(
                         self._at_depth(members, setting.depth(level)),
-                        *(seen, rows, y, _product(of_rows, weights), rules, level, added_mapper),
+                        *(seen, rows, y, state.weights, rules, level, added_mapper),
                     )
-            grown.first_vectors = vectors if level == 0 else grown.first_vectors
-            own = margins(mean_vector(vectors), y)
-            alpha, share = self._factor(own, cumulative, total, weights, setting)
-            total += alpha
-            cumulative = (1.0 - share) * cumulative + share * own
-            model.add(vectors, share)
-            of_rows = self._row_weights(cumulative, total, setting)
-            probabilities = model.probabilities
+            grown.first = grown.first or (layer, vectors)
+            own = state.margins_of(vectors)
+            alpha, share = self._factor(own, state.cumulative, state.total, weights, setting)
+            state.add(vectors, own, alpha, share)
+            probabilities = state.sum.probabilities
             score = scoring(y, probabilities, weights)
             grown.best.is_better(score)
             grown.layers.append(layer)
@@ -687,21 +726,13 @@ n_features_in_, feature_names_in_
                 break
         return grown
 
-    def _at_depth(self, members: list[Any], depth: int) -> list[Any]:
+    def _at_depth(self, members: list[BaseEstimator], depth: int) -> list[BaseEstimator]:
         """The forests of a layer with their depth; those that were given as objects as they are."""
         kinds = self._kinds() if self.estimators is None else self.estimators
         return [
             clone(m).set_params(max_depth=depth) if isinstance(kinds[k % len(kinds)], str) else m
             for k, m in enumerate(members)
         ]
-
-    def _seen(self, data: TrainingRows, model: Additive, level: int) -> tuple[Representation, BinMapper | None]:
-        """What a layer sees of the training rows, and the bins of the sum."""
-        if level == 0 or self._structure == "no_preconc":
-            data.seen.drop_added()
-            return data.seen, None
-        seen = data.seen if data.alone is None else data.alone
-        return seen, seen.fit_added(model.features, data.rows, self.n_jobs)
 
     def _row_weights(self, cumulative: np.ndarray, total: float, setting: Setting) -> np.ndarray:
         """Weights of the next layer's rows (Eq. 27), from their margins and the sum of the factors so far."""
@@ -732,7 +763,7 @@ n_features_in_, feature_names_in_
         loss = {"gamma": setting.gamma, "mu": setting.mu, "scaled": self._chosen("scaled_loss")}
         return minimise_margin_loss(start, slope, of_rows, least=0.0, most=most, **loss)
 
-    def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
+    def staged_predict_proba(self, X: MatrixLike) -> Iterator[np.ndarray]:
         """Class probabilities if the cascade ended at layer 1, 2, ...
 
         Parameters
@@ -743,58 +774,59 @@ n_features_in_, feature_names_in_
         Yields
         ------
         ndarray of shape (n_samples, n_classes)
-            The sum of the layers' class vectors times their factors, over the sum of the factors; `n_layers_` times,
-            the last one is `predict_proba`.
+            Mean of the layers' class vectors, weighted by their factors. There are `n_layers_` arrays; the last one is
+            `predict_proba`.
         """
-        X = self._checked_X(X)
-        rows = np.arange(X.shape[0], dtype=np.int32)
+        for reached in MarginWalk(self, self.n_jobs).layers(X):
+            yield reached.prediction
 
-        def vectors_of(level: int, seen: Representation) -> np.ndarray:
-            return self.layers_[level].transform(seen, rows, self.n_jobs)
-
-        for model in self._staged(X, rows, vectors_of):
-            yield model.probabilities
+    def walk(self, n_jobs: int | None = None) -> Walk:
+        """As in `ExplainableCascade`."""
+        return MarginWalk(self, n_jobs)
 
     def _staged(
-        self, X: Any, rows: np.ndarray, vectors_of: Callable[[int, Representation], np.ndarray]
-    ) -> Iterator[Additive]:
-        """The sum up to layer 1, 2, ... of the class vectors that `vectors_of` gives for what a layer sees of rows."""
-        reader = self.features_.reader(X, self.n_jobs)
-        alone = None
+        self,
+        X: MatrixLike,
+        rows: np.ndarray,
+        vectors_of: Callable[[int, Representation], np.ndarray],
+        n_jobs: int | None,
+    ) -> Iterator[tuple[Additive, Representation]]:
+        """The sum up to layer 1, 2, ..., and what the layer sees of rows; `vectors_of` gives its class vectors."""
+        reader = self.features_.reader(X, n_jobs)
+        total, alone = Additive(len(rows), len(self.layers_[0].forests), self.n_classes_), None
         for level, (layer, share) in enumerate(zip(self.layers_, self.shares_, strict=False)):
             seen = reader(level, rows)
             if level == 0:
-                model = Additive(len(rows), len(layer.forests), self.n_classes_)
                 alone = self._alone(seen)
-            elif self._structure != "no_preconc":
+            elif layer.added_mapper is not None:
                 seen = seen if alone is None else alone
-                seen.add(model.features, rows, layer.added_mapper, self.n_jobs)
-            model.add(vectors_of(level, seen), share)
-            yield model
+                seen.add(total.features, rows, layer.added_mapper, n_jobs)
+            total.add(vectors_of(level, seen), share)
+            yield total, seen
 
-    def staged_training_features(self, X: Any, y: Any) -> Iterator[np.ndarray]:
-        """What layers 1, 2, ... hand on for the training rows, out of fold: f_t (Eq. 6).
+    def staged_training_features(self, X: MatrixLike, y: ArrayLike) -> Iterator[np.ndarray]:
+        """Out-of-fold features of the training rows that layers 1, 2, ... hand on: f_t (Eq. 6).
 
-        `fit` keeps nothing of it. The folds are drawn again, and each row goes through the models that did not learn
-        from it.
+        `fit` does not keep these features. The folds are drawn again, and each row goes through the models that did not
+        learn from it.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The training samples, as `fit` had them.
+            Training samples, as in `fit`.
         y : array-like of shape (n_samples,)
-            Their classes.
+            Classes of the training samples.
 
         Yields
         ------
         ndarray of shape (n_samples, n_forests * n_classes), float32
-            `n_layers_` times; NaN for rows that had no weight.
+            Features from one layer, `n_layers_` times; NaN for rows without weight.
 
         Raises
         ------
         ValueError
-            If these are not the training samples, or `class_vectors` was not "k_fold": the models that did not learn
-            from a row are then gone.
+            If these are not the training samples, or `class_vectors` was not "k_fold", so that the models that did not
+            learn from a row were not kept.
         """
         X = self._checked_X(X)
         label = self._class_numbers(y)
@@ -806,15 +838,15 @@ n_features_in_, feature_names_in_
         def vectors_of(level: int, seen: Representation) -> np.ndarray:
             return self.layers_[level].transform_held_out(seen, rows, label, self.n_jobs)
 
-        for level, model in enumerate(self._staged(X, rows, vectors_of)):
-            if not np.array_equal(margins(model.probabilities, label).astype(np.float32), self.margins_[level, rows]):
+        for level, (total, _) in enumerate(self._staged(X, rows, vectors_of, self.n_jobs)):
+            if not np.array_equal(margins(total.probabilities, label).astype(np.float32), self.margins_[level, rows]):
                 raise ValueError("X and y are not those that fit had: the margins differ; give the same rows in order.")
-            features = model.features
+            features = total.features
             of_all = np.full((X.shape[0], features.shape[1]), np.nan, np.float32)
             of_all[rows] = features
             yield of_all
 
-    def staged_margins(self, X: Any, y: Any) -> Iterator[np.ndarray]:
+    def staged_margins(self, X: MatrixLike, y: ArrayLike) -> Iterator[np.ndarray]:
         """Margins of the sum up to layer 1, 2, ...
 
         Parameters
@@ -822,12 +854,12 @@ n_features_in_, feature_names_in_
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,)
-            Their classes, all of them known from `fit`.
+            Classes of the samples.
 
         Yields
         ------
         ndarray of shape (n_samples,)
-            `n_layers_` times, in [-1, 1].
+            Margins in [-1, 1], `n_layers_` times.
 
         Raises
         ------
@@ -840,14 +872,62 @@ n_features_in_, feature_names_in_
             check_consistent_length(probabilities, label)
             yield margins(probabilities, label)
 
-    def _class_numbers(self, y: Any) -> np.ndarray:
+    def _class_numbers(self, y: ArrayLike) -> np.ndarray:
         y = column_or_1d(y)
         if unknown := sorted(set(np.unique(y).tolist()) - set(self.classes_.tolist())):
             raise ValueError(f"y has the classes {unknown}, which fit did not see; leave these rows out.")
         return np.searchsorted(self.classes_, y)
 
 
-def _check_weighted(members: list[Any]) -> None:
+class MarginWalk(CascadeWalk):
+    """Layers see the sum of the layers so far, and weight rows by their margins."""
+
+    model: MDDFClassifier
+    passes_sum_on = True
+
+    def columns_of(self, number: int) -> tuple[int, int]:
+        """As in `Walk`."""
+        n_given, n_added = super().columns_of(number)
+        return 0 if number and self.model._as_fitted.ablation == "stacking" else n_given, n_added
+
+    def layers(self, X: MatrixLike) -> Iterator[Reached]:
+        """As in `Walk`."""
+        model = self.model
+        X = model._checked_X(X)
+        rows = np.arange(X.shape[0], dtype=np.int32)
+
+        def vectors_of(level: int, seen: Representation) -> np.ndarray:
+            return model.layers_[level].transform(seen, rows, self.n_jobs)
+
+        for total, seen in model._staged(X, rows, vectors_of, self.n_jobs):
+            yield Reached(seen.binned, rows, total.probabilities, rows)
+
+    def trained_layers(self, learned: Rows) -> Iterator[TrainedLayer]:
+        """As in `Walk`: Algorithm 2, with factors that are known."""
+        model, seen = self.model, self._seen(learned)
+        rows = rows_with_weight(learned.weights, len(learned.y))
+        weights = equal_are_none(weights_at(learned.weights, rows))
+        data = TrainingRows(seen, model._alone(seen), rows, learned.y[rows], weights)
+        state = Boosting(model, data, len(model.layers_[0].forests), self._setting)
+        for number in range(self.n_layers):
+            of_level, _ = state.seen(number, self.n_jobs)
+            share = model.shares_[number]
+            trained, of_folds = self._trained(number, of_level, rows, data.y, state.weights, share)
+            yield trained
+            if number + 1 < self.n_layers:
+                vectors = self._held_out_vectors(trained, of_folds, of_level, data.y)
+                state.add(vectors, state.margins_of(vectors), model.alphas_[number], share)
+
+    @property
+    def _setting(self) -> Setting:
+        return Setting(self.model.gamma_, self.model.mu_, self.model.theta_)
+
+    def _members(self, number: int, seen: Representation) -> list[BaseEstimator]:
+        fitted = self.model._as_fitted
+        return fitted._at_depth(fitted._members(), self._setting.depth(number))
+
+
+def _check_weighted(members: list[BaseEstimator]) -> None:
     """Refuse estimators that cannot learn from weighted rows, which all layers but the first are."""
     for member in members:
         if not has_fit_parameter(member, "sample_weight"):
@@ -855,7 +935,3 @@ def _check_weighted(members: list[Any]) -> None:
                 f"estimators has {member!r}, whose fit takes no sample_weight, but layers after the first weight their "
                 "rows; choose estimators that take it."
             )
-
-
-def _product(of_rows: np.ndarray | None, weights: np.ndarray | None) -> np.ndarray | None:
-    return of_rows if weights is None else weights if of_rows is None else of_rows * weights

@@ -7,21 +7,23 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cascadeforest.cascade.folds import seed_at
 from cascadeforest.cascade.hard_examples import DDBFClassifier
-from cascadeforest.forest._base import ProbabilisticClassifier
+from cascadeforest.forest._base import X_DTYPES, ProbabilisticClassifier
 from cascadeforest.forest._parameters import check_count, entropy_of
+from cascadeforest.forest._types import MatrixLike, RandomState
+from cascadeforest.forest.seeds import whole_seed_at
 
 #: Addresses below the entropy of a model.
 _MINING, _LEARNER = 0, 1
 
 
 class HardExampleClassifier(ProbabilisticClassifier, BaseEstimator):
-    """A forest answers what it finds easy; another learner is trained on the hard examples, and answers the rest.
+    """A forest predicts the rows that it finds easy; another classifier learns from hard rows and predicts them.
 
     Parameters
     ----------
@@ -31,7 +33,7 @@ class HardExampleClassifier(ProbabilisticClassifier, BaseEstimator):
     n_estimators : int, default=200
         Trees of the forest.
     leaf_score, threshold, vote_fraction, elimination, validation
-        Of the forest's iteration, as in `DDBFClassifier`.
+        Parameters of the forest's iteration, as in `DDBFClassifier`.
     n_jobs : int or None, default=None
         Threads; given to the learner too, if it has the parameter.
     random_state : int, RandomState or None, default=None
@@ -50,7 +52,7 @@ class HardExampleClassifier(ProbabilisticClassifier, BaseEstimator):
     n_features_in_ : int
         Features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X had names.
+        Names of the features, if X had names.
 
     Notes
     -----
@@ -73,16 +75,16 @@ class HardExampleClassifier(ProbabilisticClassifier, BaseEstimator):
 
     def __init__(
         self,
-        learner: Any,
-        n_estimators: Any = 200,
+        learner: BaseEstimator | Mapping[str, Any],
+        n_estimators: int = 200,
         *,
-        leaf_score: Any = "f1",
-        threshold: Any = "mean",
-        vote_fraction: Any = 1.0,
-        elimination: Any = 0.2,
-        validation: Any = "k_fold",
-        n_jobs: Any = None,
-        random_state: Any = None,
+        leaf_score: str = "f1",
+        threshold: str = "mean",
+        vote_fraction: float = 1.0,
+        elimination: float = 0.2,
+        validation: str = "k_fold",
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
     ):
         self.learner = learner
         self.n_estimators = n_estimators
@@ -94,7 +96,7 @@ class HardExampleClassifier(ProbabilisticClassifier, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> HardExampleClassifier:
+    def fit(self, X: MatrixLike, y: ArrayLike) -> HardExampleClassifier:
         """Grow the forest, and train the learner on what it finds hard.
 
         Parameters
@@ -111,13 +113,13 @@ class HardExampleClassifier(ProbabilisticClassifier, BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter, X or y cannot be used; the message says which and why.
+            If a parameter, X or y is invalid; the message names it.
         """
         check_count("n_estimators", self.n_estimators)
         learner = self._unfitted_learner()
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
-        check_classification_targets(y)
-        self.classes_ = np.unique(y)
+        X, labels = validate_data(self, X, y, dtype=X_DTYPES, ensure_all_finite="allow-nan")
+        check_classification_targets(labels)
+        self.classes_ = np.unique(labels)
         entropy = entropy_of(self.random_state)
         self.forest_ = DDBFClassifier(
             self.n_estimators,
@@ -128,22 +130,20 @@ class HardExampleClassifier(ProbabilisticClassifier, BaseEstimator):
             elimination=self.elimination,
             validation=self.validation,
             n_jobs=self.n_jobs,
-            random_state=_seed_at(entropy, _MINING),
-        ).fit(X, y)
+            random_state=whole_seed_at(entropy, _MINING),
+        ).fit(X, labels)
         hard = ~self.forest_.easy(X)
         self.n_hard_ = int(np.count_nonzero(hard))
         self.learner_ = None
-        if len(np.unique(y[hard])) > 1:
+        if len(np.unique(labels[hard])) > 1:
             self.learner_ = clone(learner)
-            known, seed = self.learner_.get_params(), _seed_at(entropy, _LEARNER)
+            known, seed = self.learner_.get_params(), whole_seed_at(entropy, _LEARNER)
             own = {name: seed for name in known if name.split("__")[-1] == "random_state"}  # in pipelines, too
-            if "n_jobs" in known:
-                own["n_jobs"] = self.n_jobs
-            self.learner_.set_params(**own)
-            self.learner_.fit(X[hard], y[hard])
+            self.learner_.set_params(**own, **{"n_jobs": self.n_jobs} if "n_jobs" in known else {})
+            self.learner_.fit(X[hard], labels[hard])
         return self
 
-    def _unfitted_learner(self) -> Any:
+    def _unfitted_learner(self) -> BaseEstimator:
         learner = self.learner
         if isinstance(learner, Mapping):
             try:
@@ -158,8 +158,8 @@ class HardExampleClassifier(ProbabilisticClassifier, BaseEstimator):
             raise ValueError(f"learner is {learner!r}; give an unfitted classifier with predict_proba.")
         return learner
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities: of easy rows from the forest, of hard ones from the learner.
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
+        """Predict class probabilities: easy rows by the forest, hard rows by the learner.
 
         Parameters
         ----------
@@ -169,10 +169,10 @@ class HardExampleClassifier(ProbabilisticClassifier, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Columns in the order of `classes_`; 0 for classes of which no hard example was there, in hard rows.
+            Columns in the order of `classes_`. In hard rows, classes without a hard training example have 0.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", reset=False)
+        X = validate_data(self, X, dtype=X_DTYPES, ensure_all_finite="allow-nan", reset=False)
         if self.learner_ is None:
             return self.forest_.predict_proba(X)
         easy = self.forest_.easy(X)
@@ -188,7 +188,3 @@ class HardExampleClassifier(ProbabilisticClassifier, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _seed_at(entropy: int, address: int) -> int:
-    return int(seed_at(entropy, address).generate_state(1)[0])

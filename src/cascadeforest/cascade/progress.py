@@ -1,4 +1,4 @@
-"""What a cascade says while it grows: lines through `logging`, and a progress bar for those who ask."""
+"""Messages of a growing cascade: lines through `logging`, and an optional progress bar."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Progress:
         return self
 
     def advance(self) -> None:
-        """One more model is there."""
+        """Count one more fitted model."""
         if self._bar is not None:
             self._bar.update()
 

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, RegressorMixin
 
 from cascadeforest.cascade._base import Cascade, checked_weights, rows_with_weight, weights_at
 from cascadeforest.cascade.explainable import ExplainableCascade
-from cascadeforest.cascade.layer import fit_layer
 from cascadeforest.cascade.progress import Progress
-from cascadeforest.cascade.stopping import KEEPS, BestLayer, Scoring
+from cascadeforest.cascade.stopping import KEEPS, Scoring
+from cascadeforest.cascade.walks import CascadeWalk
 from cascadeforest.forest._compiling import ensure_compiled
 from cascadeforest.forest._parameters import check_choice
+from cascadeforest.forest._types import MatrixLike, MaxFeatures, RandomState, Scorer
 
 
 class CascadeForestRegressor(ExplainableCascade, RegressorMixin, Cascade):
     """Deep forest for regression, as in the interpretation paper: gcForest whose forests predict the target.
 
-    Layer t + 1 sees the features and one predicted target for each forest of layer t. A training row's comes from the
-    fold models that did not learn from the row.
+    Layer t + 1 sees the features and one predicted target for each forest of layer t. The predicted targets of a
+    training row come from the fold models that did not learn from the row.
 
     Parameters
     ----------
@@ -32,19 +34,18 @@ class CascadeForestRegressor(ExplainableCascade, RegressorMixin, Cascade):
         Trees a forest; with k folds each forest has k times as many.
     estimators : sequence of {"random_forest", "completely_random_forest", "extra_trees"} or estimators, default=None
         Kinds of forests, taken in turn: forest i is of kind ``i % len(estimators)``. Any scikit-learn regressor can
-        stand among them. None: random forests and completely random ones; in preset "official" Extra-Trees instead of
-        these.
+        be one of them. None: random forests and completely random forests; in preset "official" random forests and
+        Extra-Trees.
     max_features : {"sqrt", "log2"}, int, float or None, default="sqrt"
         Features that a node of a random forest (or of Extra-Trees) looks at.
     scoring : str, callable or None, default=None
         Scorer of scikit-learn for the out-of-fold predictions; None: minus the root mean squared error.
     patience : int or None, default=None
-        Layers in a row that are not better than the best one until growing stops. None: 3, as in the released
-        examples.
+        As in `GCForestClassifier`. None: 3, as in the released examples.
     vector_dtype : {"float64", "float32", "float16"} or None, default=None
         Precision of a forest's predictions; None: "float16" in preset "official", else "float64".
     preset : {"paper", "official"}, default="paper"
-        Whose choice stands for parameters that are None: the paper's text or the released code.
+        Source of the values of parameters that are None: the paper's text or the released code.
     n_folds, class_vectors, max_layers, keep, tol, max_depth, min_samples_leaf, n_jobs, random_state, verbose
         As in `GCForestClassifier`.
 
@@ -53,17 +54,17 @@ class CascadeForestRegressor(ExplainableCascade, RegressorMixin, Cascade):
     n_layers_ : int
         Layers that were kept.
     layers_ : list of Layer
-        Those.
+        The layers that were kept.
     validation_scores_ : ndarray of shape (n_grown_layers,)
         Score of the out-of-fold predictions of each layer that was grown, dropped ones included; greater is better.
     features_ : PlainFeatures
         Bins of the features.
     feature_importances_ : ndarray of shape (n_features_in_,)
-        Importances of the features, see there.
+        Importances of the original features.
     n_features_in_ : int
         Features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X had names.
+        Names of the features, if X had names.
 
     References
     ----------
@@ -80,27 +81,29 @@ class CascadeForestRegressor(ExplainableCascade, RegressorMixin, Cascade):
     (3,)
     """
 
+    walk = ExplainableCascade.walk
+
     def __init__(
         self,
-        n_forests: Any = 4,
-        n_estimators: Any = 50,
+        n_forests: int = 4,
+        n_estimators: int = 50,
         *,
-        estimators: Any = None,
-        n_folds: Any = 3,
-        class_vectors: Any = "k_fold",
-        max_layers: Any = 20,
-        patience: Any = None,
-        keep: Any = "best",
-        tol: Any = 0.0,
-        scoring: Any = None,
-        preset: Any = "paper",
-        max_depth: Any = None,
-        min_samples_leaf: Any = 1,
-        max_features: Any = "sqrt",
-        vector_dtype: Any = None,
-        n_jobs: Any = None,
-        random_state: Any = None,
-        verbose: Any = 0,
+        estimators: Sequence[str | BaseEstimator] | None = None,
+        n_folds: int = 3,
+        class_vectors: str = "k_fold",
+        max_layers: int = 20,
+        patience: int | None = None,
+        keep: str = "best",
+        tol: float = 0.0,
+        scoring: Scorer = None,
+        preset: str = "paper",
+        max_depth: int | None = None,
+        min_samples_leaf: int | float = 1,
+        max_features: MaxFeatures = "sqrt",
+        vector_dtype: str | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
     ):
         self.n_forests = n_forests
         self.n_estimators = n_estimators
@@ -121,7 +124,11 @@ class CascadeForestRegressor(ExplainableCascade, RegressorMixin, Cascade):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CascadeForestRegressor:
+    @staticmethod
+    def _mean(vectors: np.ndarray) -> np.ndarray:
+        return vectors.mean(axis=(1, 2), dtype=np.float64)
+
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> CascadeForestRegressor:
         """Grow the cascade.
 
         Parameters
@@ -140,51 +147,37 @@ class CascadeForestRegressor(ExplainableCascade, RegressorMixin, Cascade):
         Raises
         ------
         ValueError
-            If a parameter, X, y or a weight cannot be used; the message says which and why.
+            If a parameter, X, y or sample_weight is invalid; the message names it.
         """
         self._begin()
         self._check_shared()
         check_choice("keep", self.keep, KEEPS)
+        X, y, rows, weights = self._training_data(X, y, sample_weight)
+        members = self._members()
+        scoring = Scoring(self.scoring, None)
+        vector_dtype = {"paper": "float64", "official": "float16"}[self.preset]
+        rules = self._layer_rules(None, self.vector_dtype or vector_dtype, Progress(self.verbose))
+        ensure_compiled()
+        features = self._plain_features(members, 1)
+        data = (rows, y[rows], weights_at(weights, rows))
+        features.fit(X, *data)
+        patience = 3 if self.patience is None else self.patience
+        layers, best = self._grow_layers(members, features, *data, rules, scoring, patience)
+        self._remember(features, y, weights)
+        self._keep_layers(features, layers, best, rules.progress)
+        return self
+
+    def _training_data(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray | None]:
+        """X, targets, the rows that have weight, and weights of all rows (None if all are equal)."""
         X, y = self._training_X_y(X, y, numeric=True)
         y = np.asarray(y, np.float64)
         weights = checked_weights(sample_weight, len(y))
-        rows = rows_with_weight(weights, len(y))
-        members = self._members()
-        scoring = Scoring(self.scoring, None)
-        progress = Progress(self.verbose)
-        vector_dtype = {"paper": "float64", "official": "float16"}[self.preset]
-        rules = self._layer_rules(None, self.vector_dtype or vector_dtype, progress)
-        ensure_compiled()
-        features = self._plain_features(members, 1)
-        features.fit(X, rows, y[rows], weights_at(weights, rows))
-        of_all = (y, weights)
-        y, weights = y[rows], weights_at(weights, rows)
+        return X, y, rows_with_weight(weights, len(y)), weights
 
-        layers, best, added_mapper = [], BestLayer(3 if self.patience is None else self.patience, self.tol), None
-        for level in range(self.max_layers):
-            seen = features.at(level, rows, y, weights)
-            if level:
-                added_mapper = seen.fit_added(vectors[:, :, 0], rows, self.n_jobs)  # noqa: F821
-            with progress.layer(level, rules.n_models(len(members), len(rows))):
-                layer, vectors = fit_layer(members, seen, rows, y, weights, rules, level, added_mapper)
-            layers.append(layer)
-            score = scoring(y, vectors.mean(axis=(1, 2), dtype=np.float64), weights)
-            best.is_better(score)
-            progress.say("layer %d: out-of-fold score %.6g, %d trees", level + 1, score, layer.n_trees)
-            if best.is_over:
-                break
-
-        self.n_layers_ = best.n_kept(self.keep)
-        self._remember(features, *of_all)
-        features.finish(self.n_layers_)
-        self.features_ = features
-        self.layers_ = layers[: self.n_layers_]
-        self.validation_scores_ = np.array(best.scores)
-        progress.say("kept %d of %d layers", self.n_layers_, len(layers))
-        return self
-
-    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
-        """Predictions if the cascade ended at layer 1, 2, ...
+    def staged_predict(self, X: MatrixLike) -> Iterator[np.ndarray]:
+        """Predict targets after layer 1, 2, ..., as if the cascade ended there.
 
         Parameters
         ----------
@@ -194,20 +187,13 @@ class CascadeForestRegressor(ExplainableCascade, RegressorMixin, Cascade):
         Yields
         ------
         ndarray of shape (n_samples,)
-            The mean over the layer's forests, `n_layers_` times; the last one is `predict`.
+            Mean over the layer's forests; `n_layers_` arrays, the last one equals `predict`.
         """
-        X = self._checked_X(X)
-        reader = self.features_.reader(X, self.n_jobs)
-        rows = np.arange(X.shape[0], dtype=np.int32)
-        for level, layer in enumerate(self.layers_):
-            seen = reader(level, rows)
-            if level:
-                seen.add(vectors[:, :, 0], rows, layer.added_mapper, self.n_jobs)  # noqa: F821
-            vectors = layer.transform(seen, rows, self.n_jobs)
-            yield vectors.mean(axis=(1, 2), dtype=np.float64)
+        for reached in CascadeWalk(self, self.n_jobs).layers(X):
+            yield reached.prediction[:, 0]
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Mean over the forests of the last layer.
+    def predict(self, X: MatrixLike) -> np.ndarray:
+        """Predict targets: the mean over the forests of the last layer.
 
         Parameters
         ----------

@@ -6,11 +6,13 @@ nothing of X is copied for a layer. The columns that a layer adds lie in memory 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
+from cascadeforest.forest._types import MatrixLike
 from cascadeforest.forest.binning import MAX_BINS, BinMapper, BinnedMatrix
 from cascadeforest.forest.learned_rows import LearnedRows, Rows
 
@@ -23,16 +25,16 @@ class Representation:
     Parameters
     ----------
     columns : ndarray of shape (n_features + room, n_rows), uint8
-        Bins; the first `n_given` rows of it are filled.
+        Bins; the first `n_given` rows of the array are filled.
     centers : ndarray of shape (n_features + room, MAX_BINS) or None
         Centers of the bins, which only growing needs.
     n_given : int
         Features of X.
     X : array, sparse matrix or None
-        The features themselves, kept if estimators that are not ours are in the layer.
+        The features themselves, kept if the layer has estimators of other packages.
     """
 
-    def __init__(self, columns: np.ndarray, centers: np.ndarray | None, n_given: int, X: Any = None):
+    def __init__(self, columns: np.ndarray, centers: np.ndarray | None, n_given: int, X: MatrixLike | None = None):
         self._columns, self._centers = columns, centers
         self.n_given, self.n_added = n_given, 0
         self._X = X
@@ -41,7 +43,7 @@ class Representation:
     @classmethod
     def of_training_rows(
         cls,
-        X: Any,
+        X: MatrixLike,
         room: int,
         *,
         sample_weight: np.ndarray | None = None,
@@ -100,7 +102,7 @@ class Representation:
 
     @classmethod
     def of_new_rows(
-        cls, X: Any, room: int, mapper: BinMapper, *, keep_values: bool = False, n_jobs: int | None = None
+        cls, X: MatrixLike, room: int, mapper: BinMapper, *, keep_values: bool = False, n_jobs: int | None = None
     ) -> Representation:
         """Bin rows to predict.
 
@@ -109,7 +111,7 @@ class Representation:
         X, room, keep_values, n_jobs
             As in `of_training_rows`.
         mapper : BinMapper
-            From there.
+            Bins that `of_training_rows` returned.
 
         Returns
         -------
@@ -121,7 +123,7 @@ class Representation:
 
     @classmethod
     def of_added(cls, like: Representation) -> Representation:
-        """The same rows without features: what is added is all that a layer sees.
+        """Make room for the same rows without features: a layer sees the added columns only.
 
         Parameters
         ----------
@@ -160,7 +162,7 @@ class Representation:
         return BinnedMatrix(self._columns[: self.n_given], centers)
 
     def fit_added(self, values: np.ndarray, rows: np.ndarray, n_jobs: int | None = None) -> BinMapper:
-        """Put columns behind the features, in place of those that stood there.
+        """Put columns behind the features, in place of earlier added columns.
 
         Parameters
         ----------
@@ -188,7 +190,7 @@ class Representation:
         values, rows, n_jobs
             As in `fit_added`.
         mapper : BinMapper
-            From there.
+            Bins that `of_training_rows` returned.
         """
         self._write(values, rows, mapper, n_jobs, fit=False)
 
@@ -204,17 +206,18 @@ class Representation:
         out = target if everyone else None
         if fit:
             binned = mapper.fit_transform(values, n_jobs=n_jobs, out=out)
-            self._centers[place] = binned.centers
+            assert self._centers is not None, "rows to predict have no centers"
+            self._centers[place] = binned.known_centers
         else:
             binned = mapper.transform(values, n_jobs=n_jobs, out=out)
         if not everyone:
             target[:, rows] = binned.columns
         if self._X is not None:
-            self._added = np.zeros((self.n_rows, self.n_added), values.dtype)
-            self._added[rows] = values
+            self._added = added = np.zeros((self.n_rows, self.n_added), values.dtype)
+            added[rows] = values
 
     def values(self, rows: np.ndarray) -> Any:
-        """Features and added columns as numbers, for estimators that are not ours.
+        """Features and added columns as numbers, for estimators of other packages.
 
         Parameters
         ----------
@@ -225,12 +228,26 @@ class Representation:
         -------
         ndarray or csr_matrix of shape (n, n_features)
         """
+        assert self._X is not None, "the features were not kept"
         given = self._X[rows]
         if self._added is None:
             return given
         if scipy.sparse.issparse(given):
             return scipy.sparse.hstack([given, scipy.sparse.csr_matrix(self._added[rows])], format="csr")
         return np.hstack([given, self._added[rows]])
+
+
+def weights_of_all(rows: np.ndarray, weights: np.ndarray | None, n_rows: int) -> np.ndarray | None:
+    """Weights of all rows, 0 but for `rows`, which have `weights`; None if all rows weigh the same."""
+    if weights is None and len(rows) == n_rows:
+        return None
+    of_all = np.zeros(n_rows)
+    of_all[rows] = 1.0 if weights is None else weights
+    return of_all
+
+
+#: What a level sees of rows to predict: ``reader(level, rows)``.
+Reader = Callable[[int, np.ndarray], Representation]
 
 
 class PlainFeatures:
@@ -249,12 +266,9 @@ class PlainFeatures:
     def __init__(self, room: int, keep_values: bool, n_jobs: int | None):
         self._room, self._keep_values, self._n_jobs = room, keep_values, n_jobs
 
-    def fit(self, X: Any, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> None:
+    def fit(self, X: MatrixLike, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> None:
         """Bin the training rows; rows without weight decide no bin."""
-        of_all = None
-        if weights is not None or len(rows) < X.shape[0]:
-            of_all = np.zeros(X.shape[0])
-            of_all[rows] = 1.0 if weights is None else weights
+        of_all = weights_of_all(rows, weights, X.shape[0])
         self._seen, self.mapper = Representation.of_training_rows(
             X, self._room, sample_weight=of_all, keep_values=self._keep_values, n_jobs=self._n_jobs
         )
@@ -266,7 +280,7 @@ class PlainFeatures:
     def learned_rows(
         self, y: np.ndarray, weights: np.ndarray | None, *, centers_are_written: bool
     ) -> LearnedRows | None:
-        """What explanations need of all training rows; None with estimators that are not ours, which have none."""
+        """Training rows that explanations need; None with estimators of other packages, which are not explained."""
         if self._keep_values:
             return None
         return LearnedRows(Rows.of(self._seen.given, y, weights), centers_are_written=centers_are_written)
@@ -275,7 +289,7 @@ class PlainFeatures:
         """Keep what rows to predict need."""
         del self._seen
 
-    def reader(self, X: Any, n_jobs: int | None) -> Any:
+    def reader(self, X: MatrixLike, n_jobs: int | None) -> Reader:
         """What levels see of rows to predict: ``reader(level, rows)``."""
         seen = Representation.of_new_rows(X, self._room, self.mapper, keep_values=self._keep_values, n_jobs=n_jobs)
         return lambda level, rows: seen

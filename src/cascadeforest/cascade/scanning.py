@@ -1,4 +1,4 @@
-"""Multi-grained scanning: windows that slide over sequences and images, and what forests say of them.
+"""Multi-grained scanning: forests predict the class of windows that slide over sequences and images.
 
 Every window of a row is an instance with the row's class. Forests learn from the windows; the class vectors of all
 positions, one after the other, are the row's new features (Zhou and Feng 2017, section 2.2). gcForest_CS takes a few
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import product
@@ -24,22 +24,22 @@ from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cascadeforest.cascade.folds import seed_at, stratified_folds
+from cascadeforest.cascade.folds import stratified_folds
 from cascadeforest.cascade.progress import Progress
-from cascadeforest.cascade.representation import Representation
+from cascadeforest.cascade.representation import Reader, Representation
+from cascadeforest.forest._base import X_DTYPES, ForestClassifier
 from cascadeforest.forest._compiling import ensure_compiled
 from cascadeforest.forest._parameters import check_choice, check_count, check_jobs, count_of, entropy_of
+from cascadeforest.forest._types import MatrixLike, RandomState
 from cascadeforest.forest.binning import MAX_BINS, BinMapper, BinnedMatrix
-from cascadeforest.forest.estimators import (
-    CompletelyRandomForestClassifier,
-    ExtraTreesClassifier,
-    RandomForestClassifier,
-)
+from cascadeforest.forest.estimators import FORESTS
 from cascadeforest.forest.growth import grow_forest, tree_seeds
+from cascadeforest.forest.seeds import seed_at
 from cascadeforest.forest.trees import Trees
 
 #: Class vectors that are made at once; a bound on memory, not on the data.
@@ -48,13 +48,6 @@ BLOCK_BYTES = 1 << 26
 _BIN_VALUES = 1_000_000
 #: Levels whose subsampled features a level sees: 'the features from the recent three levels are concatenated'.
 RECENT_LEVELS = 3
-_KINDS = {
-    "random_forest": RandomForestClassifier,
-    "completely_random_forest": CompletelyRandomForestClassifier,
-    "extra_trees": ExtraTreesClassifier,
-}
-#: What a level sees of rows to predict: ``reader(level, rows)``.
-Reader = Callable[[int, np.ndarray], Representation]
 #: What a random number of a scanner is for: parts of its address (`seed_at`).
 _BINS, _POSITIONS, _FOLDS, _MODEL = range(4)
 #: Address of scanning beside the forests of a cascade's levels.
@@ -68,7 +61,7 @@ class Grain:
     Parameters
     ----------
     shape : tuple of int
-        Of a row: length of a sequence; height, width and, if there are any, channels of an image.
+        Shape of a row: length of a sequence; height, width and, if there are any, channels of an image.
     window : tuple of int
         Length, or height and width.
     stride : int
@@ -111,7 +104,7 @@ class Grain:
 
 
 class Pixels:
-    """All rows as bytes, one after the other in memory.
+    """All rows as bytes, row after row in memory.
 
     Parameters
     ----------
@@ -130,7 +123,7 @@ class Pixels:
     def of_training_rows(
         cls, X: np.ndarray, seed: np.random.SeedSequence, n_jobs: int | None, rows: np.ndarray | None = None
     ) -> tuple[Pixels, BinMapper]:
-        """Bin all values alike: a window may stand anywhere, so that a pixel's place says nothing about its scale.
+        """Bin the values of all pixels alike, since a window may stand at any place.
 
         Parameters
         ----------
@@ -157,7 +150,7 @@ class Pixels:
         else:
             sample = X[rows]
         mapper = BinMapper()
-        centers = mapper.fit_transform(sample.reshape(-1, 1), n_jobs=n_jobs).centers[0]
+        centers = mapper.fit_transform(sample.reshape(-1, 1), n_jobs=n_jobs).known_centers[0]
         flat = mapper.transform(X.reshape(-1, 1), n_jobs=n_jobs).columns[0]
         return cls(flat, n_values, centers), mapper
 
@@ -191,7 +184,7 @@ class Pixels:
 class ScanRules:
     """What all scans of a scanner have in common."""
 
-    members: list[Any]
+    members: list[ForestClassifier]
     n_classes: int
     n_folds: int
     pooling: int
@@ -239,7 +232,7 @@ class Scan:
         pixels : Pixels
             The data.
         rows : ndarray of shape (n,), int
-            Rows of it.
+            Rows of `pixels`.
         n_jobs : int or None
             Threads.
         folds : sequence of ndarray of shape (n,), optional
@@ -329,8 +322,8 @@ def fit_scan(
     -------
     Scan
     folds : list of ndarray of shape (n,)
-        For each forest the fold of each row. All windows of a row are in one fold: those of a held-out row overlap,
-        and would give its class away.
+        For each forest the fold of each row. All windows of a row are in one fold: windows of a row overlap, so that
+        windows in other folds would give the row's class away.
     """
     windows, begins = pixels.windows(grain), grain.positions[positions]
     offsets = grain.offsets
@@ -376,14 +369,14 @@ class Scanning:
 
     grains: list[Grain]
     rules: ScanRules
-    subsample: Any
+    subsample: int | float | None
 
     def pixels(self, X: np.ndarray, rows: np.ndarray) -> tuple[Pixels, BinMapper]:
         """Training rows as bytes; the bins are found from `rows`."""
         return Pixels.of_training_rows(X, seed_at(self.rules.entropy, SCANNING, _BINS), self.rules.n_jobs, rows)
 
     def positions(self, grain: Grain, address: tuple[int, ...]) -> np.ndarray:
-        """Positions to look at: all, or as many as `subsample` says, drawn without replacement; ascending."""
+        """Positions to look at, ascending: all, or `subsample` of them, drawn without replacement."""
         n_positions = math.prod(grain.grid)
         if self.subsample is None:
             return np.arange(n_positions)
@@ -412,9 +405,9 @@ class Scanning:
 
 
 class FixedGrains:
-    """What levels see after full scanning: the class vectors of one window size after the other, in turn.
+    """Features of levels after full scanning: the class vectors of one window size a level, in turn.
 
-    The forests of a size are fitted when a level first asks for it: a cascade that ends early does without the others.
+    The forests of a size are fitted when a level first needs them, so that a cascade that ends early fits fewer.
 
     Parameters
     ----------
@@ -431,10 +424,12 @@ class FixedGrains:
         """Bin the data, and remember on which rows the forests of all window sizes learn."""
         pixels, self._bins = self._scanning.pixels(X, rows)
         self._training = (pixels, rows, y, weights)
-        self._scans, self._mappers, self._seen = [], [], []
+        self._scans: list[Scan] = []
+        self._mappers: list[BinMapper] = []
+        self._seen: list[Representation] = []
 
     def at(self, level: int, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> Representation:
-        """What a level sees of the training rows; `rows` are those that reached it, the scan learned from all."""
+        """What a level sees of the training rows; `rows` reached the level, while the scan learned from all rows."""
         k = level % len(self._scanning.grains)
         if k == len(self._seen):  # levels come in order
             pixels, everyone, *_ = self._training
@@ -467,7 +462,7 @@ class FixedGrains:
 
 
 class FreshGrains:
-    """Subsampled scanning: at each level other positions and new forests; a level sees those of the recent levels.
+    """Features of levels after subsampled scanning: each level has its own positions and forests, and sees recent ones.
 
     The positions of a level are the same for all rows, so that a column means the same in each of them.
 
@@ -582,8 +577,8 @@ class MultiGrainedScanner(TransformerMixin, BaseEstimator):
     stride : int, default=1
         Steps between windows, along each axis.
     subsample : int, float or None, default=None
-        How many positions of each size to look at, or which share of them, drawn once for all rows; None for all. In a
-        cascade it makes each level scan anew (see `GCForestCSClassifier`).
+        Number or share of the positions of each size to look at, drawn once for all rows; None for all. In a cascade
+        each level then scans anew (see `GCForestCSClassifier`).
     pooling : int, default=1
         Side of squares of positions whose vectors are averaged (images, all positions).
     n_estimators : int or None, default=None
@@ -632,20 +627,20 @@ default=("random_forest", "extra_trees")
 
     def __init__(
         self,
-        windows: Any = ("d/16", "d/8", "d/4"),
+        windows: Sequence[int | str | tuple[int, int]] = ("d/16", "d/8", "d/4"),
         *,
-        shape: Any = None,
-        stride: Any = 1,
-        subsample: Any = None,
-        pooling: Any = 1,
-        n_estimators: Any = None,
-        estimators: Any = ("random_forest", "extra_trees"),
-        n_folds: Any = 3,
-        max_depth: Any = 100,
-        min_samples_leaf: Any = 10,
-        max_samples: Any = None,
-        n_jobs: Any = None,
-        random_state: Any = None,
+        shape: Sequence[int] | int | None = None,
+        stride: int = 1,
+        subsample: int | float | None = None,
+        pooling: int = 1,
+        n_estimators: int | None = None,
+        estimators: Sequence[str] = ("random_forest", "extra_trees"),
+        n_folds: int = 3,
+        max_depth: int | None = 100,
+        min_samples_leaf: int = 10,
+        max_samples: int | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
     ):
         self.windows = windows
         self.shape = shape
@@ -669,13 +664,13 @@ default=("random_forest", "extra_trees")
         Parameters
         ----------
         n_features, n_classes : int
-            Of the data.
+            Size of the data.
         entropy : int
             Seed.
         n_estimators : int
             Trees a forest where `n_estimators` is None.
         progress : Progress, optional
-            Is told of every window size; nobody by default.
+            Logs a line for each window size; none by default.
 
         Returns
         -------
@@ -684,7 +679,7 @@ default=("random_forest", "extra_trees")
         Raises
         ------
         ValueError
-            If a parameter cannot be used; the message says which and why.
+            If a parameter is invalid; the message names it.
         """
         for name, least in (("stride", 1), ("pooling", 1), ("n_folds", 2), ("min_samples_leaf", 1)):
             check_count(name, getattr(self, name), least)
@@ -705,8 +700,8 @@ default=("random_forest", "extra_trees")
                 count_of("subsample", self.subsample, math.prod(grain.grid))
         members = []
         for kind in self.estimators:
-            check_choice("estimators", kind, _KINDS)
-            forest = _KINDS[kind](
+            check_choice("estimators", kind, FORESTS)
+            forest = FORESTS[kind][0](
                 n_estimators=n_estimators if self.n_estimators is None else self.n_estimators,
                 max_depth=self.max_depth,
                 min_samples_leaf=self.min_samples_leaf,
@@ -716,7 +711,7 @@ default=("random_forest", "extra_trees")
         rules = ScanRules(members, n_classes, self.n_folds, self.pooling, entropy, self.n_jobs, progress)
         return Scanning(grains, rules, self.subsample)
 
-    def fit(self, X: Any, y: Any) -> MultiGrainedScanner:
+    def fit(self, X: MatrixLike, y: ArrayLike) -> MultiGrainedScanner:
         """Fit forests on the windows.
 
         Parameters
@@ -733,13 +728,13 @@ default=("random_forest", "extra_trees")
         Raises
         ------
         ValueError
-            If a parameter, X or y cannot be used; the message says which and why.
+            If a parameter, X or y is invalid; the message names it.
         """
         self._fit(X, y)
         return self
 
-    def fit_transform(self, X: Any, y: Any) -> np.ndarray:
-        """Fit, and make the training rows' vectors from models that did not learn from them.
+    def fit_transform(self, X: MatrixLike, y: ArrayLike) -> np.ndarray:
+        """Fit, and compute the class vectors of training rows by models that did not learn from them.
 
         Parameters
         ----------
@@ -757,10 +752,8 @@ default=("random_forest", "extra_trees")
         parts = zip(self.scans_, folds, strict=True)
         return np.hstack([b for scan, fold in parts for b in scan.blocks(pixels, rows, self.n_jobs, fold)])
 
-    def _fit(self, X: Any, y: Any) -> tuple[Pixels, np.ndarray, list]:
-        X, y = validate_data(
-            self, X, y, dtype=[np.float64, np.float32], order="C", ensure_all_finite="allow-nan", ensure_min_samples=2
-        )
+    def _fit(self, X: MatrixLike, y: ArrayLike) -> tuple[Pixels, np.ndarray, list]:
+        X, y = validate_data(self, X, y, dtype=X_DTYPES, order="C", ensure_all_finite="allow-nan", ensure_min_samples=2)
         check_classification_targets(y)
         self.classes_, label = np.unique(y, return_inverse=True)
         scanning = self.checked(X.shape[1], len(self.classes_), entropy_of(self.random_state))
@@ -771,8 +764,8 @@ default=("random_forest", "extra_trees")
         self.scans_ = [scan for scan, _ in fitted]
         return pixels, rows, [folds for _, folds in fitted]
 
-    def transform(self, X: Any) -> np.ndarray:
-        """Class vectors of all windows, from the mean of the fold models.
+    def transform(self, X: MatrixLike) -> np.ndarray:
+        """Compute the class vectors of all windows: the mean of the fold models.
 
         Parameters
         ----------
@@ -787,9 +780,7 @@ default=("random_forest", "extra_trees")
         check_is_fitted(self)
         check_jobs(self.n_jobs)
         ensure_compiled()
-        X = validate_data(
-            self, X, reset=False, dtype=[np.float64, np.float32], order="C", ensure_all_finite="allow-nan"
-        )
+        X = validate_data(self, X, reset=False, dtype=X_DTYPES, order="C", ensure_all_finite="allow-nan")
         pixels, rows = Pixels.of_new_rows(X, self._bins, self.n_jobs), np.arange(len(X))
         return np.hstack([block for scan in self.scans_ for block in scan.blocks(pixels, rows, self.n_jobs)])
 
@@ -801,7 +792,7 @@ default=("random_forest", "extra_trees")
         return tags
 
 
-def checked_shape(name: str, shape: Any, n_features: int) -> tuple[int, ...]:
+def checked_shape(name: str, shape: Sequence[int] | int | None, n_features: int) -> tuple[int, ...]:
     """Shape of a row.
 
     Parameters
@@ -834,10 +825,10 @@ def checked_shape(name: str, shape: Any, n_features: int) -> tuple[int, ...]:
     return tuple(map(int, size))
 
 
-def _checked_window(window: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+def _checked_window(window: int | str | tuple[int, int], shape: tuple[int, ...]) -> tuple[int, ...]:
     """A window size as numbers."""
     axes = min(len(shape), 2)
-    size: tuple[int, ...] = ()
+    size: tuple[Any, ...] = ()
     if isinstance(window, str):
         head, _, divisor = window.partition("/")
         if head.strip() == "d" and divisor.strip().isdecimal() and int(divisor) > 0:

@@ -7,30 +7,36 @@ complexity, section II) and `refill` (what keeps k-fold possible). `GCForestCSCl
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
 
 from cascadeforest.cascade._base import CascadeClassifier, weights_at
 from cascadeforest.cascade.explainable import ExplainableCascade
-from cascadeforest.cascade.folds import seed_at
 from cascadeforest.cascade.layer import fit_layer, grows_on_bins, mean_vector
 from cascadeforest.cascade.progress import Progress
+from cascadeforest.cascade.representation import Representation
+from cascadeforest.cascade.scanning import MultiGrainedScanner
 from cascadeforest.cascade.stopping import KEEPS, BestLayer, Scoring
+from cascadeforest.cascade.walks import CascadeWalk
 from cascadeforest.forest._compiling import ensure_compiled
 from cascadeforest.forest._parameters import check_choice, check_number
+from cascadeforest.forest._types import ClassWeight, MatrixLike, MaxFeatures, RandomState, Scorer
+from cascadeforest.forest.seeds import seed_at
+from cascadeforest.forest.walks import Reached, Walk
 
 #: Address of the draw that gives rows back, beside those of the forests.
 _REFILL = 2**17
 
 
 def confidence_threshold(confidence: np.ndarray, wrong: np.ndarray, bound: float) -> float:
-    """Least confidence of which the rows that have it, and those above, are wrong less often than `bound` (Eq. 4).
+    """Find the least confidence such that rows of at least this confidence are wrong less often than `bound` (Eq. 4).
 
-    Rows of equal confidence are screened together: were a prefix to end between two of them, the order in which equal
-    rows happen to be sorted would decide, and the gate ``>= threshold`` would let the other one leave as well.
+    Rows of equal confidence are screened together: otherwise the order in which equal rows happen to be sorted would
+    decide, and ``confidence >= threshold`` would screen more rows than were counted.
 
     Parameters
     ----------
@@ -44,7 +50,7 @@ def confidence_threshold(confidence: np.ndarray, wrong: np.ndarray, bound: float
     Returns
     -------
     float
-        Infinity if there is none: nobody is screened.
+        Infinity if no confidence satisfies the bound; no row is screened then.
     """
     order = np.argsort(-confidence, kind="stable")
     descending = confidence[order]
@@ -57,7 +63,7 @@ def confidence_threshold(confidence: np.ndarray, wrong: np.ndarray, bound: float
 def trees_of_level(
     n_first: int, n_rows: int, n_rows_first: int, n_features: int, n_added: int, growth: str, most: float
 ) -> int:
-    """Trees of a forest at a level that `n_rows` of the `n_rows_first` training rows have reached.
+    """Number of trees of a forest at a level that `n_rows` of `n_rows_first` training rows have reached.
 
     Parameters
     ----------
@@ -72,7 +78,7 @@ def trees_of_level(
         costs about as much as the first. "linear": w * (1 + (m_1 - m_t) / m_1), the text's 'increases linearly as the
         number of instances decreases'. "none": w.
     most : float
-        Times w that are not exceeded: few rows left would ask for thousands of trees.
+        The result is at most this times w: few rows left would ask for thousands of trees.
 
     Returns
     -------
@@ -88,7 +94,7 @@ def trees_of_level(
 
 
 def refill(goes_on: np.ndarray, y: np.ndarray, least: int, seed: np.random.SeedSequence) -> np.ndarray:
-    """Give classes rows back of which fewer than `least` go on, drawn from those of the class that would leave.
+    """Let at least `least` rows of each class go on, by drawing from the rows of the class that would leave.
 
     Parameters
     ----------
@@ -97,9 +103,9 @@ def refill(goes_on: np.ndarray, y: np.ndarray, least: int, seed: np.random.SeedS
     y : ndarray of shape (n,), int
         Their classes.
     least : int
-        Rows that each class keeps, as far as it has them.
+        Rows that each class keeps, or all its rows if it has fewer.
     seed : SeedSequence
-        Decides which ones.
+        Decides which rows are drawn.
 
     Returns
     -------
@@ -116,7 +122,7 @@ def refill(goes_on: np.ndarray, y: np.ndarray, least: int, seed: np.random.SeedS
 
 
 class GCForestCSClassifier(ExplainableCascade, CascadeClassifier):
-    """gcForest with confidence screening: each level decides the rows that it is sure of, and only the others go on.
+    """gcForest with confidence screening: each level predicts the rows that it is sure of; all other rows go on.
 
     Levels become cheaper as rows leave, and their forests larger. The confidence that lets a row leave is set by
     out-of-fold predictions (Eq. 4): the rows that leave are wrong `a` times as often as all rows of the level.
@@ -132,19 +138,19 @@ class GCForestCSClassifier(ExplainableCascade, CascadeClassifier):
         of the first level is above 0.9, else 1/3; 1/20 with scanning.
     growth : {"reciprocal", "linear", "none"}, default="reciprocal"
         How the number of trees grows as rows leave (see `trees_of_level`): as in the released code, as in the text, or
-        not at all. Estimators that are not ours do not grow.
+        not at all. It concerns forests of this package, not other estimators.
     max_growth : float, default=10.0
-        Times `n_estimators` that a level's forests do not exceed.
+        Forests of a level have at most `max_growth` times `n_estimators` trees.
     error_scope : {"level", "all"}, default="level"
-        Whose error `a` is a fraction of: that of the rows at the level, or of all training rows, with those that left
-        as they were decided.
+        Error that `a` is a fraction of: the error on the rows at the level, or on all training rows, where a row that
+        left counts as it was decided.
     estimators, n_folds, class_vectors, max_layers, keep, tol, scoring, max_depth, min_samples_leaf, max_features, \
 vector_dtype, scanning, input_shape, class_weight, n_jobs, random_state, verbose
         As in `GCForestClassifier`. The score of a level is that of the whole cascade if it ended there.
     patience : int or None, default=None
         As in `GCForestClassifier`. None: 1 in preset "paper", 4 in preset "official".
     preset : {"paper", "official"}, default="paper"
-        Whose choice stands for parameters that are None. "official": patience 4, and Extra-Trees in place of
+        Source of the values of parameters that are None. "official": patience 4, and Extra-Trees in place of
         completely random forests, as in the released demo.
 
     Attributes
@@ -153,21 +159,21 @@ vector_dtype, scanning, input_shape, class_weight, n_jobs, random_state, verbose
 n_features_in_, feature_names_in_
         As in `GCForestClassifier`.
     a_ : float
-        The fraction that was used.
+        Value of `a` that was used.
     thresholds_ : ndarray of shape (n_layers_ - 1,)
-        Confidence from which rows leave each level but the last, where all do; infinity where nobody did.
+        Confidence from which rows leave each level but the last, where all rows leave; infinity if no row left.
     n_rows_ : ndarray of shape (n_layers_,), int
         Training rows that reached each level.
     n_trees_ : ndarray of shape (n_layers_,), int
-        Trees a forest (the first one of ours) of each level.
+        Trees of the first forest of each level that is a forest of this package.
     decision_level_ : ndarray of shape (n_samples,), int16
         Level (from 0) that decided each training row; -1 for rows without weight.
 
     Notes
     -----
     Where the paper leaves room: epsilon is the error of the rows at the level; equal confidences are screened
-    together; if no confidence satisfies Eq. 4 nobody is screened (the released code screens the most confident row);
-    each class keeps at least `n_folds` rows as far as it has them; the accuracy that stops growing is that of the
+    together; if no confidence satisfies Eq. 4 no row is screened (the released code screens the most confident row);
+    each class keeps at least `n_folds` rows, or all if it has fewer; the accuracy that stops growing is that of the
     out-of-fold predictions of all training rows, each from the level that decided it (the released code has no
     validation set either); if all rows leave, the cascade ends.
 
@@ -187,32 +193,32 @@ n_features_in_, feature_names_in_
 
     def __init__(
         self,
-        n_forests: Any = 8,
-        n_estimators: Any = 100,
+        n_forests: int = 8,
+        n_estimators: int = 100,
         *,
-        a: Any = "auto",
-        growth: Any = "reciprocal",
-        max_growth: Any = 10.0,
-        error_scope: Any = "level",
-        estimators: Any = None,
-        n_folds: Any = 3,
-        class_vectors: Any = "k_fold",
-        max_layers: Any = 20,
-        patience: Any = None,
-        keep: Any = "best",
-        tol: Any = 0.0,
-        scoring: Any = None,
-        preset: Any = "paper",
-        max_depth: Any = None,
-        min_samples_leaf: Any = 1,
-        max_features: Any = "sqrt",
-        vector_dtype: Any = None,
-        scanning: Any = None,
-        input_shape: Any = None,
-        class_weight: Any = None,
-        n_jobs: Any = None,
-        random_state: Any = None,
-        verbose: Any = 0,
+        a: float | str = "auto",
+        growth: str = "reciprocal",
+        max_growth: float = 10.0,
+        error_scope: str = "level",
+        estimators: Sequence[str | BaseEstimator] | None = None,
+        n_folds: int = 3,
+        class_vectors: str = "k_fold",
+        max_layers: int = 20,
+        patience: int | None = None,
+        keep: str = "best",
+        tol: float = 0.0,
+        scoring: Scorer = None,
+        preset: str = "paper",
+        max_depth: int | None = None,
+        min_samples_leaf: int | float = 1,
+        max_features: MaxFeatures = "sqrt",
+        vector_dtype: str | None = None,
+        scanning: MultiGrainedScanner | Mapping[str, Any] | None = None,
+        input_shape: Sequence[int] | None = None,
+        class_weight: ClassWeight = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
     ):
         self.n_forests = n_forests
         self.n_estimators = n_estimators
@@ -240,7 +246,7 @@ n_features_in_, feature_names_in_
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GCForestCSClassifier:
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> GCForestCSClassifier:
         """Grow the cascade (Algorithm 1).
 
         Parameters
@@ -260,7 +266,7 @@ n_features_in_, feature_names_in_
         Raises
         ------
         ValueError
-            If a parameter, X, y or a weight cannot be used; the message says which and why.
+            If a parameter, X, y or sample_weight is invalid; the message names it.
         """
         self._begin()
         self._check_shared()
@@ -280,11 +286,11 @@ n_features_in_, feature_names_in_
         decided = np.zeros((len(label), self.n_classes_))  # each row's probabilities at the last level it reached
         decision_level = np.full(len(label), -1, np.int16)
         layers, thresholds, n_rows, n_trees = [], [], [], []
-        best, added_mapper = BestLayer(patience, self.tol), None
+        best, vectors, added_mapper = BestLayer(patience, self.tol), None, None
         for level in range(self.max_layers):
             seen = features.at(level, rows, label[rows], weights_at(weights, rows))
-            if level:
-                added_mapper = seen.fit_added(vectors.reshape(len(rows), -1), rows, self.n_jobs)  # noqa: F821
+            if vectors is not None:
+                added_mapper = seen.fit_added(vectors.reshape(len(rows), -1), rows, self.n_jobs)
             grown = self._grown(members, len(rows), len(everyone), seen.n_given, seen.n_added)
             with progress.layer(level, rules.n_models(len(members), len(rows))):
                 layer, vectors = fit_layer(
@@ -312,28 +318,25 @@ n_features_in_, feature_names_in_
                 break
             rows, vectors = rows[goes_on], vectors[goes_on]
 
-        self.n_layers_ = best.n_kept(self.keep)
         self._remember(features, label, weights)
-        features.finish(self.n_layers_)
-        self.features_ = features
-        self.layers_ = layers[: self.n_layers_]
+        self._keep_layers(features, layers, best, progress)
         self.thresholds_ = np.array(thresholds[: self.n_layers_ - 1])
         self.n_rows_ = np.array(n_rows[: self.n_layers_])
         self.n_trees_ = np.array(n_trees[: self.n_layers_])
-        self.validation_scores_ = np.array(best.scores)
-        progress.say("kept %d of %d levels", self.n_layers_, len(layers))
         return self
 
     def _check_screening(self) -> None:
         if self.a != "auto":
             check_number("a", self.a, most=1.0)
-            if not 0 < self.a < 1:
+            if self.a in (0, 1):
                 raise ValueError(f"a is {self.a!r}; give a fraction between 0 and 1, or 'auto'.")
         check_choice("growth", self.growth, ("reciprocal", "linear", "none"))
         check_choice("error_scope", self.error_scope, ("level", "all"))
         check_number("max_growth", self.max_growth, 1.0)
 
-    def _grown(self, members: list[Any], n_rows: int, n_rows_first: int, n_features: int, n_added: int) -> list[Any]:
+    def _grown(
+        self, members: list[BaseEstimator], n_rows: int, n_rows_first: int, n_features: int, n_added: int
+    ) -> list[BaseEstimator]:
         """The forests of a level, with as many trees as its rows ask for."""
         size = (n_rows, n_rows_first, n_features, n_added, self.growth, self.max_growth)
         return [
@@ -344,7 +347,7 @@ n_features_in_, feature_names_in_
     def _fraction(self, first_accuracy: float) -> float:
         """Section V, parameter settings. The text says 'training accuracy'; on training rows it would always be 1."""
         if self.a != "auto":
-            return self.a
+            return float(self.a)
         if self.scanning is not None:
             return 1 / 20
         return 1 / 10 if first_accuracy > 0.9 else 1 / 3
@@ -367,8 +370,8 @@ n_features_in_, feature_names_in_
             goes_on = refill(goes_on, label[rows], self.n_folds, seed_at(entropy, level, _REFILL))
         return threshold, goes_on
 
-    def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
-        """Class probabilities if the cascade ended at level 1, 2, ...
+    def staged_predict_proba(self, X: MatrixLike) -> Iterator[np.ndarray]:
+        """Predict class probabilities after level 1, 2, ..., as if the cascade ended there.
 
         Parameters
         ----------
@@ -378,13 +381,14 @@ n_features_in_, feature_names_in_
         Yields
         ------
         ndarray of shape (n_samples, n_classes)
-            Of each row from the last level that it reached, `n_layers_` times; the last one is `predict_proba`.
+            Each row's probabilities come from the last level that it reached; `n_layers_` arrays, the last one equals
+            `predict_proba`.
         """
-        for probabilities, _ in self._levels(X):
-            yield probabilities.copy()
+        for reached in ScreeningWalk(self, self.n_jobs).layers(X):
+            yield reached.prediction
 
-    def decision_level(self, X: Any) -> np.ndarray:
-        """The level, counted from 0, that decides each row.
+    def decision_level(self, X: MatrixLike) -> np.ndarray:
+        """Find the level, counted from 0, that decides each row.
 
         Parameters
         ----------
@@ -396,26 +400,46 @@ n_features_in_, feature_names_in_
         ndarray of shape (n_samples,), int16
         """
         levels = np.empty(0, np.int16)
-        for level, (probabilities, rows) in enumerate(self._levels(X)):
+        for level, reached in enumerate(ScreeningWalk(self, self.n_jobs).layers(X)):
             if level == 0:
-                levels = np.empty(len(probabilities), np.int16)
-            levels[rows] = level
+                levels = np.empty(len(reached.rows), np.int16)
+            levels[reached.rows] = level
         return levels
 
-    def _levels(self, X: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """For each level the probabilities so far, and the rows that reached it."""
-        X = self._checked_X(X)
-        reader = self.features_.reader(X, self.n_jobs)
+    def walk(self, n_jobs: int | None = None) -> Walk:
+        """As in `ExplainableCascade`."""
+        return ScreeningWalk(self, n_jobs)
+
+
+class ScreeningWalk(CascadeWalk):
+    """Rows leave at the level that is sure of them."""
+
+    model: GCForestCSClassifier
+    rows_leave = True
+
+    def layers(self, X: MatrixLike) -> Iterator[Reached]:
+        """As in `Walk`."""
+        model = self.model
+        X = model._checked_X(X)
+        reader = model.features_.reader(X, self.n_jobs)
         rows = np.arange(X.shape[0], dtype=np.int32)
-        probabilities = np.empty((len(rows), self.n_classes_))
-        for level, layer in enumerate(self.layers_):
-            if level:
-                goes_on = probabilities[rows].max(axis=1) < self.thresholds_[level - 1]
-                rows, vectors = rows[goes_on], vectors[goes_on]  # noqa: F821
+        probabilities, vectors = np.empty((len(rows), model.n_classes_)), np.empty((len(rows), 0))
+        thresholds = [*model.thresholds_[: len(model.layers_) - 1], -math.inf]  # all rows leave the last level
+        for level, (layer, threshold) in enumerate(zip(model.layers_, thresholds, strict=True)):
             if len(rows):
                 seen = reader(level, rows)
                 if level:
-                    seen.add(vectors.reshape(len(rows), -1), rows, layer.added_mapper, self.n_jobs)
+                    layer.see(vectors, seen, rows, self.n_jobs)
                 vectors = layer.transform(seen, rows, self.n_jobs)
+                probabilities = probabilities.copy()
                 probabilities[rows] = mean_vector(vectors)
-            yield probabilities, rows
+            goes_on = probabilities[rows].max(axis=1) < threshold
+            yield Reached(seen.binned, rows, probabilities, rows[~goes_on])
+            rows, vectors = rows[goes_on], vectors[goes_on]
+
+    def _goes_on(self, number: int, rows: np.ndarray) -> np.ndarray:
+        return self.model.decision_level_[rows] > number
+
+    def _members(self, number: int, seen: Representation) -> list[BaseEstimator]:
+        fitted, n_rows = self.model._as_fitted, self.model.n_rows_
+        return fitted._grown(fitted._members(), int(n_rows[number]), int(n_rows[0]), seen.n_given, seen.n_added)

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import inspect
 import math
-from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import check_scoring
+
+from cascadeforest.forest._types import Scorer
 
 #: Which layer of those that were grown a cascade ends with.
 KEEPS = ("best", "last")
 
 
 class _Predicted(BaseEstimator):
-    """Predictions that are there already, as scorers want them: behind the methods of an estimator."""
+    """An estimator that returns given predictions, for scorers of scikit-learn."""
 
     def __init__(self, values: np.ndarray, classes: np.ndarray | None = None):
         self.values = values
         self.classes_ = classes
 
-    def fit(self, X: Any = None, y: Any = None) -> _Predicted:
+    def fit(self, X: object = None, y: object = None) -> _Predicted:
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -29,20 +30,21 @@ class _Predicted(BaseEstimator):
 
 
 class _PredictedClasses(ClassifierMixin, _Predicted):
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: object) -> np.ndarray:
         return self.values
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: object) -> np.ndarray:
+        assert self.classes_ is not None
         return self.classes_[self.values.argmax(axis=1)]
 
 
 class _PredictedTargets(RegressorMixin, _Predicted):
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: object) -> np.ndarray:
         return self.values
 
 
 class Scoring:
-    """How good out-of-fold predictions are; greater is better.
+    """Scores out-of-fold predictions; greater is better.
 
     Parameters
     ----------
@@ -57,7 +59,7 @@ class Scoring:
         If scikit-learn knows no such scorer.
     """
 
-    def __init__(self, scoring: Any, classes: np.ndarray | None):
+    def __init__(self, scoring: Scorer, classes: np.ndarray | None):
         self._classes = classes
         self._is_accuracy = scoring in (None, "accuracy") if not callable(scoring) else False
         self._is_accuracy &= classes is not None
@@ -74,8 +76,9 @@ class Scoring:
             ) from error
 
         # Scorers of scikit-learn take weights, and so may functions.
-        own = callable(scoring) and not hasattr(scoring, "_score_func")
-        self._takes_weights = not own or "sample_weight" in inspect.signature(scoring).parameters
+        self._takes_weights = True
+        if callable(scoring) and not hasattr(scoring, "_score_func"):
+            self._takes_weights = "sample_weight" in inspect.signature(scoring).parameters
 
     def __call__(self, y: np.ndarray, values: np.ndarray, weights: np.ndarray | None) -> float:
         """Score predictions.
@@ -116,24 +119,25 @@ class Scoring:
         return score
 
     def cannot_rise(self, score: float) -> bool:
-        """Whether no later layer can be better, which is known of accuracy only."""
+        """Whether no later layer can be better; known for accuracy only."""
         return self._is_accuracy and score >= 1.0
 
 
 class BestLayer:
-    """Knows the first of the best layers, and says when to stop.
+    """Keeps track of the best layer, the first one among equals, and decides when to stop.
 
     Parameters
     ----------
     patience : int
-        Layers after the best one that are grown in vain before growing stops.
+        Growing stops after this many layers in a row that are not better than the best one.
     tol : float
-        By how much a score must exceed the best one to count as better.
+        A score is better if it exceeds the best score by more than this.
     """
 
     def __init__(self, patience: int, tol: float):
         self.patience, self.tol = patience, tol
-        self.index, self.scores = -1, []
+        self.index = -1
+        self.scores: list[float] = []
 
     def is_better(self, score: float) -> bool:
         """Enter the next layer's score; whether it is the best one so far."""

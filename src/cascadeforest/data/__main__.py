@@ -1,13 +1,17 @@
 """Command line of the data stage: ``python -m cascadeforest.data {fetch,prepare,vary,list}``."""
 
 import argparse
-import json
 import logging
 import signal
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cascadeforest.data.errors import UserError
+
+if TYPE_CHECKING:
+    from cascadeforest.data.dataset import Dataset
+    from cascadeforest.data.sources import Mirror
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -37,19 +41,21 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m cascadeforest.data", description="Fetch and prepare data sets.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    fetch = commands.add_parser("fetch", help="bring the files of one data set to data/raw, verified")
+    fetch = commands.add_parser("fetch", help="copy or download the files of one data set to data/raw, and verify them")
     prepare = commands.add_parser("prepare", help="parse one data set into an .npz, with a summary beside it")
     vary = commands.add_parser("vary", help="apply one operation of a variant to a prepared data set")
     listing = commands.add_parser("list", help="all data sets: task, rows, access, mirror, protocol")
 
-    for command in (fetch, prepare, listing):
+    for command in (fetch, prepare, vary, listing):
         command.add_argument("--config", type=Path, default=Path("config"), help="config folder (default: config)")
-    for command in (fetch, prepare):
-        command.add_argument("--dataset", required=True, help="name of a file in config/datasets")
+    for command in (fetch, prepare, vary):
         command.add_argument("--raw", type=Path, default=Path("data/raw"), help="downloads (default: data/raw)")
+    fetch.add_argument("--dataset", required=True, help="name of a file in config/datasets")
+    prepare.add_argument("--dataset", required=True, help="name of a file in config/datasets, or a variant of it")
     vary.add_argument("--input", type=Path, required=True, help="a prepared .npz")
     vary.add_argument("--operation", required=True, help="irrelevant, imbalance-5-0.9, train-0.1, noise-50, rows-1000")
     for command in (prepare, vary):
+        command.add_argument("--seed", type=int, default=0, help="seed of config/config.yaml (default: 0)")
         command.add_argument("--output", type=Path, required=True, help=".npz to write; the summary goes to .json")
 
     fetch.set_defaults(command=_fetch)
@@ -59,23 +65,11 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _dataset_file(options: argparse.Namespace) -> dict:
-    """Only the asked file is read: a fault in another one is no reason to fail here."""
-    from cascadeforest.data.errors import ConfigError
-    from cascadeforest.data.registry import dataset_file_paths, dataset_schema, load_dataset_file
-
-    folder = options.config / "datasets"
-    path = folder / f"{options.dataset}.yaml"
-    if not path.is_file():
-        names = ", ".join(sorted(file.stem for file in dataset_file_paths(folder))) or "none"
-        raise ConfigError(f"{folder}: there is no data set '{options.dataset}'; there are {names}.")
-    return load_dataset_file(path, dataset_schema(options.config))
-
-
 def _fetch(options: argparse.Namespace) -> None:
+    from cascadeforest.data.registry import find_dataset_file
     from cascadeforest.data.sources import NO_CHECKSUM, RECORD, fetch, record_user_files
 
-    dataset = _dataset_file(options)
+    dataset = find_dataset_file(options.dataset, options.config)
     if dataset["access"] not in ("open", "credentialed"):
         print(f"{options.dataset}: {dataset['access']} data, nothing to fetch.")
         return
@@ -93,28 +87,26 @@ def _fetch(options: argparse.Namespace) -> None:
 
 
 def _prepare(options: argparse.Namespace) -> None:
-    from cascadeforest.data.prepare import prepare
+    from cascadeforest.data.processed import make
 
-    _save(prepare(_dataset_file(options), raw=options.raw, root=options.config.parent), options.output)
+    _write(make(options.dataset, config=options.config, raw=options.raw, seed=options.seed), options.output)
 
 
 def _vary(options: argparse.Namespace) -> None:
-    from cascadeforest.data.dataset import load
+    from cascadeforest.data.processed import load_or_make
     from cascadeforest.data.variants import vary
 
-    _save(vary(load(options.input), options.operation), options.output)
+    dataset = load_or_make(options.input, config=options.config, raw=options.raw, seed=options.seed)
+    _write(vary(dataset, options.operation), options.output)
 
 
-def _save(dataset, output: Path) -> None:
-    from cascadeforest.data.dataset import save, summary
-    from cascadeforest.data.files import atomic_write
+def _write(dataset: "Dataset", output: Path) -> None:
+    from cascadeforest.data.processed import write
+    from cascadeforest.data.splits import protocol_text
 
-    if output.suffix != ".npz":
-        raise UserError(f"--output is '{output}'; it must end in .npz.")
-    facts = summary(dataset)  # before anything is written: it draws the first split, which may fail
-    save(dataset, output)
-    atomic_write(output.with_name(f"{output.name.removesuffix('.npz')}.json"), json.dumps(facts, indent=2) + "\n")
-    print(f"{output}: {facts['rows']} rows, {facts['features']} features, {facts['protocol']}")
+    write(dataset, output)
+    rows, protocol = dataset.X.shape[0], protocol_text(dataset.protocol, dataset.task)
+    print(f"{output}: {rows} rows, {len(dataset.split_feature_names)} features, {protocol}")
 
 
 def _list(options: argparse.Namespace) -> None:
@@ -142,8 +134,8 @@ def _list(options: argparse.Namespace) -> None:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
-def _mirror_word(dataset: dict, mirror) -> str:
-    """Whether a form is on the mirror in full; of an address only a download can tell."""
+def _mirror_word(dataset: dict, mirror: "Mirror") -> str:
+    """Whether the mirror has all files of a form; `perhaps` if it is an address, which is not asked."""
     if dataset["access"] != "open":
         return "-"
     if not any(all(mirror.may_have(file) for file in form["files"]) for form in dataset["forms"].values()):

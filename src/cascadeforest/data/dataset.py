@@ -2,27 +2,36 @@
 
 import hashlib
 import io
-import json
 import zipfile
+import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_matrix, issparse
 
 from cascadeforest.data.draws import draw_train, with_permuted_copies
-from cascadeforest.data.errors import UserError
-from cascadeforest.data.files import atomic_path, canonical_json
+from cascadeforest.data.errors import DamagedFile, UserError
+from cascadeforest.data.files import (
+    atomic_path,
+    canonical_json,
+    parse_signed_json,
+    read_signed_json,
+    signed_json,
+)
 from cascadeforest.data.names import parse_operation
 from cascadeforest.data.splits import Rows, protocol_text, repeats_of, split_rows
 
-FORMAT = 1
+FORMAT = 2
 X_DTYPE = np.float32
 Y_DTYPES = {"classification": np.int64, "regression": np.float64}
+# What zipfile, zlib and numpy raise where bytes of an archive were changed or are missing.
+_ARCHIVE_ERRORS = (zipfile.BadZipFile, zlib.error, KeyError, ValueError, TypeError, EOFError, OSError, RuntimeError)
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time a zip file knows
 _ARRAYS = ("X", "X_data", "X_indices", "X_indptr", "y", "given_test")
+_NAMED = ("name", "task", "feature_names", "class_names", "protocol", "repeat_operations")
 
 
 @dataclass(frozen=True)
@@ -56,7 +65,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Dataset:
-    """One prepared data set or variant; make it with `build_dataset`, which checks it.
+    """One prepared data set or variant. `build_dataset` makes and checks it.
 
     Parameters
     ----------
@@ -82,6 +91,8 @@ class Dataset:
         Title, citation, licence, notes, form, files, ...: no part of the digest.
     digest : str
         SHA-256 over everything that a model can see.
+    seed : int
+        `seed` of ``config/config.yaml``, on which all draws depend that no protocol fixes.
     """
 
     name: str
@@ -95,6 +106,7 @@ class Dataset:
     repeat_operations: tuple[str, ...]
     meta: dict = field(repr=False)
     digest: str = field(repr=False)
+    seed: int = 0
 
     @property
     def base_name(self) -> str:
@@ -113,7 +125,7 @@ class Dataset:
         return repeats_of(self.protocol)
 
     def rows(self, repeat: int) -> Rows:
-        """Return the rows of one repeat, after the per-repeat operations; cheap beside `split`.
+        """Return the rows of one repeat, after the per-repeat operations, without copying arrays as `split` does.
 
         Parameters
         ----------
@@ -128,6 +140,7 @@ class Dataset:
             task=self.task,
             given_test=self.given_test,
             class_names=self.class_names,
+            seed=self.seed,
         )
         for text in self.repeat_operations:
             train = draw_train(
@@ -137,6 +150,7 @@ class Dataset:
                 dataset=self.base_name,
                 repeat=repeat,
                 class_names=self.class_names,
+                seed=self.seed,
             )
             rows = rows.with_train(train)
         return rows
@@ -162,7 +176,7 @@ class Dataset:
         rows = self.rows(repeat)
         X = self.X
         if "irrelevant" in self.repeat_operations:
-            X = with_permuted_copies(X, dataset=self.base_name, repeat=repeat)
+            X = with_permuted_copies(X, dataset=self.base_name, repeat=repeat, seed=self.seed)
         validation = rows.validation
         return Split(
             X_train=X[rows.train],
@@ -181,20 +195,21 @@ def build_dataset(
     *,
     name: str,
     task: str,
-    X: Any,
-    y: Any,
+    X: ArrayLike | csr_matrix,
+    y: ArrayLike,
     feature_names: Sequence[str],
     class_names: Sequence[str] = (),
     given_test: np.ndarray | None = None,
     protocol: dict,
     repeat_operations: Sequence[str] = (),
     meta: dict | None = None,
+    seed: int = 0,
 ) -> Dataset:
     """Check and normalise the parts of a data set, and compute its digest.
 
     Parameters
     ----------
-    name, task, X, y, feature_names, class_names, given_test, protocol, repeat_operations, meta
+    name, task, X, y, feature_names, class_names, given_test, protocol, repeat_operations, meta, seed
         As in `Dataset`; dense `X` of any number type (uint8 stays, all else becomes float32), sparse `X` of any format
         (becomes csr, float32).
 
@@ -236,17 +251,21 @@ def build_dataset(
         given_test = np.ascontiguousarray(given_test, dtype=bool)
         _require(given_test.shape == (n_rows,), f"'{name}' has {n_rows} rows but {given_test.size} test marks.")
         _require(0 < given_test.sum() < n_rows, f"'{name}': its given split has an empty part.")
-    parts = {
-        "name": name,
-        "task": task,
-        "feature_names": feature_names,
-        "class_names": class_names,
-        "protocol": protocol,
-        "repeat_operations": tuple(repeat_operations),
-    }
-    return Dataset(
-        **parts, X=X, y=y, given_test=given_test, meta=dict(meta or {}), digest=_digest(parts, X, y, given_test)
+    dataset = Dataset(
+        name=name,
+        task=task,
+        X=X,
+        y=y,
+        feature_names=feature_names,
+        class_names=class_names,
+        given_test=given_test,
+        protocol=protocol,
+        repeat_operations=tuple(repeat_operations),
+        meta=dict(meta or {}),
+        digest="",
+        seed=seed,
     )
+    return replace(dataset, digest=_digest(dataset))
 
 
 def save(dataset: Dataset, path: str | Path) -> None:
@@ -258,33 +277,38 @@ def save(dataset: Dataset, path: str | Path) -> None:
         What to write.
     path : str or Path
         Usually ``data/processed/<variant id>.npz``.
+
+    Raises
+    ------
+    UserError
+        If the file is not named after the data set: `load` would take it for another one.
     """
+    if Path(path).name != f"{dataset.name}.npz":
+        raise UserError(f"The data set '{dataset.name}' cannot be written to {path}; name the file {dataset.name}.npz.")
     header = {
         "format": FORMAT,
-        "name": dataset.name,
-        "task": dataset.task,
-        "feature_names": dataset.feature_names,
-        "class_names": dataset.class_names,
-        "protocol": dataset.protocol,
-        "repeat_operations": dataset.repeat_operations,
+        **{key: getattr(dataset, key) for key in _NAMED},
         "shape": dataset.X.shape,
         "meta": dataset.meta,
+        "seed": dataset.seed,
         "digest": dataset.digest,
     }
-    arrays = _arrays(dataset.X, dataset.y, dataset.given_test)
     # numpy.savez stamps the time of day into the archive; the fastest compression already halves one-hot tables tenfold
     with (
         atomic_path(path) as temporary,
         zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
     ):
-        archive.writestr(_member("header.json"), canonical_json(header))
-        for key, array in arrays.items():
+        archive.writestr(_member("header.json"), signed_json(header))
+        for key, array in _arrays(dataset).items():
             with archive.open(_member(f"{key}.npy"), "w", force_zip64=True) as stream:
                 np.lib.format.write_array(stream, array, allow_pickle=False)
 
 
 def load(path: str | Path) -> Dataset:
-    """Read a data set that `save` wrote.
+    """Read a data set that `save` wrote, and check it.
+
+    The digest is computed again from arrays and names. It must be the stored one and, if a summary lies beside the
+    file, that of the summary. The file must be named after the data set in it.
 
     Parameters
     ----------
@@ -294,48 +318,87 @@ def load(path: str | Path) -> Dataset:
     Returns
     -------
     Dataset
-        As it was.
+        Equal to the one that was saved.
 
     Raises
     ------
+    DamagedFile
+        If the file or its summary does not hold what was written; the message says how to make it anew.
     UserError
-        If the file is missing, damaged, or of another format; the message says how to make it anew.
+        If the file is missing.
     """
     path = Path(path)
-    name = path.name.removesuffix(".npz")
-    command = f"python -m cascadeforest.data prepare --dataset {name.partition('+')[0]} --output {path}"
-    again = f"Delete it and prepare it again ({command})."
+    remedy = _remedy(path)
     try:
         with zipfile.ZipFile(path) as archive:
-            header = json.loads(archive.read("header.json"))
+            header = parse_signed_json(archive.read("header.json"), path, remedy)
             arrays = {
                 key: np.lib.format.read_array(io.BytesIO(archive.read(f"{key}.npy")), allow_pickle=False)
                 for key in _ARRAYS
                 if f"{key}.npy" in archive.namelist()
             }
+        if header["format"] != FORMAT:
+            raise DamagedFile(path, f"format {header['format']!r}, this version reads {FORMAT}", remedy)
+        if "X" in arrays:
+            X = arrays["X"]
+        else:
+            X = csr_matrix((arrays["X_data"], arrays["X_indices"], arrays["X_indptr"]), shape=header["shape"])
+        dataset = Dataset(
+            name=header["name"],
+            task=header["task"],
+            X=X,
+            y=arrays["y"],
+            feature_names=tuple(header["feature_names"]),
+            class_names=tuple(header["class_names"]),
+            given_test=arrays.get("given_test"),
+            protocol=header["protocol"],
+            repeat_operations=tuple(header["repeat_operations"]),
+            meta=header["meta"],
+            digest=header["digest"],
+            seed=header["seed"],
+        )
     except FileNotFoundError as error:
-        raise UserError(f"{path}: no such file. Prepare it first ({command}).") from error
-    except (zipfile.BadZipFile, KeyError, ValueError, EOFError, OSError) as error:
-        raise UserError(f"{path}: not a prepared data set, or damaged ({error}). {again}") from error
-    if header.get("format") != FORMAT:
-        raise UserError(f"{path}: format {header.get('format')!r}, this version reads {FORMAT}. {again}")
-    if "X" in arrays:
-        X = arrays["X"]
-    else:
-        X = csr_matrix((arrays["X_data"], arrays["X_indices"], arrays["X_indptr"]), shape=header["shape"])
-    return Dataset(
-        name=header["name"],
-        task=header["task"],
-        X=X,
-        y=arrays["y"],
-        feature_names=tuple(header["feature_names"]),
-        class_names=tuple(header["class_names"]),
-        given_test=arrays.get("given_test"),
-        protocol=header["protocol"],
-        repeat_operations=tuple(header["repeat_operations"]),
-        meta=header["meta"],
-        digest=header["digest"],
-    )
+        raise UserError(f"{path}: no such file. {remedy}") from error
+    except _ARCHIVE_ERRORS as error:
+        raise DamagedFile(path, f"not a prepared data set, or damaged ({error})", remedy) from error
+    _check_name(path, dataset.name)
+    if (found := _digest(dataset)) != dataset.digest:
+        fault = f"arrays and names have the digest {found[:12]}, not {dataset.digest[:12]} as stored"
+        raise DamagedFile(path, fault, remedy)
+    facts_path = path.with_suffix(".json")
+    if facts_path.exists() and (stored := read_summary(facts_path)["digest"]) != found:
+        raise DamagedFile(path, f"the digest is {found[:12]}, but {stored[:12]} in {facts_path.name}", remedy)
+    return dataset
+
+
+def read_summary(path: str | Path) -> dict:
+    """Read the summary beside a processed data set, and check it.
+
+    Parameters
+    ----------
+    path : str or Path
+        The ``.json`` file.
+
+    Returns
+    -------
+    dict
+        What `summary` returned.
+
+    Raises
+    ------
+    DamagedFile
+        If the file does not hold what was written, or holds the summary of another data set.
+    UserError
+        If the file is missing.
+    """
+    path = Path(path)
+    remedy = _remedy(path.with_suffix(".npz"))
+    try:
+        facts = read_signed_json(path, remedy)
+    except FileNotFoundError as error:
+        raise UserError(f"{path}: no such file. {remedy}") from error
+    _check_name(path, facts.get("name"))
+    return facts
 
 
 def summary(dataset: Dataset) -> dict:
@@ -349,8 +412,9 @@ def summary(dataset: Dataset) -> dict:
     Returns
     -------
     dict
-        JSON-able. `n_train`, `n_validation` and `n_test` are those of repeat 0; `classes` counts the classes that occur
-        (None for regression); `features` those that a model sees, `raw_features` those that the papers count.
+        Values that JSON can hold. `n_train`, `n_validation` and `n_test` are sizes in repeat 0. `classes` counts the
+        classes that occur (None for regression), `features` the columns that a model sees, `raw_features` the features
+        as the papers count them.
     """
     rows = dataset.rows(0)
     classification = dataset.task == "classification"
@@ -385,7 +449,7 @@ def summary(dataset: Dataset) -> dict:
     }
 
 
-def _dense(X: Any, name: str) -> np.ndarray:
+def _dense(X: ArrayLike, name: str) -> np.ndarray:
     X = np.asarray(X)
     if X.ndim != 2:
         raise UserError(f"'{name}': X has {X.ndim} dimensions; a table of rows and columns has 2.")
@@ -393,7 +457,7 @@ def _dense(X: Any, name: str) -> np.ndarray:
         return np.ascontiguousarray(X, dtype=np.uint8 if X.dtype == np.uint8 else X_DTYPE)
 
 
-def _sparse(X: Any) -> csr_matrix:
+def _sparse(X: csr_matrix) -> csr_matrix:
     """Canonical csr: no duplicates, no stored zeros, sorted; else equal tables would have different digests."""
     X = csr_matrix(X, dtype=X_DTYPE)
     X.sum_duplicates()
@@ -402,21 +466,37 @@ def _sparse(X: Any) -> csr_matrix:
     return X
 
 
-def _arrays(X: np.ndarray | csr_matrix, y: np.ndarray, given_test: np.ndarray | None) -> dict[str, np.ndarray]:
+def _arrays(dataset: Dataset) -> dict[str, np.ndarray]:
     """The arrays by their names in the file."""
-    arrays = {"X_data": X.data, "X_indices": X.indices, "X_indptr": X.indptr} if issparse(X) else {"X": X}
-    arrays["y"] = y
-    if given_test is not None:
-        arrays["given_test"] = given_test
+    X = dataset.X
+    arrays = {"X": X} if isinstance(X, np.ndarray) else {"X_data": X.data, "X_indices": X.indices, "X_indptr": X.indptr}
+    arrays["y"] = dataset.y
+    if dataset.given_test is not None:
+        arrays["given_test"] = dataset.given_test
     return arrays
 
 
-def _digest(parts: dict, X: np.ndarray | csr_matrix, y: np.ndarray, given_test: np.ndarray | None) -> str:
-    digest = hashlib.sha256(canonical_json({**parts, "shape": X.shape}).encode("utf-8"))
-    for key, array in _arrays(X, y, given_test).items():
+def _digest(dataset: Dataset) -> str:
+    """SHA-256 over everything that a model can see."""
+    seen = {key: getattr(dataset, key) for key in _NAMED} | {"shape": dataset.X.shape}
+    if dataset.seed:  # 0 adds nothing: digests from before there were seeds stay
+        seen["seed"] = dataset.seed
+    digest = hashlib.sha256(canonical_json(seen).encode("utf-8"))
+    for key, array in _arrays(dataset).items():
         digest.update(f"{key}:{array.dtype.str}:{array.shape}".encode())
-        digest.update(memoryview(np.ascontiguousarray(array)).cast("B"))
+        digest.update(np.ascontiguousarray(array).data.cast("B"))
     return digest.hexdigest()
+
+
+def _remedy(path: Path) -> str:
+    """How to make a processed file anew."""
+    return f"Prepare it again (python -m cascadeforest.data prepare --dataset {path.stem} --output {path})."
+
+
+def _check_name(path: Path, name: object) -> None:
+    """Refuse another data set's file in the place of the one that was asked for."""
+    if name != path.stem:
+        raise DamagedFile(path, f"it holds '{name}', not '{path.stem}'", _remedy(path.with_suffix(".npz")))
 
 
 def _member(name: str) -> zipfile.ZipInfo:

@@ -1,6 +1,6 @@
 """Random draws from a table: stratified subsets, rows of one class dropped, permuted copies of the columns.
 
-Pure functions of arrays and a seed; `dataset` applies them per repeat, `variants` once to a stored table.
+Pure functions of arrays and seeds. `Dataset.split` calls them in each repeat, `vary` once for a stored table.
 """
 
 import numpy as np
@@ -54,7 +54,14 @@ def stratified_subset(strata: np.ndarray, n: int, seed: int, least: np.ndarray |
 
 
 def draw_train(
-    operation: Operation, train: np.ndarray, y: np.ndarray, *, dataset: str, repeat: int, class_names: tuple[str, ...]
+    operation: Operation,
+    train: np.ndarray,
+    y: np.ndarray,
+    *,
+    dataset: str,
+    repeat: int,
+    class_names: tuple[str, ...],
+    seed: int = 0,
 ) -> np.ndarray:
     """Return the training rows that one per-repeat operation leaves.
 
@@ -74,6 +81,8 @@ def draw_train(
         Number of the repeat.
     class_names : tuple of str
         Empty for regression.
+    seed : int, default=0
+        `seed` of ``config/config.yaml``.
 
     Returns
     -------
@@ -84,19 +93,19 @@ def draw_train(
         # 1e-9: 0.29 * 100 is 28.999999999999996 in binary
         n = max(1, int(operation.amount * train.size + 1e-9))
         strata = y[train] if class_names else np.zeros(train.size, np.int64)
-        return train[stratified_subset(strata, n, seed_for("train", dataset, repeat), least=1 if class_names else 0)]
+        drawn_by = seed_for("train", dataset, repeat, seed=seed)
+        return train[stratified_subset(strata, n, drawn_by, least=1 if class_names else 0)]
     if operation.kind == "imbalance":
-        code = class_names.index(operation.label)
-        members = np.flatnonzero(y[train] == code)
+        members = np.flatnonzero(y[train] == class_names.index(operation.label))
         n_dropped = min(round(operation.amount * members.size), members.size - 1)
         if n_dropped < 1:
             return train
-        order = np.random.default_rng(seed_for("imbalance", dataset, operation.label, repeat)).permutation(members)
-        return np.delete(train, order[:n_dropped])
+        generator = np.random.default_rng(seed_for("imbalance", dataset, operation.label, repeat, seed=seed))
+        return np.delete(train, generator.permutation(members)[:n_dropped])
     return train
 
 
-def with_permuted_copies(X: np.ndarray, *, dataset: str, repeat: int) -> np.ndarray:
+def with_permuted_copies(X: np.ndarray, *, dataset: str, repeat: int, seed: int = 0) -> np.ndarray:
     """Append a copy of each column, permuted over all rows (interp, section 6.3: irrelevant features).
 
     Each column has its own permutation. It runs over the whole table, so that training and test rows see the same kind
@@ -109,7 +118,9 @@ def with_permuted_copies(X: np.ndarray, *, dataset: str, repeat: int) -> np.ndar
     dataset : str
         Name without operations.
     repeat : int
-        Number of the repeat, which alone changes the permutations.
+        Number of the repeat.
+    seed : int, default=0
+        `seed` of ``config/config.yaml``. Only it and the repeat change the permutations.
 
     Returns
     -------
@@ -120,5 +131,5 @@ def with_permuted_copies(X: np.ndarray, *, dataset: str, repeat: int) -> np.ndar
         raise UserError(
             f"'{dataset}' is sparse: the operation 'irrelevant' is for dense tables only. Choose another data set."
         )
-    generator = np.random.default_rng(seed_for("irrelevant", dataset, repeat))
+    generator = np.random.default_rng(seed_for("irrelevant", dataset, repeat, seed=seed))
     return np.hstack([X, generator.permuted(X, axis=0)])

@@ -1,4 +1,4 @@
-"""Data sets that scikit-learn ships: real, small, and there without any network."""
+"""Data sets that scikit-learn ships. They need no network."""
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.parsed import Parsed

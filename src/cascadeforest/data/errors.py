@@ -1,24 +1,48 @@
 """Errors that a user can mend; command lines print them as one line and exit with status 2."""
 
+from pathlib import Path
+
 
 class UserError(Exception):
-    """A mistake of the user or a missing outside thing.
+    """A mistake of the user, or something outside the program that is missing.
 
     The message is one or a few complete sentences that name the place (file and key), the value and the remedy.
     """
 
 
 class ConfigError(UserError):
-    """A configuration or data set file says something that is not allowed."""
+    """A configuration file or data set file has a value that is not allowed."""
 
 
 class DownloadError(UserError):
-    """A file could be had from none of its places."""
+    """A file could not be copied or downloaded from any of its sources."""
 
 
 class ChecksumError(UserError):
-    """A file arrived with other bytes than its data set file promises."""
+    """The checksum of a file differs from the one in its data set file."""
 
 
 class CredentialsError(UserError):
-    """A data set that only its owner may hand out is not where the user was asked to put it."""
+    """The user's copy of a data set with credentialed access is missing."""
+
+
+class DamagedFile(UserError):
+    """A stored file does not hold what was written: it was cut off or edited, or another file lies in its place.
+
+    Parameters
+    ----------
+    path : str or Path
+        The damaged file; also the attribute `path`.
+    fault : str
+        What is wrong with it, without a full stop.
+    remedy : str
+        What to do, in whole sentences.
+    """
+
+    def __init__(self, path: str | Path, fault: str, remedy: str) -> None:
+        super().__init__(path, fault, remedy)  # exactly the arguments: an error is pickled between processes
+        self.path = Path(path)
+
+    def __str__(self) -> str:
+        path, fault, remedy = self.args
+        return f"{path}: {fault}. {remedy}"

@@ -1,21 +1,25 @@
-"""Files: atomic writing, digests, and YAML and JSON whose errors say where they are."""
+"""Files: atomic writing, digests, JSON that is checked when it is read, YAML whose errors say where they are."""
 
 import hashlib
 import json
+import os
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from cascadeforest.data.errors import ConfigError
+from cascadeforest.data.errors import ConfigError, DamagedFile
+
+CONTENT_DIGEST = "content_digest"  # the key under which a signed JSON file has the digest of its other keys
 
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`, which takes its name when the block ends well.
 
-    A reader sees the old file or the whole new one, and an interrupted writer leaves nothing.
+    A reader sees the old file or the whole new one, and an interrupted writer leaves nothing. The file is flushed to
+    disk before it gets its name, and the folder after that: a power cut leaves no empty or half-written file.
 
     Parameters
     ----------
@@ -34,10 +38,13 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     temporary.open("xb").close()
     try:
         yield temporary
+        with temporary.open("rb+") as stream:  # Windows flushes only what is open for writing
+            os.fsync(stream.fileno())
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    _flush_folder(path.parent)
 
 
 def atomic_write(path: str | Path, data: bytes | str) -> None:
@@ -73,7 +80,7 @@ def hash_of(path: str | Path, algorithm: str) -> str:
         return hashlib.file_digest(stream, algorithm).hexdigest()
 
 
-def canonical_json(obj: Any) -> str:
+def canonical_json(obj: object) -> str:
     """Return the one JSON text of `obj`: keys sorted, no spaces, NaN refused.
 
     Raises
@@ -84,7 +91,7 @@ def canonical_json(obj: Any) -> str:
     return json.dumps(obj, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
-def digest_of(obj: Any) -> str:
+def digest_of(obj: object) -> str:
     """Return the SHA-256 of the canonical JSON of `obj`, in hexadecimal."""
     return hashlib.sha256(canonical_json(obj).encode("utf-8")).hexdigest()
 
@@ -105,6 +112,76 @@ def read_json(path: str | Path) -> Any:
             f"{path}, line {error.lineno}: not valid JSON ({error.msg}). "
             "Mend the file, or delete it if it was generated."
         ) from error
+
+
+def signed_json(content: Mapping[str, object]) -> str:
+    """Return canonical JSON of `content` with a digest of it under the key ``content_digest``.
+
+    Parameters
+    ----------
+    content : mapping
+        What JSON can hold. A ``content_digest`` in it is replaced.
+
+    Returns
+    -------
+    str
+        One line, for `parse_signed_json`.
+    """
+    # Through JSON and back, since keys that are numbers sort differently once they are text.
+    plain = json.loads(canonical_json({key: value for key, value in content.items() if key != CONTENT_DIGEST}))
+    return canonical_json(plain | {CONTENT_DIGEST: digest_of(plain)}) + "\n"
+
+
+def parse_signed_json(data: bytes | str, path: str | Path, remedy: str) -> dict[str, Any]:
+    """Read what `signed_json` returned, and check its digest.
+
+    Parameters
+    ----------
+    data : bytes or str
+        The text.
+    path : str or Path
+        Where the text came from, for the message.
+    remedy : str
+        What to do about a damaged file, in whole sentences, for the message.
+
+    Returns
+    -------
+    dict
+        The content without ``content_digest``, which is `digest_of` the content.
+
+    Raises
+    ------
+    DamagedFile
+        If the text is not what was written. `DamagedFile.path` is the file.
+    """
+    try:
+        content = json.loads(data)
+        if not isinstance(content, dict) or CONTENT_DIGEST not in content:
+            raise DamagedFile(path, f"without {CONTENT_DIGEST}, the digest of its content", remedy)
+        stored, found = content.pop(CONTENT_DIGEST), digest_of(content)
+    except ValueError as error:  # not UTF-8, not JSON, or numbers that JSON does not have
+        raise DamagedFile(path, f"not whole JSON ({error})" if data else "the file is empty", remedy) from error
+    if stored != found:
+        raise DamagedFile(path, f"its content has the digest {found[:12]}, not {str(stored)[:12]} as stored", remedy)
+    return content
+
+
+def write_signed_json(path: str | Path, content: Mapping[str, object]) -> None:
+    """Write `signed_json` of `content` in one step (see `atomic_path`)."""
+    atomic_write(path, signed_json(content))
+
+
+def read_signed_json(path: str | Path, remedy: str = "Delete it and make it again.") -> dict[str, Any]:
+    """Read a file that `write_signed_json` wrote; see `parse_signed_json`.
+
+    Raises
+    ------
+    DamagedFile
+        If the file does not hold what was written.
+    FileNotFoundError
+        If there is no such file: what was never made is not damaged.
+    """
+    return parse_signed_json(Path(path).read_bytes(), path, remedy)
 
 
 def read_yaml(path: str | Path) -> Any:
@@ -147,6 +224,20 @@ def read_yaml(path: str | Path) -> Any:
         ) from error
     except yaml.YAMLError as error:
         raise ConfigError(f"{path}: not valid YAML ({error}). Mend the file.") from error
+
+
+def _flush_folder(folder: Path) -> None:
+    """Flush the names in a folder to disk, where the system can.
+
+    Windows refuses to open a folder (PermissionError), and some network and FUSE file systems refuse to flush one
+    (EINVAL, ENOTSUP). The file itself is flushed and complete there; only its new name may be lost in a power cut.
+    """
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _read_text(path: str | Path) -> str:

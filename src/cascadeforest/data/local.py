@@ -1,13 +1,18 @@
 """A user's own CSV: one header row, one target column, numbers and categories."""
 
 import csv
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cascadeforest.data.errors import UserError
 from cascadeforest.data.parsed import Parsed
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MISSING = ("", "?", "NA", "NaN", "nan")  # default of `missing`
 MISSING_LEVEL = "(missing)"
@@ -19,16 +24,16 @@ def read_csv(
     *,
     target: str,
     task: str,
-    categorical: list[str] | tuple[str, ...] = (),
-    drop: list[str] | tuple[str, ...] = (),
-    missing: list[str] | tuple[str, ...] = MISSING,
+    categorical: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    missing: Sequence[str] = MISSING,
     place: str = "the data set file",
 ) -> Parsed:
     """Read a CSV with a header row (UTF-8, commas).
 
-    Categorical columns become one column for each level, a missing value being a level of its own; all others are
-    numbers, a missing value being NaN. Models read numbers as float32, so a column in which that makes two whole
-    numbers one (dates, seconds, ids) is refused; decimals are rounded.
+    A categorical column becomes one column for each level; a missing value is a level of its own. All other columns are
+    numbers; a missing value is NaN. Models read numbers as float32, which rounds decimals. A column with two whole
+    numbers that are equal in float32 (dates, seconds, ids) is refused.
 
     Parameters
     ----------
@@ -59,8 +64,8 @@ def read_csv(
     """
     path = Path(path)
     table = _read_text_table(path)
-    for key, names in (("target", [target]), ("categorical", categorical), ("drop", drop)):
-        for name in names:
+    for key, listed in (("target", [target]), ("categorical", categorical), ("drop", drop)):
+        for name in listed:
             if name not in table.columns:
                 raise UserError(
                     f"{place}: {key} names the column '{name}', which {path} does not have; "
@@ -90,7 +95,7 @@ def read_csv(
     return Parsed(np.column_stack(columns), y, names, raw_features=len(features))
 
 
-def _read_text_table(path: Path):
+def _read_text_table(path: Path) -> "pd.DataFrame":
     """Every cell as stripped text, indexed by its line. The csv module, since pandas guesses and pads in silence."""
     import pandas as pd
 
@@ -134,7 +139,7 @@ def _checked_header(cells: list[str], path: Path) -> list[str]:
     return header
 
 
-def _target(column, task: str, path: Path, place: str) -> np.ndarray:
+def _target(column: "pd.Series", task: str, path: Path, place: str) -> np.ndarray:
     """Response as numbers; labels as numbers if all are numbers, each written in one way, else as text."""
     import pandas as pd
 
@@ -155,7 +160,7 @@ def _target(column, task: str, path: Path, place: str) -> np.ndarray:
     return column.to_numpy(object).astype(str)
 
 
-def _check_one_way(labels, column, path: Path) -> None:
+def _check_one_way(labels: np.ndarray, column: "pd.Series", path: Path) -> None:
     """Refuse labels of which two are the same number: they may be one class or two."""
     written: dict[Decimal, str] = {}
     for text in labels:
@@ -168,7 +173,7 @@ def _check_one_way(labels, column, path: Path) -> None:
             )
 
 
-def _numbers(column, absent, path: Path, place: str) -> np.ndarray:
+def _numbers(column: "pd.Series", absent: "pd.Series", path: Path, place: str) -> np.ndarray:
     """One numeric column, NaN where missing."""
     import pandas as pd
 
@@ -185,7 +190,7 @@ def _numbers(column, absent, path: Path, place: str) -> np.ndarray:
     return numbers.to_numpy()
 
 
-def _check_float32(column, numbers: np.ndarray, path: Path, place: str) -> None:
+def _check_float32(column: "pd.Series", numbers: np.ndarray, path: Path, place: str) -> None:
     """Refuse a column in which two whole numbers are one in float32, which `build_dataset` stores.
 
     Decimals that differ in later digits only may merge, and so may numbers of 2**53 and more that are not written out

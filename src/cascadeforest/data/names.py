@@ -1,7 +1,7 @@
-"""The names of variants, and the seeds that follow from names.
+"""Names of variants, and seeds that are derived from names.
 
-Apart from the registry, so that the digest of a cell's code does not change with downloads or schemas. No numpy at
-import time.
+A module apart from the registry, so that a change of downloads or schemas does not change the digest of a cell's code.
+numpy is not imported with the module.
 """
 
 import hashlib
@@ -33,15 +33,20 @@ class Operation:
     ----------
     kind : str
         One of `STORED_OPERATIONS` and `REPEAT_OPERATIONS`.
-    amount : float or int or None
-        Rows, columns, fraction or ratio; None for ``irrelevant``.
-    label : str or None
-        Class name of ``imbalance``.
+    amount : float
+        Rows, columns, fraction or ratio; 0 for ``irrelevant``.
+    label : str
+        Class name of ``imbalance``, else empty.
     """
 
     kind: str
-    amount: float | int | None = None
-    label: str | None = None
+    amount: float = 0
+    label: str = ""
+
+    @property
+    def count(self) -> int:
+        """Number of rows or columns."""
+        return int(self.amount)
 
     @property
     def per_repeat(self) -> bool:
@@ -109,24 +114,24 @@ def parse_operation(text: str, identifier: str | None = None) -> Operation:
     for kind, pattern in _GRAMMAR.items():
         if match := pattern.fullmatch(text):
             fields = match.groupdict()
-            number = int if kind in STORED_OPERATIONS else float
-            amount = number(fields["amount"]) if fields.get("amount") else None
-            return Operation(kind, amount, fields.get("label"))
+            return Operation(kind, float(fields.get("amount", 0)), fields.get("label", ""))
     place = f" in '{identifier}'" if identifier else ""
     raise ConfigError(
         f"The operation '{text}'{place} is unknown; the forms are {_FORMS} (0 < fraction < 1, 0 <= ratio < 1)."
     )
 
 
-def seed_for(*parts: str | int) -> int:
+def seed_for(*parts: str | int, seed: int = 0) -> int:
     """Return the seed that belongs to named axes, for example ``seed_for("split", "adult", 3)``.
 
-    A seed is an address: it does not depend on the order of work, on cores or on a resume.
+    The result depends on the arguments alone: not on the order of work, on the number of cores or on a resume.
 
     Parameters
     ----------
     *parts : str or int
         What the seed may depend on, and nothing else.
+    seed : int, default=0
+        `seed` of ``config/config.yaml``. Each number gives other seeds to the same parts.
 
     Returns
     -------
@@ -135,5 +140,7 @@ def seed_for(*parts: str | int) -> int:
     """
     import numpy as np
 
-    entropy = int(hashlib.sha256(canonical_json(list(parts)).encode("utf-8")).hexdigest(), 16)
+    # 0 adds nothing, so that results from before there was this number keep their seeds. A list is no part by itself.
+    address = [*parts, *([["seed", seed]] if seed else [])]
+    entropy = int(hashlib.sha256(canonical_json(address).encode("utf-8")).hexdigest(), 16)
     return int(np.random.SeedSequence(entropy).generate_state(1)[0])

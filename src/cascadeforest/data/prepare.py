@@ -1,5 +1,7 @@
-"""From a data set file to a prepared data set: read its form, code the labels, check what was promised."""
+"""Prepare a data set: read its source, code the labels, check the numbers that its file promises."""
 
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +11,18 @@ from cascadeforest.data.dataset import Dataset, build_dataset, summary
 from cascadeforest.data.errors import ConfigError, UserError
 from cascadeforest.data.files import sha256_of
 from cascadeforest.data.local import MISSING, read_csv
+from cascadeforest.data.names import seed_for
 from cascadeforest.data.parsed import Parsed
 from cascadeforest.data.registry import resolve
 from cascadeforest.data.sources import fetched_files, user_files
+
+Source = Callable[..., Parsed]  # a loader, generator or parser
 
 # What a data set file says about itself, kept beside the arrays for tables and reports.
 _DOCUMENTATION = ("title", "access", "licence", "citation", "references", "published_as", "subset_of")
 
 
-def prepare(dataset: dict, *, raw: str | Path = "data/raw", root: str | Path = ".") -> Dataset:
+def prepare(dataset: dict, *, raw: str | Path = "data/raw", root: str | Path = ".", seed: int = 0) -> Dataset:
     """Turn one data set file into a `Dataset`.
 
     Parameters
@@ -28,6 +33,9 @@ def prepare(dataset: dict, *, raw: str | Path = "data/raw", root: str | Path = "
         The folder ``data/raw`` that `fetch` filled; needed for open data only.
     root : str or Path
         Repository root, from which a relative `file:` starts.
+    seed : int, default=0
+        `seed` of ``config/config.yaml``. Generated data, and rows that a parser draws, follow it, unless the data set
+        file has a seed among its options: that is a published draw.
 
     Returns
     -------
@@ -40,7 +48,7 @@ def prepare(dataset: dict, *, raw: str | Path = "data/raw", root: str | Path = "
         If files are missing or changed, cannot be parsed, or do not hold what `expected` promises.
     """
     place = f"config/datasets/{dataset['name']}.yaml"
-    parsed, origin = _read(dataset, Path(raw), Path(root), place)
+    parsed, origin = _read(dataset, Path(raw), Path(root), place, seed)
     y, class_names = (
         encode_labels(parsed.y, parsed.class_order, place)
         if dataset["task"] == "classification"
@@ -62,13 +70,14 @@ def prepare(dataset: dict, *, raw: str | Path = "data/raw", root: str | Path = "
             "raw_features": parsed.raw_features or len(parsed.feature_names),
             **origin,
         },
+        seed=seed,
     )
     check_expected(prepared, dataset.get("expected", {}), place)
     return prepared
 
 
 def encode_labels(
-    labels: np.ndarray, class_order: Any = None, place: str = "the data set file"
+    labels: np.ndarray, class_order: Sequence[str] | None = None, place: str = "the data set file"
 ) -> tuple[np.ndarray, list[str]]:
     """Code class labels as 0, 1, ....
 
@@ -154,10 +163,11 @@ def check_expected(prepared: Dataset, expected: dict, place: str) -> None:
         )
 
 
-def _read(dataset: dict, raw: Path, root: Path, place: str) -> tuple[Parsed, dict]:
+def _read(dataset: dict, raw: Path, root: Path, place: str, seed: int) -> tuple[Parsed, dict]:
     """Read the data by the way that `access` names; with facts about where they came from."""
     options = dataset.get("options", {})
     access = dataset["access"]
+    drawn_by = seed_for("source", dataset["name"], seed=seed) if seed else None
     if access == "embedded":
         from cascadeforest.data.embedded import load_embedded
 
@@ -166,16 +176,17 @@ def _read(dataset: dict, raw: Path, root: Path, place: str) -> tuple[Parsed, dic
         from cascadeforest.data.synthetic import GENERATORS
 
         generator = _named(GENERATORS, dataset["generator"], "generator", place)
-        return _call(generator, place, **options), {"form": f"generated: {dataset['generator']}", "options": options}
+        origin = {"form": f"generated: {dataset['generator']}", "options": options}
+        return _call(generator, place, **_with_seed(generator, options, drawn_by)), origin
     if access == "open":
         record, files = fetched_files(dataset, raw)
-        return _parse(dataset["forms"][record["form"]], files, place), _origin(record["form"], files)
-    if access == "credentialed":
+        form = record["form"]
+    elif access == "credentialed":
         form, files = user_files(dataset, root)
     else:
         form, files = "csv", {Path(dataset["file"]).name: resolve(dataset["file"], root)}
     if form in dataset.get("forms", {}):
-        return _parse(dataset["forms"][form], files, place), _origin(form, files)
+        return _parse(dataset["forms"][form], files, place, drawn_by), _origin(form, files)
     parsed = read_csv(
         *files.values(),
         target=dataset["target"],
@@ -193,13 +204,13 @@ def _origin(form: str, files: dict[str, Path]) -> dict:
     return {"form": form, "files": [{"file": name, "sha256": sha256_of(path)} for name, path in files.items()]}
 
 
-def _parse(form: dict, files: dict[str, Path], place: str) -> Parsed:
+def _parse(form: dict, files: dict[str, Path], place: str, drawn_by: int | None) -> Parsed:
     """Call the parser of a form; what it cannot read is a fault of the files, told as such."""
     from cascadeforest.data.parsers import PARSERS
 
     parser = _named(PARSERS, form["parser"], "parser", place)
     try:
-        return _call(parser, place, files, **form.get("options", {}))
+        return _call(parser, place, files, **_with_seed(parser, form.get("options", {}), drawn_by))
     except (ValueError, KeyError, IndexError, EOFError, OSError) as error:
         raise UserError(
             f"{place}: the parser '{form['parser']}' cannot read {', '.join(map(str, files.values()))} "
@@ -207,20 +218,26 @@ def _parse(form: dict, files: dict[str, Path], place: str) -> Parsed:
         ) from error
 
 
-def _named(functions: dict, name: str, key: str, place: str) -> Any:
+def _named(functions: Mapping[str, Source], name: str, key: str, place: str) -> Source:
     if name not in functions:
         raise ConfigError(f"{place}: {key} is '{name}'; choose one of {', '.join(sorted(functions))}.")
     return functions[name]
 
 
-def _call(function: Any, place: str, *arguments: Any, **options: Any) -> Parsed:
-    """Call with the options of the data set file, whose names are checked first."""
-    import inspect
+def _with_seed(function: Source, options: dict[str, Any], drawn_by: int | None) -> dict[str, Any]:
+    """Add the seed of a function that draws; an option `seed` of the data set file has the last word."""
+    if drawn_by is None or "seed" not in inspect.signature(function).parameters:
+        return options
+    return {"seed": drawn_by} | options
 
+
+def _call(function: Source, place: str, *arguments: Any, **options: Any) -> Parsed:
+    """Call with the options of the data set file, whose names are checked first."""
     try:
         inspect.signature(function).bind(*arguments, **options)
     except TypeError as error:
-        raise ConfigError(f"{place}: the options {options} do not fit {function.__name__}: {error}.") from error
+        name = getattr(function, "__name__", function)
+        raise ConfigError(f"{place}: the options {options} do not fit {name}: {error}.") from error
     return function(*arguments, **options)
 
 

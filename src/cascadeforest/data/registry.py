@@ -1,10 +1,10 @@
-"""The data set files of ``config/datasets``: read, checked, and whether their data can be had here.
+"""Data set files of ``config/datasets``: read them, check them, and say whether their data are available.
 
-No numpy at import time: the planner reads this before a command line has set its thread variables.
+numpy is not imported with the module: the planner imports it before a command line has set its thread variables.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.files import read_yaml
@@ -16,6 +16,7 @@ __all__ = [
     "availability",
     "dataset_file_paths",
     "dataset_schema",
+    "find_dataset_file",
     "load_dataset_file",
     "load_dataset_files",
     "parse_variant",
@@ -55,7 +56,7 @@ def load_dataset_files(folder: str | Path) -> dict[str, dict]:
 
 
 def dataset_file_paths(folder: str | Path) -> list[Path]:
-    """Return the data set files of a folder by name, without hidden ones (what editors leave, ``.#adult.yaml``)."""
+    """Return the data set files of a folder, by name, without hidden files such as an editor's ``.#adult.yaml``."""
     return _visible(Path(folder), "*.yaml")
 
 
@@ -96,8 +97,36 @@ def load_dataset_file(path: str | Path, schema: dict) -> dict:
     return dataset
 
 
+def find_dataset_file(name: str, config: str | Path) -> dict:
+    """Read and check the file of one data set; a fault in another file is no reason to fail here.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set.
+    config : str or Path
+        The config folder.
+
+    Returns
+    -------
+    dict
+        The content, as written.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such data set, or its file has a fault.
+    """
+    folder = Path(config) / "datasets"
+    path = folder / f"{name}.yaml"
+    if not path.is_file():
+        names = ", ".join(file.stem for file in dataset_file_paths(folder)) or "none"
+        raise ConfigError(f"{folder}: there is no data set '{name}'; there are {names}.")
+    return load_dataset_file(path, dataset_schema(config))
+
+
 def availability(dataset: dict, root: str | Path, mirror: Mirror | None = None) -> str | None:
-    """Say why a data set cannot be had here, without touching the network.
+    """Say why the data of a data set are not available, without touching the network.
 
     Parameters
     ----------
@@ -111,7 +140,7 @@ def availability(dataset: dict, root: str | Path, mirror: Mirror | None = None) 
     Returns
     -------
     str or None
-        A reason in words for a table, or None if it can be had (an official address may still fail).
+        Reason for a table, or None if the data are available. A download may still fail.
     """
     root = Path(root)
     if dataset["access"] in ("credentialed", "local"):
@@ -141,7 +170,7 @@ def _visible(folder: Path, pattern: str) -> list[Path]:
     return sorted(path for path in folder.glob(pattern) if not path.name.startswith("."))
 
 
-def _faults(dataset: dict) -> Any:
+def _faults(dataset: dict) -> Iterator[str]:
     """Rules between keys that a JSON schema cannot say, or cannot say readably."""
     if dataset["name"] in RESERVED_NAMES:
         yield f"name is '{dataset['name']}', which is the summary row of tables; choose another name."

@@ -1,16 +1,20 @@
 """Check a document against a JSON schema, in words that a user can act on."""
 
+from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.files import read_yaml
 
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
+
 MAX_REPORTED = 5  # one slip can break many rules; the first few name it
 
 
-def validate(document: Any, schema: dict, place: str | Path) -> None:
+def validate(document: object, schema: dict, place: str | Path) -> None:
     """Check a document read from YAML or JSON.
 
     Parameters
@@ -40,7 +44,7 @@ def validate(document: Any, schema: dict, place: str | Path) -> None:
         raise ConfigError(f"{place}: {' '.join(sentences[:MAX_REPORTED])}{tail}")
 
 
-def check_keys(document: Any, place: str | Path, path: tuple = ()) -> None:
+def check_keys(document: object, place: str | Path, path: tuple[str | int, ...] = ()) -> None:
     """Refuse keys that YAML did not read as text: an unquoted ``no`` is False, an unquoted ``1`` a number.
 
     Raises
@@ -79,7 +83,7 @@ def read_schema(path: str | Path) -> dict:
     return schema
 
 
-def dotted(path: Any) -> str:
+def dotted(path: Iterable[str | int]) -> str:
     """Return the path of a key as a reader writes it: ``forms.official.files[0].sha256``."""
     text = ""
     for part in path:
@@ -87,7 +91,7 @@ def dotted(path: Any) -> str:
     return text or "the document"
 
 
-def _sentence(fault: Any) -> str:
+def _sentence(fault: "ValidationError") -> str:
     """One sentence for one fault: key, value, what is allowed."""
     key, value, rule = dotted(fault.absolute_path), _shown(fault.instance), fault.validator_value
     match fault.validator:
@@ -126,7 +130,7 @@ def _sentence(fault: Any) -> str:
     return f"{key} is {value}{expectation}".rstrip(".") + "."
 
 
-def _unknown(name: str, path: Any, allowed: list[str]) -> str:
+def _unknown(name: str, path: Iterable[str | int], allowed: list[str]) -> str:
     """Sentence about an unknown key, with the likely spelling where there is one."""
     near = get_close_matches(name, allowed, n=1)
     remedy = f"did you mean {near[0]}?" if near else f"allowed are {', '.join(allowed)}."
@@ -146,7 +150,7 @@ def _type_words(rule: str | list[str]) -> str:
     return " or ".join(words[name] for name in ([rule] if isinstance(rule, str) else rule))
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     """A value as it may stand in a message: short, and on one line."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."

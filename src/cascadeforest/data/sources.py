@@ -1,6 +1,6 @@
-"""Bring the files of a data set to ``data/raw``: from disk, from the mirror, else from the official address.
+"""Copy or download the files of a data set to ``data/raw``, from the mirror or from the official address.
 
-Every byte is checked against the data set file before it takes its name, and a failed fetch leaves nothing behind.
+A file gets its name only after its checksum was compared with the data set file. A failed fetch leaves nothing behind.
 """
 
 import json
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Mirror:
-    """A copy of the data: a folder, or the base address of one, laid out as the `mirror:` entries say.
+    """A folder or a base address with copies of the data, under the paths of the `mirror:` entries.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Mirror:
         return self.location.startswith(("http://", "https://"))
 
     def place(self, path: str) -> str:
-        """Where a file of the mirror is: address or path."""
+        """Return the path or the address of a file on the mirror."""
         if self.is_address:
             from urllib.parse import quote
 
@@ -61,17 +61,18 @@ class Mirror:
         return str(Path(self.location).expanduser() / path)
 
     def may_have(self, file: dict) -> bool:
-        """Whether the file is there; of an address only a download can tell, so an entry counts as yes."""
+        """Whether the mirror has the file. An address is not asked: every file with a `mirror:` entry may be there."""
         if not self or not file.get("mirror"):
             return False
         return self.is_address or Path(self.place(file["mirror"])).is_file()
 
 
 def fetch(dataset: dict, raw: str | Path, *, mirror: Mirror | None = None, retries: int = RETRIES) -> dict:
-    """Bring one complete form of an open data set to ``<raw>/<name>/`` and record what was taken.
+    """Copy or download one complete form of an open data set to ``<raw>/<name>/``, and record where it came from.
 
-    In this order: a form that lies there already and is right; a form that the mirror has in full, in the order of
-    the data set file; the first form with official addresses for all files (each of them from the mirror if there).
+    Forms are tried in this order: a form whose files are in the folder already, with the right checksums; the forms
+    that the mirror has in full, in the order of the data set file; the first form with official addresses for all its
+    files, each of which is taken from the mirror if it is there.
 
     Parameters
     ----------
@@ -92,10 +93,10 @@ def fetch(dataset: dict, raw: str | Path, *, mirror: Mirror | None = None, retri
     Raises
     ------
     DownloadError
-        If a file could be had from none of its places; the message lists them and the remedy.
+        If no source has a file. The message lists the sources that were tried, and the remedy.
     ChecksumError
-        If a file has other bytes than the data set file promises or, where that gives no checksum, than the record of
-        an earlier fetch; it is not kept.
+        If the checksum of a file differs from the data set file or, where that has none, from the record of an earlier
+        fetch. The file is not kept.
     """
     mirror = Mirror.from_environment() if mirror is None else mirror
     folder = Path(raw) / dataset["name"]
@@ -229,13 +230,12 @@ def fetched_files(dataset: dict, raw: str | Path) -> tuple[dict, dict[str, Path]
     again = f"Run: python -m cascadeforest.data fetch --dataset {name}"
     if not (folder / RECORD).is_file():
         raise DownloadError(f"{folder / RECORD}: not there, so '{name}' was not fetched yet. {again}")
-    record = read_json(folder / RECORD)
-    form = dataset["forms"].get(record["form"])
-    expected = [file["file"] for file in form["files"]] if form else None
-    if expected != [entry["file"] for entry in record["files"]]:
+    record = _record_of(folder)
+    form = dataset["forms"].get(record.get("form"))
+    if not form or [file["file"] for file in form["files"]] != [entry["file"] for entry in record.get("files", [])]:
         raise DownloadError(
-            f"{folder / RECORD}: the form '{record['form']}' is not the one in config/datasets/{name}.yaml any more. "
-            f"{again}"
+            f"{folder / RECORD}: the form '{record.get('form')}' is not the one in config/datasets/{name}.yaml any "
+            f"more. {again}"
         )
     for entry, file in zip(record["files"], form["files"], strict=True):
         path = folder / entry["file"]

@@ -1,7 +1,8 @@
 """Train, validation and test rows of each protocol (EXPERIMENTS, 'Datasets').
 
-Seeds depend on the data set and the repeat, never on the model: comparisons between models are paired. Variants share
-the split of their data set, so that `digits` and `digits+irrelevant` are compared on the same rows.
+Seeds depend on the data set, the repeat and the `seed` of the configuration, never on the model: comparisons between
+models are paired. Variants share the split of their data set, so that `digits` and `digits+irrelevant` are compared on
+the same rows. A number in the protocol is a published split, which the `seed` of the configuration does not change.
 """
 
 import warnings
@@ -53,6 +54,7 @@ def split_rows(
     task: str,
     given_test: np.ndarray | None = None,
     class_names: tuple[str, ...] = (),
+    seed: int = 0,
 ) -> Rows:
     """Draw one split.
 
@@ -72,6 +74,8 @@ def split_rows(
         Test rows of a given split.
     class_names : tuple of str
         For messages.
+    seed : int, default=0
+        `seed` of ``config/config.yaml``; changes the splits that are drawn ``per_repeat`` or ``per_split``.
 
     Returns
     -------
@@ -97,11 +101,11 @@ def split_rows(
         return Rows(np.flatnonzero(~given_test), np.flatnonzero(given_test), None, None)
     if kind == "cv":
         return _fold(protocol, y, repeat, dataset, task, class_names)
-    return _holdout(protocol, y, repeat, dataset, class_names)
+    return _holdout(protocol, y, _seed(protocol, repeat, dataset, seed), dataset, class_names)
 
 
 def protocol_text(protocol: dict, task: str = "classification") -> str:
-    """Say a protocol in a few words, for tables.
+    """Describe a protocol in a few words, for tables.
 
     Parameters
     ----------
@@ -170,11 +174,10 @@ def _fold(protocol: dict, y: np.ndarray, repeat: int, dataset: str, task: str, c
     return Rows(train, test, None, seed)
 
 
-def _holdout(protocol: dict, y: np.ndarray, repeat: int, dataset: str, class_names: tuple[str, ...]) -> Rows:
+def _holdout(protocol: dict, y: np.ndarray, seed: int, dataset: str, class_names: tuple[str, ...]) -> Rows:
     """Random split; with a fixed seed and one of the two sizes exactly scikit-learn's `train_test_split`."""
     from sklearn.model_selection import train_test_split
 
-    seed = _seed(protocol, repeat, dataset)
     n_train, n_validation, n_test = _sizes(protocol, y.size, dataset)
     stratified = bool(protocol.get("stratify"))
     if stratified:
@@ -205,17 +208,17 @@ def _holdout(protocol: dict, y: np.ndarray, repeat: int, dataset: str, class_nam
     return Rows(train, test, validation, seed)
 
 
-def _seed(protocol: dict, repeat: int, dataset: str) -> int:
+def _seed(protocol: dict, repeat: int, dataset: str, seed: int) -> int:
     """Seed of the split of one repeat."""
     if protocol["seed"] == "per_repeat":
-        return seed_for("split", dataset, repeat)
+        return seed_for("split", dataset, repeat, seed=seed)
     if protocol["seed"] == "per_split":
         if repeat >= protocol["repeats"]:
             raise ConfigError(
                 f"Repeat {repeat} of '{dataset}': its {protocol['splits']} splits have repeats 0 to "
                 f"{protocol['repeats'] - 1}; ask for fewer, or raise protocol.repeats."
             )
-        return seed_for("split", dataset, repeat // (protocol["repeats"] // protocol["splits"]))
+        return seed_for("split", dataset, repeat // (protocol["repeats"] // protocol["splits"]), seed=seed)
     return protocol["seed"]
 
 

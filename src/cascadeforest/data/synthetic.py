@@ -1,4 +1,4 @@
-"""Synthetic data sets of the papers; each function gives the same table for the same arguments.
+"""Synthetic data sets of the papers. A function returns the same table whenever it gets the same arguments.
 
 Where a paper leaves something open, the docstring says what is ours. All options have the papers' values as defaults.
 Features are float32, as they are stored, and targets computed from them: each target is exactly the function of the row

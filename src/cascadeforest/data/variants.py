@@ -1,4 +1,4 @@
-"""Variants of a prepared data set: one operation of a variant id at a time.
+"""Variants of a prepared data set: apply one operation of a variant id at a time.
 
 ``rows`` and ``noise`` change the stored table. ``train``, ``imbalance`` and ``irrelevant`` are only checked and noted
 here: `Dataset.split` draws them anew in each repeat.
@@ -55,6 +55,7 @@ def vary(dataset: Dataset, operation: str) -> Dataset:
         "protocol": dataset.protocol,
         "repeat_operations": (*dataset.repeat_operations, *((operation,) if parsed.per_repeat else ())),
         "meta": dict(dataset.meta),
+        "seed": dataset.seed,
     }
     return build_dataset(name=identifier, **(parts | change(dataset, parsed)))
 
@@ -62,9 +63,9 @@ def vary(dataset: Dataset, operation: str) -> Dataset:
 def _rows(dataset: Dataset, operation: Operation) -> dict:
     """Stratified subsample by class and, in proportion, by the two parts of a given split."""
     n_rows = dataset.X.shape[0]
-    if operation.amount > n_rows:
+    if operation.count > n_rows:
         raise UserError(
-            f"'{dataset.name}' has {n_rows} rows, so rows-{operation.amount} is not possible; ask for fewer."
+            f"'{dataset.name}' has {n_rows} rows, so rows-{operation.count} is not possible; ask for fewer."
         )
     strata = dataset.y * 2 if dataset.class_names else np.zeros(n_rows, np.int64)
     if dataset.given_test is not None:
@@ -74,8 +75,8 @@ def _rows(dataset: Dataset, operation: Operation) -> dict:
     least = protocol["folds"] if protocol["kind"] == "cv" else 2
     kept = stratified_subset(
         strata,
-        operation.amount,
-        seed_for("rows", dataset.base_name, operation.amount),
+        operation.count,
+        seed_for("rows", dataset.base_name, operation.count, seed=dataset.seed),
         least if dataset.class_names else 1,
     )
     return {
@@ -83,7 +84,7 @@ def _rows(dataset: Dataset, operation: Operation) -> dict:
         "y": dataset.y[kept],
         "given_test": None if dataset.given_test is None else dataset.given_test[kept],
         "meta": _with_note(
-            dataset.meta, f"{operation.amount:,} of {n_rows:,} rows, drawn in proportion to the classes."
+            dataset.meta, f"{operation.count:,} of {n_rows:,} rows, drawn in proportion to the classes."
         ),
     }
 
@@ -94,8 +95,8 @@ def _noise(dataset: Dataset, operation: Operation) -> dict:
         raise UserError(
             f"'{dataset.name}' is sparse: the operation 'noise' is for dense tables only. Choose another data set."
         )
-    k = operation.amount
-    generator = np.random.default_rng(seed_for("noise", dataset.base_name, k))
+    k = operation.count
+    generator = np.random.default_rng(seed_for("noise", dataset.base_name, k, seed=dataset.seed))
     noise = generator.random((dataset.X.shape[0], k), dtype=np.float32)
     meta = _with_note(dataset.meta, f"{k:,} columns of uniform noise added.")
     if meta.get("raw_features") is not None:

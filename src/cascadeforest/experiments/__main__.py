@@ -7,6 +7,10 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cascadeforest.experiments.plan import Plan
 
 #: Every library that starts threads of its own, and the variable that bounds it. Snakemake exports some of these to
 #: its jobs, but not numba's and joblib's: without them each job would start a thread per core of the machine.
@@ -101,8 +105,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
 
 
-def _load_plan(options: argparse.Namespace):
-    from cascadeforest.experiments.plan import load_plan
+def _load_plan(options: argparse.Namespace) -> Plan:
+    from cascadeforest.experiments.resolve import load_plan
 
     return load_plan(options.root, options.overrides | ({"suite": options.suite} if options.suite else {}))
 
@@ -127,22 +131,24 @@ def _list(options: argparse.Namespace) -> int:
 
 def _plan(options: argparse.Namespace) -> int:
     from cascadeforest.data.files import atomic_write
+    from cascadeforest.data.typed_json import to_json
 
-    atomic_write(options.output, json.dumps(_load_plan(options).as_dict(), indent=1) + "\n")
+    atomic_write(options.output, json.dumps(to_json(_load_plan(options)), indent=1) + "\n")
     return 0
 
 
 def _spec(options: argparse.Namespace) -> int:
     from cascadeforest.data.errors import ConfigError
+    from cascadeforest.data.typed_json import to_json
 
     plan = _load_plan(options)
-    run = plan.runs.get((options.dataset, options.model))
+    run = plan.run(options.dataset, options.model)
     if run is None:
-        known = ", ".join(f"{dataset} {model}" for dataset, model in plan.runs)
+        known = ", ".join(f"{known.dataset} {known.model}" for known in plan.runs)
         raise ConfigError(
             f"No experiment of the suite {plan.suite} runs '{options.model}' on '{options.dataset}'. It has: {known}."
         )
-    print(json.dumps(run.as_dict()))
+    print(json.dumps(to_json(run)))
     return 0
 
 
@@ -159,11 +165,14 @@ def _missing(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     import signal
 
+    from cascadeforest.data.typed_json import from_json
     from cascadeforest.experiments.jobs import run_job
+    from cascadeforest.experiments.plan import Run
 
     # As Ctrl-C: the repeat's process ends with the job, instead of computing on for nobody.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    run_job(options.spec, options.data, options.cache, options.output, options.failures, options.threads)
+    run = from_json(Run, options.spec, "--spec")
+    run_job(run, options.data, options.cache, options.output, options.failures, options.threads)
     return 0
 
 

@@ -1,324 +1,376 @@
-"""One cell: one model fitted and scored on one repeat of one data set.
+"""A cell: what one fit of one model on one repeat of one data set gave, in the cache ``results/cells``.
 
 A cell is named by a digest of everything that decides its numbers: data, estimator, resolved parameters, repeat,
-extras, our code, versions of the libraries. Two tables that need the same cell share it.
+extras, seed, our code, versions of the libraries. Two tables that need the same cell share it. It holds predictions for
+the test rows and no metrics, which are a view of them (`cascadeforest.experiments.metrics`).
+
+``<key>.json`` has the facts and a digest of each file of arrays beside it, ``<key>.<digest>.npz`` the predictions and
+``<key>.<extra>.<digest>.npz`` what an extra saved. Two jobs may compute one cell at the same time: by the digest in the
+name neither overwrites arrays that the facts of the other are about. Nothing of it is believed unread.
 """
 
 from __future__ import annotations
 
-import importlib
+import hashlib
+import io
 import math
 import time
-import warnings
+import zipfile
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from cascadeforest.data.errors import ConfigError
-from cascadeforest.data.files import atomic_path, atomic_write, canonical_json, digest_of
-from cascadeforest.experiments.extras import Fitted, arrays_of
+from cascadeforest.data.errors import DamagedFile, UserError
+from cascadeforest.data.files import atomic_write, digest_of, sha256_of
+from cascadeforest.data.typed_json import Json
+from cascadeforest.experiments.extras import arrays_of, needs_log
+from cascadeforest.experiments.fitting import Costs, Growth, chosen_of, curves_of, fit_model, growth_of
+from cascadeforest.experiments.plan import Run
+from cascadeforest.experiments.provenance import Provenance
+from cascadeforest.experiments.typed_files import read_typed, write_typed
 
-FORMAT = 1
-#: Bounds for the warm-up fit, which only has to load and compile what the real fit will use.
-WARM_UP_ROWS = 60
-WARM_UP_CAPS = {"n_estimators": 2, "max_layers": 2, "max_iter": 2}
+if TYPE_CHECKING:
+    import numpy as np
+
+FORMAT = 2
+#: What is done about a damaged cell, for messages.
+REMEDY = "It is computed again."
 
 
-def cell_key(spec: Mapping[str, Any], repeat: int, data_digest: str, code: str, versions: Mapping[str, str]) -> str:
-    """Name of a cell: a digest of all that decides its numbers.
+@dataclass(frozen=True)
+class SavedArrays:
+    """A file of arrays.
 
     Parameters
     ----------
-    spec : mapping
-        Run specification; of it count dataset, estimator, params and extras, not the name of the preset.
+    file : str
+        Path below the folder of the cells.
+    sha256 : str
+        Digest of its bytes.
+    """
+
+    file: str
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """What one fit gave.
+
+    Parameters
+    ----------
+    key : str
+        The cell's name, from `cell_key`.
+    dataset : str
+        Data set variant.
     repeat : int
         Number of the repeat.
-    data_digest : str
-        Digest of the processed data set.
-    code : str
-        Digest of our modules that take part.
-    versions : mapping
-        Versions of the libraries that take part.
+    estimator : str
+        ``"package.module:Class"``.
+    params : dict
+        All parameters of the estimator.
+    chosen : dict
+        What the model chose while it was fitted, as mdDF's gamma, mu and theta.
+    growth : Growth or None
+        How the growth of a cascade ended; None for other models.
+    curves : dict
+        Name to a number for each layer of a cascade.
+    costs : Costs
+        What fitting and predicting cost.
+    n_train, n_test, n_validation : int
+        Rows of each part.
+    seeds : dict
+        Seed of the model and of the split; the latter is None for a given split.
+    warnings : tuple of str
+        What the fit warned of.
+    threads : int
+        Threads that it was allowed.
+    started_ms, ended_ms : int
+        When it ran, in milliseconds of the epoch.
+    provenance : Provenance
+        Versions, machine, digests of data and code, commit.
+    outputs : SavedArrays or None
+        Predictions for the test rows, in the order of the split. None: an older version kept metrics only.
+    extras : dict
+        What the cell saved for figures, by the full name of the extra.
+    """
+
+    key: str
+    dataset: str
+    repeat: int
+    estimator: str
+    params: dict[str, Json]
+    chosen: dict[str, Json] = field(default_factory=dict)
+    growth: Growth | None = None
+    curves: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    costs: Costs
+    n_train: int
+    n_test: int
+    n_validation: int
+    seeds: dict[str, int | None]
+    warnings: tuple[str, ...] = ()
+    threads: int
+    started_ms: int
+    ended_ms: int
+    provenance: Provenance
+    outputs: SavedArrays | None = None
+    extras: dict[str, SavedArrays] = field(default_factory=dict)
+
+
+def cell_key(run: Run, repeat: int, provenance: Provenance) -> str:
+    """Return the name of a cell: a digest of all that decides its numbers.
+
+    Parameters
+    ----------
+    run : Run
+        Of it count dataset, estimator, params, extras and seed, not the name of the preset.
+    repeat : int
+        Number of the repeat.
+    provenance : Provenance
+        Of it count the digests of data and code, and the versions.
 
     Returns
     -------
     str
         SHA-256, hexadecimal.
     """
-    decisive = {name: spec[name] for name in ("dataset", "estimator", "params", "extras")}
-    return digest_of(
-        decisive | {"format": FORMAT, "repeat": repeat, "data": data_digest, "code": code, "versions": dict(versions)}
-    )
+    decisive: dict[str, Json] = {
+        "format": FORMAT,
+        "dataset": run.dataset,
+        "estimator": run.estimator,
+        "params": run.params,
+        "extras": list(run.extras),
+        "repeat": repeat,
+        "data": provenance.data_digest,
+        "code": provenance.code_digest,
+        "versions": provenance.versions,
+    }
+    return digest_of(decisive | ({"seed": run.seed} if run.seed else {}))
 
 
 def cell_path(cache: Path, key: str) -> Path:
-    """File of a cell in the cache."""
+    """Return the file of a cell in the cache."""
     return cache / key[:2] / f"{key}.json"
 
 
-def make_estimator(target: str, params: Mapping[str, Any], seed: int, threads: int) -> Any:
-    """Build an unfitted estimator.
+def read_cell(cache: Path, run: Run, repeat: int, provenance: Provenance) -> Cell:
+    """Read a cell and check that it is whole, and the one that is asked for.
 
     Parameters
     ----------
-    target : str
-        ``"package.module:Class"``.
-    params : mapping
-        Constructor parameters.
-    seed : int
-        Given as `random_state` where the estimator has one.
-    threads : int
-        Given as `n_jobs` where the estimator has it.
+    cache : Path
+        Folder of the cells.
+    run : Run
+        What the cell is of.
+    repeat : int
+        Number of the repeat.
+    provenance : Provenance
+        Present digests and versions.
 
     Returns
     -------
-    estimator
+    Cell
 
     Raises
     ------
-    ConfigError
-        If the class is missing or refuses the parameters.
+    FileNotFoundError
+        If it was never computed.
+    DamagedFile
+        If it, or a file of arrays that belongs to it, is not what was written, or it is another cell.
     """
-    module, _, name = target.partition(":")
-    try:
-        cls = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(
-            f"config/models.yaml: the estimator '{target}' cannot be imported ({error}). "
-            "Check its name, or install the package that holds it."
-        ) from error
-    try:
-        estimator = cls(**params)
-        known = estimator.get_params()
-        given = {"random_state": seed, "n_jobs": threads}
-        return estimator.set_params(**{key: value for key, value in given.items() if key in known})
-    except (TypeError, ValueError) as error:
-        raise ConfigError(f"config/models.yaml: {target} refuses its parameters {dict(params)}: {error}") from error
+    key = cell_key(run, repeat, provenance)
+    path = cell_path(cache, key)
+    cell = read_typed(Cell, path, REMEDY)
+    for name, found, expected in (
+        ("key", cell.key, key),
+        ("dataset", cell.dataset, run.dataset),
+        ("repeat", cell.repeat, repeat),
+        ("estimator", cell.estimator, run.estimator),
+        ("data_digest", cell.provenance.data_digest, provenance.data_digest),
+        ("code_digest", cell.provenance.code_digest, provenance.code_digest),
+        ("extras", sorted(cell.extras), sorted(run.extras)),
+    ):
+        if found != expected:
+            raise DamagedFile(path, f"{name} is {found!r}, not {expected!r}: it is another cell", REMEDY)
+    if cell.outputs is None:
+        raise DamagedFile(path, "without predictions", REMEDY)
+    for saved in (cell.outputs, *cell.extras.values()):
+        check_arrays(cache, saved, REMEDY)
+    return cell
 
 
-def run_cell(
-    spec: Mapping[str, Any], repeat: int, key: str, data: Path, cache: Path, threads: int, stamp: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Fit, score and measure; write the result into the cache as the last step.
+def check_arrays(folder: Path, saved: SavedArrays, remedy: str) -> None:
+    """Raise `DamagedFile` if a file of arrays is missing, or not what was written; see `read_arrays`."""
+    path = folder / saved.file
+    try:
+        found = sha256_of(path)
+    except OSError as error:
+        raise DamagedFile(path, f"it cannot be read ({error.strerror})", remedy) from error
+    if found != saved.sha256:
+        raise DamagedFile(path, f"its content has the digest {found[:12]}, not {saved.sha256[:12]}", remedy)
+
+
+def read_arrays(folder: Path, saved: SavedArrays, remedy: str = REMEDY) -> dict[str, np.ndarray]:
+    """Read arrays that a cell saved, and check that they are what was written.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the cells, or of the arrays that were stored with a report.
+    saved : SavedArrays
+        Which file.
+    remedy : str
+        What to do about a damaged file, for the message.
+
+    Returns
+    -------
+    dict
+        Name to array.
+
+    Raises
+    ------
+    DamagedFile
+        If the file is missing, or not what was written.
+    """
+    import numpy as np
+
+    check_arrays(folder, saved, remedy)
+    with np.load(folder / saved.file) as content:
+        return dict(content)
+
+
+def predictions(folder: Path, cell: Cell, remedy: str = REMEDY) -> dict[str, np.ndarray]:
+    """Read what a cell predicted for its test rows, in the order of the split, and check it.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the cells.
+    cell : Cell
+        The cell.
+    remedy : str
+        What to do about a damaged file, for the message.
+
+    Returns
+    -------
+    dict
+        ``predicted``: class codes, or values. Of a classifier also ``probabilities`` or ``scores``, with a column for
+        each class of the data set, where the model gives them.
+
+    Raises
+    ------
+    UserError
+        If the cell has no predictions: an older version kept metrics only.
+    DamagedFile
+        If the file is missing, or not what was written.
+    """
+    if cell.outputs is None:
+        raise UserError(
+            f"{cell.dataset}, repeat {cell.repeat}: the predictions for the test rows are not stored; the cell "
+            f"{cell.key[:12]} was computed by a version that kept metrics only. Run it again."
+        )
+    return read_arrays(folder, cell.outputs, remedy)
+
+
+def compute_cell(run: Run, repeat: int, data: Path, cache: Path, threads: int, provenance: Provenance) -> Cell:
+    """Fit a model on one repeat and write what it gave into the cache.
 
     Call it in a process of its own: it measures the memory of the whole process.
 
     Parameters
     ----------
-    spec : mapping
-        Run specification (`cascadeforest.experiments.plan.RunSpec` as a dict).
+    run : Run
+        Which model on which data set.
     repeat : int
         Number of the repeat.
-    key : str
-        The cell's name, from `cell_key`.
     data : Path
         Processed data set.
     cache : Path
         Folder of the cells.
     threads : int
         Threads that the estimator may use.
-    stamp : mapping
-        Provenance that is copied into the result (versions, host, digests, commit).
+    provenance : Provenance
+        Kept in the cell.
 
     Returns
     -------
-    dict
+    Cell
         What was written.
     """
-    from cascadeforest.data.dataset import load
-    from cascadeforest.data.names import seed_for
-    from cascadeforest.experiments.measure import MIB, measure, release_memory, resident_bytes
-
     started = time.time()
-    dataset = load(data)
-    split = dataset.split(repeat)
-    X_train, X_test = _dense(split.X_train), _dense(split.X_test)
-    # The model's seed is the same for every model: repeats are paired, and equal cells have one name.
-    seed = seed_for("model", dataset.name, repeat)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        _warm_up(spec, X_train, split.y_train, threads)
+    fit = fit_model(run, repeat, data, threads, listen=any(map(needs_log, run.extras)))
+    model, split = fit.fitted.estimator, fit.fitted.split
+    key = cell_key(run, repeat, provenance)
 
-    estimator = make_estimator(spec["estimator"], spec["params"], seed, threads)
-    release_memory()
-    before = resident_bytes()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        _, fitting = measure(lambda: estimator.fit(X_train, split.y_train))
-        release_memory()
-        resident = (resident_bytes() - before) / MIB
-        outputs, predicting = measure(lambda: _predict(estimator, dataset.task, X_test), profile=False)
-        if "predicted" not in outputs:
-            # Not the largest probability: a model may decide otherwise (a tuned threshold, a weighted vote). Not
-            # timed: the paper's test time is that of one pass.
-            outputs["predicted"] = estimator.predict(X_test)
-    scored = _score(dataset, estimator, split.y_test, outputs)
-    result = {
-        "key": key,
-        "dataset": spec["dataset"],
-        "model": spec["model"],
-        "repeat": repeat,
-        "status": "ok",
-        "estimator": spec["estimator"],
-        "params": _plain(estimator.get_params()),
-        "metrics": scored["metrics"]
-        | {
-            "fit_cpu_seconds": fitting.cpu_seconds,
-            "predict_cpu_seconds": predicting.cpu_seconds,
-            "fit_peak_mib": fitting.peak_mib,
-            "predict_peak_mib": predicting.peak_mib,
-            "model_mib": _pickled_bytes(estimator) / MIB,
-        },
-        "curves": _curves(estimator),
-        "confusion": scored["confusion"],
-        "n_train": len(split.y_train),
-        "n_test": len(split.y_test),
-        "n_validation": 0 if split.y_validation is None else len(split.y_validation),
-        "seeds": {"model": int(seed), "split": None if split.seed is None else int(split.seed)},
-        "started_ms": round(1000 * started),
-        "fit_wall_seconds": fitting.wall_seconds,
-        "predict_wall_seconds": predicting.wall_seconds,
-        "memory": {
-            "method": fitting.method,
-            "profiler_fit_peak_mib": fitting.profiler_peak_mib,
-            "resident_model_mib": resident,
-        },
-        "warnings": sorted({f"{warning.category.__name__}: {warning.message}" for warning in caught}),
-        "threads": threads,
-        "extras": _save_extras(
-            spec["extras"],
-            cell_path(cache, key),
-            Fitted(estimator, split, X_train, X_test, outputs, dataset.task, spec["dataset"], repeat),
-        ),
-        **stamp,
-    }
-    if broken := [name for name, value in result["metrics"].items() if not math.isfinite(value)]:
-        raise ValueError(f"{spec['model']} gave a number that is not finite for {', '.join(broken)}.")
-    layers = getattr(estimator, "n_layers_", None)  # of a cascade; scikit-learn's MLP counts its input layer there too
-    if layers is not None and spec["estimator"].startswith("cascadeforest.cascade"):
-        result["metrics"]["n_layers"] = int(layers)
-    result["ended_ms"] = round(1000 * time.time())
-    # The result comes last: a cell without it never ran, whatever else lies beside it.
-    atomic_write(cell_path(cache, key), canonical_json(result) + "\n")
-    return result
+    def save(name: str, arrays: Mapping[str, np.ndarray]) -> SavedArrays:
+        content = npz_bytes(arrays)
+        digest = hashlib.sha256(content).hexdigest()
+        path = cell_path(cache, key).with_suffix(f"{name}.{digest[:12]}.npz")
+        atomic_write(path, content)
+        return SavedArrays(path.relative_to(cache).as_posix(), digest)
 
-
-def _dense(X: Any) -> Any:
-    import numpy as np
-    from scipy.sparse import issparse
-
-    return np.ascontiguousarray(X.toarray() if issparse(X) else X, dtype=np.float32)
-
-
-def _warm_up(spec: Mapping[str, Any], X: Any, y: Any, threads: int) -> None:
-    """Fit a tiny model, so that imports, compilation and first touches of pages do not count as the model's cost."""
-    import numpy as np
-
-    if np.issubdtype(y.dtype, np.integer):
-        # The first rows of each class in turn: every class that the training part has in number is there.
-        order = np.argsort(y, kind="stable")
-        rank = np.empty(len(y), dtype=np.int64)
-        starts = np.searchsorted(y[order], y[order])
-        rank[order] = np.arange(len(y)) - starts
-        rows = np.sort(np.argsort(rank, kind="stable")[:WARM_UP_ROWS])
-    else:
-        rows = np.arange(min(len(y), WARM_UP_ROWS))
-    estimator = make_estimator(spec["estimator"], spec["params"], 0, threads)
-    known = estimator.get_params()
-    estimator.set_params(
-        **{
-            name: cap
-            for name, cap in WARM_UP_CAPS.items()
-            if isinstance(known.get(name), int) and not isinstance(known[name], bool) and known[name] > cap
-        }
+    cell = Cell(
+        key=key,
+        dataset=run.dataset,
+        repeat=repeat,
+        estimator=run.estimator,
+        params={name: _plain(value) for name, value in sorted(model.get_params().items())},
+        chosen={name: _plain(value) for name, value in chosen_of(model).items()},
+        growth=growth_of(model),
+        curves=curves_of(model),
+        costs=fit.costs,
+        n_train=len(split.y_train),
+        n_test=len(split.y_test),
+        n_validation=0 if split.y_validation is None else len(split.y_validation),
+        seeds=fit.seeds,
+        warnings=fit.warnings,
+        threads=threads,
+        started_ms=round(1000 * started),
+        outputs=save("", {name: narrow(values) for name, values in fit.fitted.outputs.items()}),
+        extras={name: save(f".{name}", arrays_of(name, fit.fitted)) for name in run.extras},
+        ended_ms=round(1000 * time.time()),
+        provenance=provenance,
     )
-    try:
-        _predict(estimator.fit(X[rows], y[rows]), "", X[rows])
-    except ValueError:
-        # So few rows can be too few for a model's folds. Then the real fit warms up by itself: it is what counts,
-        # and an error of the model itself shows there.
-        return
+    # Last: a cell without its JSON never ran, whatever else lies beside it.
+    write_typed(cell_path(cache, key), cell)
+    return cell
 
 
-def _predict(estimator: Any, task: str, X: Any) -> dict[str, Any]:
-    if task == "regression":
-        return {"predicted": estimator.predict(X)}
-    if hasattr(estimator, "predict_proba"):
-        return {"probabilities": estimator.predict_proba(X)}
-    outputs = {"predicted": estimator.predict(X)}
-    if hasattr(estimator, "decision_function"):
-        outputs["scores"] = estimator.decision_function(X)
-    return outputs
-
-
-def _score(dataset: Any, estimator: Any, y: Any, outputs: dict[str, Any]) -> dict[str, Any]:
+def narrow(values: np.ndarray) -> np.ndarray:
+    """Return numbers in single precision where that changes none of them, else as they are."""
     import numpy as np
 
-    from cascadeforest.experiments.metrics import align_probabilities, score_classifier, score_regressor
-
-    if dataset.task == "regression":
-        return {"metrics": score_regressor(y, outputs["predicted"]), "confusion": None}
-    n_classes = len(dataset.class_names)
-    for name in ("probabilities", "scores"):
-        values = outputs.get(name)
-        if values is None:
-            continue
-        if values.ndim == 1:  # a two-class decision function is one column
-            values = np.column_stack([-values, values])
-        outputs[name] = align_probabilities(values, estimator.classes_, n_classes)
-    predicted = np.asarray(outputs["predicted"], dtype=np.int64)
-    confusion = np.zeros((n_classes, n_classes), dtype=np.int64)
-    np.add.at(confusion, (y, predicted), 1)
-    metrics = score_classifier(y, predicted, n_classes, outputs.get("probabilities"), outputs.get("scores"))
-    return {"metrics": metrics, "confusion": confusion.tolist()}
+    half = values.astype(np.int32 if np.issubdtype(values.dtype, np.integer) else np.float32)
+    return half if np.array_equal(half, values, equal_nan=half.dtype.kind == "f") else values
 
 
-#: Attributes of a fitted cascade that say something about each of its layers, by the name of their curve.
-CURVES = {
-    "validation_score": "validation_scores_",
-    "rows": "n_rows_",
-    "trees_per_forest": "n_trees_",
-    "confidence_threshold": "thresholds_",
-}
-
-
-def _curves(estimator: Any) -> dict[str, list[float]]:
-    """What a cascade tells about its layers; a threshold that nobody reached is 1, which screens nobody either."""
-    found = {name: getattr(estimator, attribute, None) for name, attribute in CURVES.items()}
-    return {
-        name: [1.0 if math.isinf(value) else float(value) for value in values]
-        for name, values in found.items()
-        if values is not None and len(values)
-    }
-
-
-def _save_extras(names: list[str], path: Path, fitted: Fitted) -> dict[str, str]:
+def npz_bytes(arrays: Mapping[str, np.ndarray]) -> bytes:
+    """Return arrays as an ``.npz``. Equal ones give equal bytes: numpy's own function stamps the time of day in."""
     import numpy as np
 
-    saved = {}
-    for name in names:
-        target = path.with_suffix(f".{name}.npz")
-        arrays = arrays_of(name, fitted)
-        with atomic_path(target) as temporary, temporary.open("wb") as stream:
-            np.savez_compressed(stream, **arrays)
-        saved[name] = f"{path.parent.name}/{target.name}"
-    return saved
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, array in arrays.items():
+            member = zipfile.ZipInfo(f"{name}.npy")  # of 1980
+            member.compress_type = zipfile.ZIP_DEFLATED
+            with archive.open(member, "w", force_zip64=True) as content:
+                np.lib.format.write_array(content, np.asarray(array), allow_pickle=False)
+    return stream.getvalue()
 
 
-def _pickled_bytes(estimator: Any) -> int:
-    import pickle
-
-    return len(pickle.dumps(estimator, protocol=pickle.HIGHEST_PROTOCOL))
-
-
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Json:
     """Parameters as JSON: estimators and other objects by their text."""
+    import numpy as np
+
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, Mapping):
         return {str(name): _plain(item) for name, item in sorted(value.items())}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    if isinstance(value, float) and value != value:
-        return "nan"
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # JSON has neither NaN nor infinity
     if value is None or isinstance(value, bool | int | float | str):
         return value
     return str(value)

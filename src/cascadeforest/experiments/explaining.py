@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from cascadeforest.experiments.extras import Fitted
+from cascadeforest.experiments.fitting import Fitted
 
 if TYPE_CHECKING:
+    from cascadeforest.cascade.explainable import ExplainableCascade
     from cascadeforest.explanations import Explainer
 
 
-def explainer_of(fitted: Fitted) -> Explainer:
+def explainer_of(fitted: Fitted, calibration: str = "partial") -> Explainer:
     """Explain the model by its own preset: the released cascade by the rules of the released code.
 
     Parameters
     ----------
     fitted : Fitted
         The model with its training rows; one without a preset is explained as the paper says.
+    calibration : str
+        As in `Explainer`.
 
     Returns
     -------
@@ -26,9 +29,10 @@ def explainer_of(fitted: Fitted) -> Explainer:
 
     estimator = fitted.estimator
     return Explainer(
-        estimator,
+        cast("ExplainableCascade", estimator),  # which others the explainer refuses
         fitted.X_train,
         fitted.split.y_train,
+        calibration=calibration,
         preset=getattr(estimator, "preset", "paper"),
         n_jobs=getattr(estimator, "n_jobs", None),
     )

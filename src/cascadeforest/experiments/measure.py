@@ -15,7 +15,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
+
+T = TypeVar("T")
 
 MIB = 2**20
 PROFILER_INTERVAL_SECONDS = 0.01
@@ -67,7 +69,7 @@ def resident_bytes() -> int:
     return psutil.Process().memory_info().rss
 
 
-def measure(function: Callable[[], Any], *, profile: bool = True) -> tuple[Any, Measurement]:
+def measure(function: Callable[[], T], *, profile: bool = True) -> tuple[T, Measurement]:
     """Call a function once and measure what it cost.
 
     Call it in a fresh process after a small warm-up of the same code: lazily imported libraries, compiled
@@ -104,8 +106,8 @@ def measure(function: Callable[[], Any], *, profile: bool = True) -> tuple[Any, 
     else:
         value = function()
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-    peak = _status_bytes("VmHWM") if exact else sampler.stop()
-    method = "VmHWM" if exact else "psutil samples"
+    peak = _status_bytes("VmHWM") if sampler is None else sampler.stop()
+    method = "VmHWM" if sampler is None else "psutil samples"
     return value, Measurement(cpu, wall, max(peak - before, 0) / MIB, method, profiler_peak)
 
 

@@ -1,7 +1,12 @@
-"""What is measured of a fitted model: one name per metric, the same in JSON, tables and MLflow."""
+"""What is measured of a model's predictions: one name per metric, the same in JSON, tables and MLflow.
+
+Metrics are a function of a cell's predictions and of the true classes or targets. They are computed when cells are
+merged: a change here fits nothing again. `cascadeforest.reports.numbers.metrics` says how metrics are called in tables.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -12,42 +17,21 @@ if TYPE_CHECKING:
 N_CALIBRATION_BINS = 15
 
 
-@dataclass(frozen=True)
-class Metric:
-    """How a metric is shown and compared.
-
-    Parameters
-    ----------
-    label : str
-        Words for table heads and axes.
-    unit : str
-        Unit of the stored number ('' for a pure number).
-    higher_is_better : bool or None
-        None where neither end is better in itself (number of layers).
-    percent : bool
-        The stored fraction is shown multiplied by 100, with two decimals.
-    """
-
-    label: str
-    unit: str = ""
-    higher_is_better: bool | None = None
-    percent: bool = False
-
-
-METRICS = MappingProxyType(
+#: Name to whether higher is better; None where neither end is better in itself.
+METRICS: Mapping[str, bool | None] = MappingProxyType(
     {
-        "accuracy": Metric("accuracy", "", True, percent=True),
-        "balanced_accuracy": Metric("balanced accuracy", "", True, percent=True),
-        "log_loss": Metric("log loss", "nats", False),
-        "roc_auc": Metric("ROC AUC", "", True, percent=True),
-        "ece": Metric("expected calibration error", "", False, percent=True),
-        "rmse": Metric("RMSE", "unit of the target", False),
-        "fit_cpu_seconds": Metric("training time", "CPU s", False),
-        "predict_cpu_seconds": Metric("test time", "CPU s", False),
-        "fit_peak_mib": Metric("peak memory, training", "MiB", False),
-        "predict_peak_mib": Metric("peak memory, test", "MiB", False),
-        "model_mib": Metric("model size", "MiB", False),
-        "n_layers": Metric("layers", "", None),
+        "accuracy": True,
+        "balanced_accuracy": True,
+        "log_loss": False,
+        "roc_auc": True,
+        "ece": False,
+        "rmse": False,
+        "fit_cpu_seconds": False,
+        "predict_cpu_seconds": False,
+        "fit_peak_mib": False,
+        "predict_peak_mib": False,
+        "model_mib": False,
+        "n_layers": None,
     }
 )
 
@@ -55,28 +39,63 @@ METRICS = MappingProxyType(
 COST_METRICS = frozenset({"fit_cpu_seconds", "predict_cpu_seconds", "fit_peak_mib", "predict_peak_mib", "model_mib"})
 
 
-def align_probabilities(probabilities: np.ndarray, classes: np.ndarray, n_classes: int) -> np.ndarray:
-    """Spread the columns of a model that saw only some classes over the full list of classes.
+@dataclass(frozen=True)
+class Scores:
+    """How good predictions are.
 
     Parameters
     ----------
-    probabilities : ndarray of shape (n_samples, n_seen)
-        Output of ``predict_proba``.
-    classes : ndarray of shape (n_seen,)
-        The estimator's ``classes_``: codes in 0 .. n_classes - 1.
-    n_classes : int
-        Number of classes of the data set.
+    metrics : dict
+        Metric name to value; a metric that is undefined here is absent.
+    confusion : tuple of tuple of int, or None
+        Test rows by true and predicted class; None in regression.
+    """
+
+    metrics: dict[str, float]
+    confusion: tuple[tuple[int, ...], ...] | None = None
+
+
+def score(outputs: Mapping[str, np.ndarray], y: np.ndarray, n_classes: int | None) -> Scores:
+    """Compute all metrics that a model's predictions allow.
+
+    Parameters
+    ----------
+    outputs : mapping
+        Predictions for the test rows: ``predicted``, and for a classifier ``probabilities`` or ``scores`` where it
+        gives them, with a column for each class.
+    y : ndarray of shape (n_samples,)
+        True class codes, or targets.
+    n_classes : int or None
+        Number of classes of the data set; None in regression.
 
     Returns
     -------
-    aligned : ndarray of shape (n_samples, n_classes), float64
-        A class that the training rows lacked has probability 0.
+    Scores
+
+    Raises
+    ------
+    ValueError
+        If there are not as many predictions as rows, or a metric is not finite.
     """
     import numpy as np
 
-    aligned = np.zeros((len(probabilities), n_classes))
-    aligned[:, np.asarray(classes, dtype=np.int64)] = probabilities
-    return aligned
+    if lengths := {name: len(values) for name, values in outputs.items() if len(values) != len(y)}:
+        raise ValueError(f"There are {len(y)} test rows, but predictions of {lengths}.")
+    predicted = outputs["predicted"]
+    if n_classes is None:
+        scores = Scores(score_regressor(y, predicted))
+    else:
+        # Summed in double precision, whatever precision they are kept in.
+        values = {name: outputs[name].astype(np.float64) for name in ("probabilities", "scores") if name in outputs}
+        confusion = np.zeros((n_classes, n_classes), dtype=np.int64)
+        np.add.at(confusion, (y, predicted), 1)
+        scores = Scores(
+            score_classifier(y, predicted, n_classes, values.get("probabilities"), values.get("scores")),
+            tuple(map(tuple, confusion.tolist())),
+        )
+    if broken := [name for name, value in scores.metrics.items() if not np.isfinite(value)]:
+        raise ValueError(f"The predictions give numbers that are not finite for {', '.join(broken)}.")
+    return scores
 
 
 def expected_calibration_error(y: np.ndarray, probabilities: np.ndarray, n_bins: int = N_CALIBRATION_BINS) -> float:

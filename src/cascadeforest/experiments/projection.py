@@ -13,10 +13,9 @@ if TYPE_CHECKING:
 N_ROWS = 1000
 #: Neighbours that count (van der Maaten and Hinton 2008); fewer rows have fewer.
 PERPLEXITY = 30.0
-_SEED = 0
 
 
-def draw_rows(n: int, dataset: str, repeat: int) -> np.ndarray:
+def draw_rows(n: int, dataset: str, repeat: int, seed: int = 0) -> np.ndarray:
     """Draw the rows that are projected: the same ones for every model.
 
     Parameters
@@ -27,6 +26,8 @@ def draw_rows(n: int, dataset: str, repeat: int) -> np.ndarray:
         Data set variant.
     repeat : int
         Number of the repeat.
+    seed : int
+        Part of every seed.
 
     Returns
     -------
@@ -35,11 +36,11 @@ def draw_rows(n: int, dataset: str, repeat: int) -> np.ndarray:
     """
     import numpy as np
 
-    rng = np.random.default_rng(seed_for("projected rows", dataset, repeat))
+    rng = np.random.default_rng(seed_for("projected rows", dataset, repeat, seed=seed))
     return np.sort(rng.permutation(n)[:N_ROWS])
 
 
-def tsne_plane(values: np.ndarray) -> np.ndarray:
+def tsne_plane(values: np.ndarray, seed: int = 0) -> np.ndarray:
     """Coordinates of rows in the t-SNE plane.
 
     The same bytes in every run on one machine. Not on others: t-SNE multiplies differences in the last bits, with which
@@ -49,6 +50,8 @@ def tsne_plane(values: np.ndarray) -> np.ndarray:
     ----------
     values : ndarray of shape (n, n_features)
         Rows; no NaN.
+    seed : int
+        Part of every seed.
 
     Returns
     -------
@@ -63,7 +66,7 @@ def tsne_plane(values: np.ndarray) -> np.ndarray:
     if n < 3 or (values == values[0]).all():  # nothing to lay out
         return np.zeros((n, 2), np.float32)
     perplexity = min(PERPLEXITY, (n - 1) / 3)
-    model = TSNE(2, perplexity=perplexity, init="pca", learning_rate="auto", random_state=_SEED)
+    model = TSNE(2, perplexity=perplexity, init="pca", learning_rate="auto", random_state=seed % 2**32)
     with threadpool_limits(1):  # sums of several threads depend on their number
         plane = model.fit_transform(values.astype(np.float64))
     return np.round(plane, 2).astype(np.float32)

@@ -6,6 +6,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -14,6 +15,31 @@ from pathlib import Path
 BASE_LIBRARIES = ("numpy", "scikit-learn", "scipy")
 #: Distribution names that stand for one library: the CPU build of xgboost has a name of its own.
 ALTERNATIVES = {"xgboost": ("xgboost", "xgboost-cpu")}
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a cell comes from.
+
+    Parameters
+    ----------
+    versions : dict
+        Library to version (`versions`).
+    host : dict
+        The machine (`host`).
+    code_digest : str
+        Digest of our modules that took part.
+    data_digest : str
+        Digest of the processed data set.
+    git_commit : str or None
+        Commit of the checkout (`git_commit`).
+    """
+
+    versions: dict[str, str]
+    host: dict[str, str | int]
+    code_digest: str
+    data_digest: str
+    git_commit: str | None = None
 
 
 def versions(libraries: Iterable[str] = ()) -> dict[str, str]:

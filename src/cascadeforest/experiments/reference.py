@@ -25,15 +25,9 @@ SCHEMAS = (
     ("config", "config/config.yaml"),
     ("dataset", "config/datasets/<name>.yaml"),
     ("models", "config/models.yaml"),
+    ("papers", "config/papers.yaml"),
     ("experiments", "config/experiments/<paper>.yaml"),
 )
-PAPERS = {
-    "hidf": "Chen et al., ICDM 2021",
-    "interp": "He et al., TKDD 2024",
-    "cs": "Pang et al., ICDM 2018",
-    "mddf": "Lyu et al., NeurIPS 2019",
-    "ddbf": "Wang et al., ACML 2020",
-}
 
 
 def pages(root: Path) -> dict[Path, str]:
@@ -111,10 +105,12 @@ def config_reference(root: Path) -> str:
     """The reference of every configuration file, from the JSON schemas that check them."""
     parts = [
         "# Configuration\n",
-        "Generated from `workflow/schemas/` by `python -m cascadeforest.experiments reference --write`; edit the "
-        "schemas, not this page. Anything that the schemas do not know is refused, with the place and the remedy.\n",
-        "Standard use: `snakemake --cores all`, or `snakemake TARGET --cores 16 --config suite=paper` (the target "
-        "stands first). `make list` shows every experiment and what it still lacks.\n",
+        "This page lists every key of the files in `config/`, which say what the workflow runs. Other keys are "
+        "refused; the error names the place and the remedy.\n",
+        "To run the workflow: `snakemake --cores all`, or `snakemake TARGET --cores 16 --config suite=paper` with the "
+        "target first. `make list` shows every experiment and what is missing to run it.\n",
+        "The page is generated from `workflow/schemas/` by `python -m cascadeforest.experiments reference --write`. "
+        "Edit the schemas instead.\n",
     ]
     for name, place in SCHEMAS:
         schema = read_yaml(root / "workflow" / "schemas" / f"{name}.schema.yaml")
@@ -156,6 +152,7 @@ def _percent(fraction: str) -> str:
 def model_table(root: Path) -> str:
     """Model, paper, class and experiments, as a Markdown table."""
     models = read_yaml(root / "config" / "models.yaml")
+    papers = read_yaml(root / "config" / "papers.yaml")
     used: dict[str, list[str]] = {}
     for path in sorted((root / "config" / "experiments").glob("[!.]*.yaml")):
         for experiment, row in read_yaml(path).items():
@@ -167,7 +164,8 @@ def model_table(root: Path) -> str:
             continue
         classes = ", ".join(_class_words(target) for target in dict.fromkeys(row["estimator"].values()))
         experiments = ", ".join(f"`{name}`" for name in dict.fromkeys(used[name]))
-        paper = PAPERS.get(row.get("paper"), "gcForest (Zhou and Feng 2019)" if name == "gcforest" else "baseline")
+        origin = "gcForest (Zhou and Feng 2019)" if name == "gcforest" else "baseline"
+        paper = papers[row["paper"]]["source"] if "paper" in row else origin
         lines.append(f"| {row['label']} (`{name}`) | {paper} | {classes} | {experiments} |")
     return "\n".join(lines) + "\n"
 

@@ -16,9 +16,10 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from cascadeforest.data.files import digest_of, read_json
-from cascadeforest.experiments.failures import failed_cells
-from cascadeforest.experiments.staleness import planned_specs, stale_fields
+from cascadeforest.data.files import digest_of
+from cascadeforest.data.typed_json import Json, to_json
+from cascadeforest.experiments.plan import Experiment, Pair, Run, read_plan
+from cascadeforest.experiments.records import Failure, ScoredCell, read_failures, read_run
 
 #: Part of every record's digest: raise it when something is logged differently, and each run is replaced.
 FORMAT = 1
@@ -151,71 +152,64 @@ def suite_records(folder: Path) -> list[ExperimentRecord]:
 
     Raises
     ------
-    ConfigError
-        If a result file is not valid JSON.
+    DamagedFile
+        If a result file is not what a job wrote.
     """
-    plan = read_json(folder / "plan.json")
+    plan = read_plan(folder / "plan.json", folder.name)
     page = folder / "index.html"
     shared = {"index.html": page.read_bytes()} if page.is_file() else {}
-    specs = planned_specs(plan)
-    pairs: dict[tuple[str, str], _Pair] = {}
+    pairs: dict[Pair, _Pair] = {}
     records = []
-    for experiment in plan["experiments"].values():
-        runs = []
+    for experiment in plan.experiments.values():
+        runs: list[RunRecord] = []
         for dataset, column, preset in _pairs_shown(experiment):
             if (dataset, preset) not in pairs:
-                pairs[dataset, preset] = _Pair(folder, dataset, preset, specs.get((dataset, preset)))
-            repeats = experiment["repeats"][dataset]
-            runs += _pair_records(plan["suite"], experiment, column, pairs[dataset, preset], repeats)
-        runs += _table_record(folder, plan["suite"], experiment, runs, shared)
+                pairs[dataset, preset] = _Pair(folder, dataset, preset, plan.run(dataset, preset))
+            repeats = experiment.repeats[dataset]
+            runs += _pair_records(plan.suite, experiment, column, pairs[dataset, preset], repeats)
+        runs += _table_record(folder, plan.suite, experiment, runs, shared)
         if runs:
-            records.append(
-                ExperimentRecord(experiment["id"], _experiment_tags(experiment), _view(experiment, runs), runs)
-            )
+            records.append(ExperimentRecord(experiment.id, _experiment_tags(experiment), _view(experiment, runs), runs))
     return records
 
 
 class _Pair:
     """Results of one model preset on one data set variant: cells and failures, by number of the repeat."""
 
-    def __init__(self, folder: Path, dataset: str, preset: str, spec: Mapping[str, Any] | None) -> None:
+    def __init__(self, folder: Path, dataset: str, preset: str, run: Run | None) -> None:
         self.dataset = dataset
         self.preset = preset
-        nothing = {"cells": [], "data": {}}
-        merged = folder / "runs" / dataset / f"{preset}.json"
-        result = read_json(merged) if merged.exists() else nothing
-        if result is not nothing and stale_fields(result, spec):
-            result = nothing  # of another configuration: not what this suite says now
-        self.data = result["data"]
-        self.cells = {cell["repeat"]: cell for cell in result["cells"]}
+        result = read_run(folder, dataset, preset)
+        if result is not None and result.differences(run):
+            result = None  # of another configuration: not what this suite says now
+        names = result.data.get("class_names") if result else None
+        self.class_names = [str(name) for name in names] if isinstance(names, list) else []
+        self.cells = {cell.repeat: cell for cell in result.cells} if result else {}
         # A job's failures are removed when it succeeds: those that are here are newer than a merged file beside them.
-        self.failures = {cell["repeat"]: cell for cell in failed_cells(folder / "failures" / dataset, preset)}
+        self.failures = {failure.repeat: failure for failure in read_failures(folder, dataset, preset)}
 
-    def results(self, repeats: int) -> list[tuple[dict[str, Any], bool]]:
-        """The first `repeats` cells, each with whether it failed; a pair that tables share may have more."""
-        numbers = sorted(number for number in {*self.cells, *self.failures} if number < repeats)
-        return [(self.failures.get(number) or self.cells[number], number in self.failures) for number in numbers]
+    def results(self, repeats: int) -> list[ScoredCell | Failure]:
+        """What the first `repeats` repeats gave, in their order; a pair that tables share may have more."""
+        found: dict[int, ScoredCell | Failure] = {**self.cells, **self.failures}
+        return [found[repeat] for repeat in sorted(found) if repeat < repeats]
 
 
-def _pairs_shown(experiment: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+def _pairs_shown(experiment: Experiment) -> list[tuple[str, str, str]]:
     """Triples (data set variant, column, preset) that the experiment shows in this suite."""
-    columns = {
-        name: preset for name, preset in experiment["columns"].items() if name not in experiment["missing_models"]
-    }
-    datasets = [dataset for dataset in experiment["datasets"] if dataset not in experiment["absent"]]
-    return [(dataset, column, preset) for dataset in datasets for column, preset in columns.items()]
+    columns = experiment.shown_columns()
+    return [(dataset, column, experiment.columns[column]) for dataset in experiment.present() for column in columns]
 
 
-def _pair_records(suite: str, experiment: Mapping[str, Any], column: str, pair: _Pair, repeats: int) -> list[RunRecord]:
+def _pair_records(suite: str, experiment: Experiment, column: str, pair: _Pair, repeats: int) -> list[RunRecord]:
     """The summary of a data set and column, then its repeats; nothing if none was tried yet."""
     results = pair.results(repeats)
     if not results:
         return []
-    key = f"{suite}/{experiment['id']}/{pair.dataset}/{column}"
+    key = f"{suite}/{experiment.id}/{pair.dataset}/{column}"
     tags = {
         "suite": suite,
-        "experiment": experiment["id"],
-        "paper": experiment["paper"],
+        "experiment": experiment.id,
+        "paper": experiment.paper,
         # The data set without its operations, so that one filter finds all variants of it.
         "dataset": pair.dataset.partition("+")[0],
         "variant": pair.dataset,
@@ -223,99 +217,91 @@ def _pair_records(suite: str, experiment: Mapping[str, Any], column: str, pair: 
         "preset": pair.preset,
     }
     children = [
-        _failed_record(key, tags, cell) if failed else _cell_record(key, tags, cell, pair.data)
-        for cell, failed in results
+        _failed_record(key, tags, one) if isinstance(one, Failure) else _cell_record(key, tags, one, pair.class_names)
+        for one in results
     ]
     return [_summary_record(key, tags, children), *children]
 
 
-def _cell_record(key: str, tags: Mapping[str, str], cell: Mapping[str, Any], data: Mapping[str, Any]) -> RunRecord:
+def _cell_record(key: str, tags: Mapping[str, str], cell: ScoredCell, class_names: Sequence[str]) -> RunRecord:
     """A repeat that was computed."""
-    repeat = cell["repeat"]
-    numbers = {
-        **cell["metrics"],
-        "fit_wall_seconds": cell["fit_wall_seconds"],
-        "predict_wall_seconds": cell["predict_wall_seconds"],
-        **{name: value for name, value in cell["memory"].items() if name != "method"},
-    }
-    metrics = [(name, value, 0) for name, value in numbers.items() if value is not None]
+    costs = {name: value for name, value in vars(cell.costs).items() if isinstance(value, int | float)}
+    metrics = [(name, value, 0) for name, value in (cell.metrics | costs).items()]
     # Not under the metric's own name: the UI shows the value of the highest step, and the last layer is not
     # necessarily the one that predicts.
     metrics += [
         (f"{name}_per_layer", value, layer)
-        for name, curve in cell["curves"].items()
+        for name, curve in cell.curves.items()
         for layer, value in enumerate(curve, start=1)
     ]
-    artifacts = {"cell.json": (json.dumps(cell, indent=1, sort_keys=True) + "\n").encode()}
-    if cell["confusion"] is not None:
-        artifacts["confusion.csv"] = _confusion_csv(cell["confusion"], data.get("class_names"))
-    if cell["curves"]:
-        artifacts["layers.csv"] = _layers_csv(cell["curves"])
+    artifacts = {"cell.json": _json_file(cell)}
+    if cell.confusion is not None:
+        artifacts["confusion.csv"] = _confusion_csv(cell.confusion, class_names)
+    if cell.curves:
+        artifacts["layers.csv"] = _layers_csv(cell.curves)
+    origin = cell.provenance
     facts = {
-        "repeat": repeat,
+        "repeat": cell.repeat,
         "level": REPEAT,
         "status": "ok",
-        "estimator": cell["estimator"],
-        "git_commit": cell["git_commit"] or "none",
-        "code_digest": cell["code_digest"],
-        "data_digest": cell["data_digest"],
-        "cell": cell["key"],
-        "n_train": cell["n_train"],
-        "n_validation": cell["n_validation"],
-        "n_test": cell["n_test"],
-        "threads": cell["threads"],
-        "memory_method": cell["memory"]["method"],
-        **{f"seed_{name}": seed for name, seed in cell["seeds"].items() if seed is not None},
+        "estimator": cell.estimator,
+        "git_commit": origin.git_commit or "none",
+        "code_digest": origin.code_digest,
+        "data_digest": origin.data_digest,
+        "cell": cell.key,
+        "n_train": cell.n_train,
+        "n_validation": cell.n_validation,
+        "n_test": cell.n_test,
+        "threads": cell.threads,
+        "memory_method": cell.costs.memory_method,
+        **{f"seed_{name}": seed for name, seed in cell.seeds.items() if seed is not None},
+        **{f"chosen_{name}": _text(value) for name, value in cell.chosen.items()},
         # One tag each: MLflow's cost goes with the number of tags, and cell.json has the parts.
-        "versions": ", ".join(f"{name} {version}" for name, version in sorted(cell["versions"].items())),
-        "host": ", ".join(f"{name} {value}" for name, value in sorted(cell["host"].items())),
+        "versions": ", ".join(f"{name} {version}" for name, version in sorted(origin.versions.items())),
+        "host": ", ".join(f"{name} {value}" for name, value in sorted(origin.host.items())),
     }
     return RunRecord(
-        key=f"{key}/{repeat}",
-        name=f"{key}/{repeat}",
+        key=f"{key}/{cell.repeat}",
+        name=f"{key}/{cell.repeat}",
         status=FINISHED,
-        start_ms=cell["started_ms"],
-        end_ms=cell["ended_ms"],
+        start_ms=cell.started_ms,
+        end_ms=cell.ended_ms,
         tags={**tags, **{name: str(value) for name, value in facts.items()}},
-        params={name: _text(value) for name, value in cell["params"].items()},
+        params={name: _text(value) for name, value in cell.params.items()},
         metrics=tuple(metrics),
         inputs=tuple(
             DataInput(
                 context=context,
-                name=cell["dataset"],
+                name=cell.dataset,
                 # One input per digest and run: without the context MLflow would keep only one of the two.
-                digest=f"{cell['data_digest'][:12]}-{context}",
-                source=f"data/processed/{cell['dataset']}.npz",
-                rows=cell[f"n_{context}"],
+                digest=f"{origin.data_digest[:12]}-{context}",
+                source=f"data/processed/{cell.dataset}.npz",
+                rows=rows,
             )
-            for context in ("train", "test")
+            for context, rows in (("train", cell.n_train), ("test", cell.n_test))
         ),
         artifacts=artifacts,
         parent=key,
     )
 
 
-def _failed_record(key: str, tags: Mapping[str, str], cell: Mapping[str, Any]) -> RunRecord:
+def _failed_record(key: str, tags: Mapping[str, str], failure: Failure) -> RunRecord:
     """A repeat that died."""
-    repeat = cell["repeat"]
     return RunRecord(
-        key=f"{key}/{repeat}",
-        name=f"{key}/{repeat}",
+        key=f"{key}/{failure.repeat}",
+        name=f"{key}/{failure.repeat}",
         status=FAILED,
-        start_ms=cell["started_ms"],
-        end_ms=cell["ended_ms"],
+        start_ms=failure.started_ms,
+        end_ms=failure.ended_ms,
         tags={
             **tags,
-            "repeat": str(repeat),
+            "repeat": str(failure.repeat),
             "level": REPEAT,
             "status": "failed",
-            "error": cell["error"],
-            "error_message": cell["message"],
+            "error": failure.error,
+            "error_message": failure.message,
         },
-        artifacts={
-            "failure.json": (json.dumps(cell, indent=1, sort_keys=True) + "\n").encode(),
-            "traceback.txt": cell["traceback"].encode(),
-        },
+        artifacts={"failure.json": _json_file(failure), "traceback.txt": failure.traceback.encode()},
         parent=key,
     )
 
@@ -353,10 +339,10 @@ def _summary_record(key: str, tags: Mapping[str, str], children: Sequence[RunRec
 
 
 def _table_record(
-    folder: Path, suite: str, experiment: Mapping[str, Any], runs: Sequence[RunRecord], shared: Mapping[str, bytes]
+    folder: Path, suite: str, experiment: Experiment, runs: Sequence[RunRecord], shared: Mapping[str, bytes]
 ) -> list[RunRecord]:
     """The rendered table or figure, if it was rendered."""
-    name = experiment["id"]
+    name = experiment.id
     files = [folder / "tables" / f"{name}.{suffix}" for suffix in ("csv", "md", "tex")]
     files += [folder / "figures" / f"{name}.{suffix}" for suffix in ("svg", "png", "csv")]
     files = [path for path in files if path.is_file()]
@@ -366,35 +352,35 @@ def _table_record(
     written = round(1000 * max(path.stat().st_mtime for path in files))
     record = RunRecord(
         key=f"{suite}/{name}/TABLE",
-        name=f"{experiment['kind'].upper()} {suite}/{name}",
+        name=f"{experiment.kind.upper()} {suite}/{name}",
         status=FINISHED,
         # It spans the runs behind it; a table without runs of its own happened when it was written.
         start_ms=min((run.start_ms for run in runs), default=written),
         end_ms=max((run.end_ms for run in runs), default=written),
-        tags={"suite": suite, "experiment": name, "paper": experiment["paper"], "level": TABLE, "status": "ok"},
+        tags={"suite": suite, "experiment": name, "paper": experiment.paper, "level": TABLE, "status": "ok"},
         artifacts=artifacts | dict(shared),
         table=artifacts.get(f"tables/{name}.csv"),
     )
     return [record]
 
 
-def _experiment_tags(experiment: Mapping[str, Any]) -> dict[str, str]:
+def _experiment_tags(experiment: Experiment) -> dict[str, str]:
     """What the UI shows of the experiment as a whole; the same in every suite."""
     return {
-        "paper": experiment["paper"],
-        "kind": experiment["kind"],
-        "title": experiment["title"],
-        "mlflow.note.content": f"{experiment['title']} ({experiment['paper']}, {experiment['kind']})",
+        "paper": experiment.paper,
+        "kind": experiment.kind,
+        "title": experiment.title,
+        "mlflow.note.content": f"{experiment.title} ({experiment.paper}, {experiment.kind})",
     }
 
 
-def _view(experiment: Mapping[str, Any], runs: Sequence[RunRecord]) -> dict[str, Any]:
+def _view(experiment: Experiment, runs: Sequence[RunRecord]) -> dict[str, Any]:
     """State of the UI's table: a row for each data set and column; the experiment's metrics first, then cost."""
     present = {name for run in runs if run.parent is None for name, _, _ in run.metrics}
     metrics: list[str] = []
-    for name in dict.fromkeys([*experiment["metrics"], *VIEW_METRICS]):
+    for name in dict.fromkeys([*experiment.metrics, *VIEW_METRICS]):
         # The deviation of what the experiment is about; elsewhere it would only widen the table.
-        spread = [f"{name}_std"] if name in experiment["metrics"] or name in ("accuracy", "rmse") else []
+        spread = [f"{name}_std"] if name in experiment.metrics or name in ("accuracy", "rmse") else []
         metrics += [column for column in (name, *spread) if column in present]
     # The run's name says suite, data set and model: columns for them would push the numbers off the screen.
     columns = [f"metrics.`{name}`" for name in metrics]
@@ -422,12 +408,16 @@ def _common(mappings: Sequence[Mapping[str, str]]) -> dict[str, str]:
     return {name: value for name, value in first.items() if all(other.get(name) == value for other in others)}
 
 
-def _text(value: Any) -> str:
+def _json_file(content: object) -> bytes:
+    return (json.dumps(to_json(content), indent=1, sort_keys=True) + "\n").encode()
+
+
+def _text(value: Json) -> str:
     """A parameter as text: None, True and numbers as Python writes them, lists and mappings as JSON."""
     return json.dumps(value, sort_keys=True) if isinstance(value, list | dict) else str(value)
 
 
-def _confusion_csv(confusion: Sequence[Sequence[int]], class_names: Sequence[str] | None) -> bytes:
+def _confusion_csv(confusion: Sequence[Sequence[int]], class_names: Sequence[str]) -> bytes:
     """True classes down, predicted ones across; by code where the result does not name the classes."""
     names = list(class_names or map(str, range(len(confusion))))
     return _csv([["true \\ predicted", *names], *([name, *row] for name, row in zip(names, confusion, strict=True))])
@@ -440,7 +430,7 @@ def _layers_csv(curves: Mapping[str, Sequence[float]]) -> bytes:
     return _csv([["layer", *curves], *rows])
 
 
-def _csv(rows: Iterable[Sequence[Any]]) -> bytes:
+def _csv(rows: Iterable[Sequence[object]]) -> bytes:
     stream = io.StringIO()
     csv.writer(stream, lineterminator="\n").writerows(rows)
     return stream.getvalue().encode()

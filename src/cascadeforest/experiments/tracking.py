@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from cascadeforest.data.errors import UserError
@@ -33,17 +33,18 @@ from cascadeforest.data.files import atomic_path, digest_of
 from cascadeforest.experiments.run_records import DataInput, ExperimentRecord, RunRecord, suite_records
 from cascadeforest.experiments.serving import require_free_port, server, wait_until_healthy
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
+if sys.platform == "win32":
     import msvcrt
+else:
+    import fcntl
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
-    from mlflow.entities import Experiment, Run
+    from mlflow.entities import DatasetInput, Experiment, Run
+    from mlflow.store.entities.paged_list import PagedList
 
 logger = logging.getLogger(__name__)
+T = TypeVar("T")
 
 #: Marks the experiments that `sync` made; it leaves all others alone.
 MANAGED_TAG = ("managed_by", "cascadeforest")
@@ -103,16 +104,14 @@ def sync(results: Path, suites: Sequence[str] | None = None, tracking_uri: str |
     chosen = _choose_suites(results, suites)
     _require_mlflow()
     with _exclusive(results / "mlflow.lock"), _quiet_mlflow():
-        uri = _given_uri(tracking_uri)
-        own = uri is None
-        if own:
-            uri, is_new = _own_store(results)
-            if is_new:
-                chosen = _suites_with_results(results)
+        given = _given_uri(tracking_uri)
+        uri, is_new = _own_store(results) if given is None else (given, False)
+        if is_new:
+            chosen = _suites_with_results(results)
         with _open_client(uri) as client:
             # A store of our own mirrors the folder: a suite whose results were removed goes. A server may hold
             # suites that lie elsewhere.
-            mirror = _Mirror(client, _artifact_root(results, uri), None if own and suites is None else chosen)
+            mirror = _Mirror(client, _artifact_root(results, uri), None if given is None and suites is None else chosen)
             for suite in chosen:
                 for record in suite_records(results / suite):
                     mirror.experiment(record)
@@ -152,7 +151,7 @@ def ui(results: Path, port: int = 5000, host: str = "127.0.0.1", echo: Callable[
         return
     if uri is None:
         uri = _sqlite_uri(database)
-        if reason := _misfit(database, _artifact_root(results, uri)):
+        if reason := _misfit(database, _own_artifacts(results)):
             remedy = "Run `make sync` (SUITE=... names a suite): it makes the store anew."
             raise UserError(f"{database}: {reason}. {remedy}")
     require_free_port(host, port)
@@ -163,7 +162,7 @@ def ui(results: Path, port: int = 5000, host: str = "127.0.0.1", echo: Callable[
     environment = os.environ | {
         # Not as an argument: it may hold a password, and everyone can see the arguments of a process.
         "MLFLOW_BACKEND_STORE_URI": uri,
-        "MLFLOW_DEFAULT_ARTIFACT_ROOT": _artifact_root(results, uri).as_uri(),
+        "MLFLOW_DEFAULT_ARTIFACT_ROOT": (_artifact_root(results, uri) or _own_artifacts(results)).as_uri(),
         # Else the server starts twelve more processes: a job queue for language models.
         "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
         "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -203,7 +202,7 @@ class _Mirror:
         known = self.known.setdefault(record.name, {})
         run_ids: dict[str, str] = {}
         for run in record.runs:
-            run_ids[run.key] = self._run(experiment_id, run, known.pop(run.key, []), run_ids.get(run.parent))
+            run_ids[run.key] = self._run(experiment_id, run, known.pop(run.key, []), run_ids.get(run.parent or ""))
 
     def remove_the_rest(self) -> None:
         """Delete the runs that no record asked for, and experiments of which nothing is left."""
@@ -219,11 +218,13 @@ class _Mirror:
         filters = [""] if self.suites is None else [f"tags.suite = '{suite}'" for suite in self.suites]
         runs: dict[str, list[Run]] = {}
         for text in filters:
-            for run in _all_pages(
-                lambda token, text=text: self.client.search_runs(
+
+            def page(token: str | None, text: str = text) -> PagedList[Run]:
+                return self.client.search_runs(
                     [experiment.experiment_id], filter_string=text, max_results=RUNS_PER_PAGE, page_token=token
                 )
-            ):
+
+            for run in _all_pages(page):
                 if key := run.data.tags.get("run_key"):
                     runs.setdefault(key, []).append(run)
         return runs
@@ -301,17 +302,17 @@ class _Mirror:
                 # client.log_artifacts would read the whole run again to learn this address: a fifth of the time.
                 get_artifact_repository(run.info.artifact_uri, self.client.tracking_uri).log_artifacts(folder)
         if record.table is not None:
-            self._log_table(run_id, record)
+            self._log_table(run_id, record.table, record.tags["experiment"])
         self.client.set_tag(run_id, "result_sha", digest)  # last: an interrupted run lacks it
         self.client.set_terminated(run_id, record.status, record.end_ms)
         return run_id
 
-    def _log_table(self, run_id: str, record: RunRecord) -> None:
+    def _log_table(self, run_id: str, table: bytes, experiment: str) -> None:
         import pandas as pd
 
-        frame = pd.read_csv(io.BytesIO(record.table)).astype(object)
+        frame = pd.read_csv(io.BytesIO(table)).astype(object)
         # An empty field would show as 'null'.
-        self.client.log_table(run_id, frame.where(frame.notna(), ""), f"{record.tags['experiment']}.json")
+        self.client.log_table(run_id, frame.where(frame.notna(), ""), f"{experiment}.json")
 
     def _delete(self, runs: Sequence[Run]) -> None:
         for run in runs:
@@ -319,7 +320,7 @@ class _Mirror:
         self.counts["deleted"] += len(runs)
 
 
-def _mlflow_input(part: DataInput) -> Any:
+def _mlflow_input(part: DataInput) -> DatasetInput:
     from mlflow.entities import Dataset, DatasetInput, InputTag
 
     dataset = Dataset(
@@ -332,7 +333,7 @@ def _mlflow_input(part: DataInput) -> Any:
     return DatasetInput(dataset, [InputTag("mlflow.data.context", part.context)])
 
 
-def _all_pages(search: Callable[[str | None], Any]) -> list[Any]:
+def _all_pages(search: Callable[[str | None], PagedList[T]]) -> list[T]:
     """Every item of a search that MLflow answers in pages."""
     page = search(None)
     items = list(page)
@@ -400,15 +401,20 @@ def _artifact_root(results: Path, uri: str) -> Path | None:
     """Folder of the artifacts; None where a server takes them. A database that the user named gets one of its own."""
     if _is_server(uri):
         return None
-    own = uri == _sqlite_uri(results / "mlflow.db")
-    return results.resolve() / ("mlartifacts" if own else f"mlartifacts-{digest_of(uri)[:8]}")
+    if uri == _sqlite_uri(results / "mlflow.db"):
+        return _own_artifacts(results)
+    return results.resolve() / f"mlartifacts-{digest_of(uri)[:8]}"
+
+
+def _own_artifacts(results: Path) -> Path:
+    return results.resolve() / "mlartifacts"
 
 
 def _own_store(results: Path) -> tuple[str, bool]:
     """Address of the store in the results folder, and whether it had to be made (anew)."""
     database = results / "mlflow.db"
     uri = _sqlite_uri(database)
-    root = _artifact_root(results, uri)
+    root = _own_artifacts(results)
     if database.exists():
         reason = _misfit(database, root)
         if not reason:
@@ -513,25 +519,29 @@ def _quiet_mlflow() -> Iterator[None]:
 def _exclusive(path: Path) -> Iterator[None]:
     """Hold a lock file; the system releases it when the process ends, however it ends."""
     with path.open("a+b") as stream:
-        if fcntl is None:
-            _lock_on_windows(stream.fileno(), path)
-        else:
-            try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                logger.warning("%s is held by another sync; waiting for it to end.", path)
-                fcntl.flock(stream, fcntl.LOCK_EX)
+        _lock(stream.fileno(), path)
         yield
 
 
-def _lock_on_windows(descriptor: int, path: Path) -> None:
-    """Lock the first byte; msvcrt gives up after ten seconds, we do not."""
-    while True:
+if sys.platform == "win32":
+
+    def _lock(descriptor: int, path: Path) -> None:
+        """Lock the first byte; msvcrt gives up after ten seconds, we do not."""
+        while True:
+            try:
+                msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)
+                return
+            except OSError:
+                logger.warning("%s is held by another sync; waiting for it to end.", path)
+
+else:
+
+    def _lock(descriptor: int, path: Path) -> None:
         try:
-            msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)
-            return
-        except OSError:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
             logger.warning("%s is held by another sync; waiting for it to end.", path)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
 def _view_addresses(uri: str, base: str) -> str:

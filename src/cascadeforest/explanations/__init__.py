@@ -1,4 +1,4 @@
-"""Explanations: contributions of features to predictions, and importances made of them."""
+"""Explanations: contributions of features to predictions, and importances of features."""
 
 from cascadeforest.explanations.calibration import calibrate
 from cascadeforest.explanations.explainer import Explainer, Explanation, explain

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,9 +10,8 @@ from joblib import Parallel, delayed
 
 from cascadeforest.explanations import _kernels
 from cascadeforest.forest.binning import BinnedMatrix
-from cascadeforest.forest.growth import in_bag_counts
-from cascadeforest.forest.selection import trees_beside
-from cascadeforest.forest.trees import Trees
+from cascadeforest.forest.tree_subsets import trees_beside
+from cascadeforest.forest.walks import LearnedForest
 
 #: Trees of a unit of work. Sums are taken unit by unit, in order, whatever the number of threads.
 _UNIT = 16
@@ -21,78 +20,22 @@ _ROUNDING = 1e-5
 
 
 @dataclass(frozen=True)
-class Learned:
-    """A forest and the rows that it learned from.
-
-    Parameters
-    ----------
-    trees : Trees
-        The forest.
-    offset, scale : float
-        Its predictions are ``offset + scale * value``.
-    seeds : ndarray of shape (n_trees,), uint64
-        Draw its bootstraps again.
-    n_draws : int
-        Draws of a bootstrap; 0 without.
-    binned : BinnedMatrix
-        What it saw.
-    rows : ndarray of shape (n,), int32
-        Rows of the matrix that it learned from.
-    places : ndarray of shape (n,), int64
-        Where these rows stand in the arrays of a layer.
-    Y : ndarray of shape (n, n_outputs)
-        Their responses: indicators of the classes, or targets.
-    weights : ndarray of shape (n,) or None
-        Their weights.
-    balance : bool
-        Whether each tree made its classes' weights equal (class_weight="balanced_subsample").
-    """
-
-    trees: Trees
-    offset: float
-    scale: float
-    seeds: np.ndarray
-    n_draws: int
-    binned: BinnedMatrix
-    rows: np.ndarray
-    places: np.ndarray
-    Y: np.ndarray
-    weights: np.ndarray | None
-    balance: bool = False
-
-    def in_bag(self, tree: int) -> np.ndarray:
-        """How often a tree drew each of `rows`."""
-        return in_bag_counts(self.seeds[tree], self.n_draws, len(self.rows))
-
-    def tree_weights(self, tree: int) -> np.ndarray:
-        """Weight that each of `rows` had in a tree, shape (n,): 0 for rows out of the bag."""
-        counts = self.in_bag(tree)
-        weights = counts.astype(np.float64)
-        if self.weights is not None:
-            weights *= self.weights
-        if self.balance:
-            frequency = counts @ self.Y
-            weights *= self.Y @ (counts.sum() / (np.count_nonzero(frequency) * np.maximum(frequency, 1)))
-        return weights
-
-
-@dataclass(frozen=True)
 class Preceding:
-    """What stands behind the columns that a layer adds.
+    """The features behind the columns that the preceding layer added.
 
     Parameters
     ----------
     contributions : ndarray of shape (n_forests, n_rows, n_outputs * n_features)
-        Of the preceding layer's forests, for the layer's training rows.
+        Contributions in the forests of the preceding layer, for the layer's training rows.
     n_given : int
-        Columns in front of those that the layer added.
+        Number of columns before the added ones.
     rule : int
         Calibration (see `_kernels`).
     all_rows : bool
-        Whether estimates are means over all training rows of a node, as in the released code, or over those in the
-        tree's bag, with their counts.
+        Whether estimates are means over all training rows of a node, as in the released code, or over the rows in the
+        bag of the tree, with their counts.
     equal : ndarray of shape (n_features,)
-        Shares by which a change is spread of which the estimates say nothing.
+        Shares by which a change is spread if all estimates are 0.
     """
 
     contributions: np.ndarray
@@ -128,7 +71,7 @@ class _Tree:
     value: np.ndarray  # the same, in leaves what the tree predicts
 
 
-def _trees(learned: Learned, first: int, last: int) -> Iterator[_Tree]:
+def _trees(learned: LearnedForest, first: int, last: int) -> Iterator[_Tree]:
     """Trees with their node means (Eq. 14), checked against what their leaves hold."""
     some = trees_beside(learned.trees, first, last)
     leaves = some.apply(learned.binned, learned.rows)
@@ -156,7 +99,7 @@ def _trees(learned: Learned, first: int, last: int) -> Iterator[_Tree]:
 
 
 def _add(
-    learned: Learned, tree: _Tree, value: np.ndarray, before: Preceding | None, leaf: np.ndarray, out: np.ndarray
+    learned: LearnedForest, tree: _Tree, value: np.ndarray, before: Preceding | None, leaf: np.ndarray, out: np.ndarray
 ) -> None:
     """Add the contributions of one tree to the rows whose leaves are given (negative: left out)."""
     n_given = out.shape[1] // value.shape[1] if before is None else before.n_given
@@ -178,18 +121,13 @@ def _add(
     )  # fmt: skip
 
 
-def mean_root(learned: Learned) -> np.ndarray:
-    """Mean over trees of the mean response at the root.
+def _units(learned: LearnedForest) -> list[tuple[int, int]]:
+    """First and last tree of each unit of work."""
+    return [(k, min(k + _UNIT, learned.trees.n_trees)) for k in range(0, learned.trees.n_trees, _UNIT)]
 
-    Parameters
-    ----------
-    learned : Learned
-        A forest.
 
-    Returns
-    -------
-    ndarray of shape (n_outputs,)
-    """
+def mean_root(learned: LearnedForest) -> np.ndarray:
+    """Mean over trees of the mean response at the root, shape (n_outputs,)."""
     total = np.zeros(learned.Y.shape[1])
     roots = learned.trees.all_nodes().value_row[learned.trees.offsets[:-1]]
     for tree, value_row in enumerate(roots):
@@ -201,20 +139,20 @@ def mean_root(learned: Learned) -> np.ndarray:
 
 
 def contributions(
-    learned: Learned,
+    learned: LearnedForest,
     n_features: int,
     before: Preceding | None,
     binned: BinnedMatrix,
     rows: np.ndarray,
     *,
-    speaks: Callable[[int], np.ndarray] | None = None,
+    out_of_bag: bool = False,
     n_jobs: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean over trees of bias and contributions (Eqs. 5 and 28).
 
     Parameters
     ----------
-    learned : Learned
+    learned : LearnedForest
         The forest.
     n_features : int
         Original features.
@@ -224,8 +162,8 @@ def contributions(
         Rows to explain.
     rows : ndarray of shape (n,), int32
         Numbers of these rows.
-    speaks : callable, optional
-        Takes the number of a tree and says which rows it is asked about, shape (n,), bool; all by default.
+    out_of_bag : bool
+        Whether a tree explains only the rows that it did not draw. `rows` are then all rows of the layer.
     n_jobs : int, optional
         Threads.
 
@@ -233,7 +171,7 @@ def contributions(
     -------
     contributions : ndarray of shape (n, n_outputs * n_features)
     bias : ndarray of shape (n, n_outputs)
-        Mean response at the roots of the trees that speak for a row. Rows that no tree speaks for have NaN here.
+        Mean response at the roots of the trees that explain a row; NaN if no tree does.
     """
     n_outputs = learned.Y.shape[1]
 
@@ -243,16 +181,18 @@ def contributions(
         leaves = trees_beside(learned.trees, first, last).apply(binned, rows)
         for tree in _trees(learned, first, last):
             leaf = np.ascontiguousarray(leaves[:, tree.number - first])
-            asked = np.ones(len(rows), bool) if speaks is None else speaks(tree.number)
-            if speaks is not None:
+            asked = np.ones(len(rows), bool)
+            if out_of_bag:
+                asked[learned.places] = learned.in_bag(tree.number) == 0
                 leaf = np.where(asked, leaf, np.int32(-1))
             _add(learned, tree, tree.value, before, leaf, out)
             bias[asked] += tree.value[0]
             votes += asked
         return out, bias, votes
 
-    units = [(k, min(k + _UNIT, learned.trees.n_trees)) for k in range(0, learned.trees.n_trees, _UNIT)]
-    done = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")(delayed(unit)(*part) for part in units)
+    done = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")(
+        delayed(unit)(*part) for part in _units(learned)
+    )
     out, bias, votes = next(done)
     for part in done:
         out += part[0]
@@ -265,7 +205,7 @@ def contributions(
 
 
 def impurity_decreases(
-    learned: Learned,
+    learned: LearnedForest,
     n_features: int,
     before: Preceding | None,
     *,
@@ -282,13 +222,12 @@ def impurity_decreases(
     learned, n_features, before, n_jobs
         As in `contributions`.
     out_of_bag : bool
-        Which rows.
+        Whether to use the rows out of the bag.
 
     Returns
     -------
     ndarray of shape (n_features, n_outputs)
-        The response is taken relative to its mean over the tree's in-bag rows, by which sums over rows in the bag do
-        not change.
+        Responses are relative to their mean over the tree's in-bag rows, which does not change sums over these rows.
     """
     n_outputs = learned.Y.shape[1]
 
@@ -310,8 +249,7 @@ def impurity_decreases(
             n_trees += 1
         return total, n_trees
 
-    units = [(k, min(k + _UNIT, learned.trees.n_trees)) for k in range(0, learned.trees.n_trees, _UNIT)]
-    parts = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(unit)(*part) for part in units)
+    parts = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(unit)(*part) for part in _units(learned))
     n_trees = sum(n for _, n in parts)
     if not n_trees:
         raise ValueError("Every tree drew all rows; importances out of the bag need rows that some tree did not draw.")

@@ -9,6 +9,9 @@ that what is summed over features lies side by side.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numba
 import numpy as np
 
@@ -23,12 +26,12 @@ _EQUAL = 1e-9
 _PIECE = 1024
 
 
-def _compiled(function):
+def _compiled(function: Callable) -> Any:
     """Compile, without the GIL, kept on disk where a folder can be written.
 
     numba's own cache looks at the file of a function only: everything that is called from here stands here.
     """
-    options = {"nogil": True, "error_model": "numpy"}
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
     try:
         return numba.njit(cache=True, **options)(function)
     except RuntimeError:  # no folder can be written: compiled in each process, as the forests' kernels are
@@ -36,7 +39,7 @@ def _compiled(function):
 
 
 @_compiled
-def relatives(feature, right, parent, depth, end):
+def relatives(feature: np.ndarray, right: np.ndarray, parent: np.ndarray, depth: np.ndarray, end: np.ndarray) -> int:
     """Parents, depths and ends of subtrees (one behind their last node); returns the greatest depth.
 
     Parameters
@@ -54,14 +57,15 @@ def relatives(feature, right, parent, depth, end):
         if feature[node] >= 0:
             parent[node + 1] = parent[right[node]] = node
             depth[node + 1] = depth[right[node]] = depth[node] + 1
-        deepest = max(deepest, np.int64(depth[node]))
+        if depth[node] > deepest:
+            deepest = depth[node]
     for node in range(n_nodes - 1, -1, -1):
         end[node] = end[right[node]] if feature[node] >= 0 else node + 1
     return deepest
 
 
 @_compiled
-def sort_by_leaf(leaf, order, place):
+def sort_by_leaf(leaf: np.ndarray, order: np.ndarray, place: np.ndarray) -> None:
     """Rows in the order of their leaves: those of the subtree at `node` are ``order[place[node]:place[end[node]]]``.
 
     Parameters
@@ -89,7 +93,10 @@ def sort_by_leaf(leaf, order, place):
 
 
 @_compiled
-def node_means(feature, right, leaf, weight, Y, total, mean):
+def node_means(
+    feature: np.ndarray, right: np.ndarray, leaf: np.ndarray, weight: np.ndarray, Y: np.ndarray, total: np.ndarray,
+    mean: np.ndarray,
+) -> None:  # fmt: skip
     """Weighted mean response of the rows in each node: mu(t) of Eq. 14.
 
     Parameters
@@ -128,7 +135,9 @@ def node_means(feature, right, leaf, weight, Y, total, mean):
 
 
 @_compiled
-def add_paths(feature, parent, n_given, value, leaf, out):
+def add_paths(
+    feature: np.ndarray, parent: np.ndarray, n_given: int, value: np.ndarray, leaf: np.ndarray, out: np.ndarray
+) -> None:
     """Eqs. 1 to 3: each step of a row's path gives the change of the mean response to the feature that was split.
 
     Parameters
@@ -157,7 +166,7 @@ def add_paths(feature, parent, n_given, value, leaf, out):
 
 
 @_compiled
-def _sums(terms, sign):
+def _sums(terms: np.ndarray, sign: float) -> tuple[float, float, float]:
     """Sum, absolute sum, and sum of the terms that have a sign (Eq. 25).
 
     Four sums side by side: one would wait for each addition, and the compiler may not reorder them by itself.
@@ -178,7 +187,7 @@ def _sums(terms, sign):
 
 
 @_compiled
-def calibrate(estimated, change, equal, rule):
+def calibrate(estimated: np.ndarray, change: np.ndarray, equal: np.ndarray, rule: int) -> None:
     """Make estimated changes add up to the true ones (Eq. 20), in place.
 
     Parameters
@@ -212,7 +221,10 @@ def calibrate(estimated, change, equal, rule):
 
 
 @_compiled
-def _mean_contribution(order, first, last, weight, rows, contributions, out):
+def _mean_contribution(
+    order: np.ndarray, first: int, last: int, weight: np.ndarray, rows: np.ndarray, contributions: np.ndarray,
+    out: np.ndarray,
+) -> float:  # fmt: skip
     """Weighted sum of contributions of rows ``order[first:last]``; returns their weight."""
     out[:] = 0.0
     for begin in range(0, out.size, _PIECE):  # a piece of the sum stays in the core's nearest cache
@@ -229,13 +241,16 @@ def _mean_contribution(order, first, last, weight, rows, contributions, out):
 
 
 @_compiled
-def _difference(a, b):
+def _difference(a: float, b: float) -> float:
     """A - b; 0 where both are the mean of equal numbers."""
     return a - b if abs(a - b) > _EQUAL * (abs(a) + abs(b)) else 0.0
 
 
 @_compiled
-def estimated_changes(order, place, end, node, child, weight, rows, contributions, left_mean, right_mean):
+def estimated_changes(
+    order: np.ndarray, place: np.ndarray, end: np.ndarray, node: int, child: int, weight: np.ndarray,
+    rows: np.ndarray, contributions: np.ndarray, left_mean: np.ndarray, right_mean: np.ndarray,
+) -> None:  # fmt: skip
     """Eq. 17 for both children of a split on a new feature.
 
     Parameters
@@ -264,9 +279,11 @@ def estimated_changes(order, place, end, node, child, weight, rows, contribution
 
 @_compiled
 def add_calibrated(
-    feature, right, end, depth, value, n_given, hat_order, hat_place, hat_weight, hat_rows, contributions, equal, rule,
-    order, place, out, stack, base,
-):  # fmt: skip
+    feature: np.ndarray, right: np.ndarray, end: np.ndarray, depth: np.ndarray, value: np.ndarray, n_given: int,
+    hat_order: np.ndarray, hat_place: np.ndarray, hat_weight: np.ndarray, hat_rows: np.ndarray,
+    contributions: np.ndarray, equal: np.ndarray, rule: int, order: np.ndarray, place: np.ndarray, out: np.ndarray,
+    stack: np.ndarray, base: np.ndarray,
+) -> None:  # fmt: skip
     """Splits of one tree on added columns in Algorithm 1, from the root down; `add_paths` does the other splits.
 
     Parameters

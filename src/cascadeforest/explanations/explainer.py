@@ -1,34 +1,45 @@
-"""Explaining predictions of deep forests: bias and contributions of the original features add up to the prediction."""
+"""Explain predictions of deep forests as sums: a bias and one contribution of each original feature."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from numbers import Real
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
+import scipy.sparse
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from cascadeforest.explanations._levels import KINDS, Level, Options, Part, Training
+from cascadeforest.cascade.explainable import ExplainableCascade
+from cascadeforest.explanations._levels import Level, Options, Part, levels
 from cascadeforest.explanations.calibration import CALIBRATIONS
 from cascadeforest.explanations.importance import class_mean_decrease_impurity, mean_decrease_impurity
 from cascadeforest.forest._base import Forest
 from cascadeforest.forest._compiling import ensure_compiled
 from cascadeforest.forest._parameters import check_choice, check_count, check_jobs
+from cascadeforest.forest._types import MatrixLike
+from cascadeforest.forest.walks import Walk
 
-#: What stands for parameters that are None: the paper's text, and the released code.
+#: Rows as an explanation keeps them.
+Samples: TypeAlias = np.ndarray | pd.DataFrame | scipy.sparse.csr_matrix | scipy.sparse.csr_array
+#: Values of parameters that are None, by preset.
 PRESETS = {"paper": {"node_rows": "in_bag", "average": "rows"}, "official": {"node_rows": "all", "average": "classes"}}
 NODE_ROWS = ("in_bag", "all")
-#: Rows that importances are means over, and how.
+#: Rows whose mean an importance is, and kinds of means.
 IMPORTANCE_ROWS = ("held_out", "in_bag", "out_of_bag")
 AVERAGES = ("rows", "classes")
 #: Rows whose contributions are adjusted at a time.
 _BLOCK = 256
-#: What rounding can move a prediction by, relative to its scale: that of double precision, or of a layer's vectors.
+#: The most that rounding of a layer's vectors can change a prediction by, relative to the size of its parts.
 _ROUNDING = {"float64": 1e-10, "float32": 1e-6, "float16": 4e-3}
+#: Number of rows whose sums are compared with the model's own predictions, and the tolerance of the comparison
+#: relative to the size of predictions and contributions.
+_CHECKED_ROWS, _AGREES = 32, 1e-6
 #: Step between two numbers of half precision below 6e-5, where it has no digits to spare.
 _STEP_OF_HALF = float(np.finfo(np.float16).smallest_subnormal)
 
@@ -40,10 +51,10 @@ class Explanation:
     Parameters
     ----------
     bias : ndarray of shape (n_outputs,) or (n_samples, n_outputs)
-        What is predicted before any feature is looked at: the mean response at the roots of the trees. By row where
-        rows are explained by different trees (`Explainer.explain_held_out`).
+        The prediction before any feature is used: the mean response at the roots of the trees. One bias a row if
+        different trees explain different rows (`Explainer.explain_held_out`).
     contributions : ndarray of shape (n_samples, n_features, n_outputs)
-        What each original feature adds, in the units of the prediction.
+        What each original feature adds to the bias, in the units of the prediction.
     prediction : ndarray of shape (n_samples, n_outputs)
         Class probabilities, or the predicted target.
     feature_names : list of str
@@ -51,15 +62,15 @@ class Explanation:
     output_names : list of str
         Names of the classes; ``["prediction"]`` in regression.
     X : ndarray, DataFrame or sparse matrix of shape (n_samples, n_features)
-        The rows, for plots and texts; not copied.
+        The explained rows, for plots and texts; not copied.
     classes : ndarray of shape (n_outputs,) or None, default=None
-        Labels of the classes as the model has them (``classes_``), which `output` looks for; None in regression, and
-        where their names are all that is known.
+        Labels of the classes (``classes_`` of the model), by which `output` finds a class. None in regression, or if
+        only the names of the classes are known.
 
     Notes
     -----
-    Slices are explanations of fewer rows: ``explanation[3]``, ``explanation[:100]``, ``explanation[mask]``. Rows of a
-    slice are counted anew from 0.
+    A slice is an explanation of fewer rows: ``explanation[3]``, ``explanation[:100]``, ``explanation[mask]``. Its rows
+    are counted from 0 again.
     """
 
     bias: np.ndarray
@@ -67,13 +78,13 @@ class Explanation:
     prediction: np.ndarray
     feature_names: list[str]
     output_names: list[str]
-    X: Any
-    classes: Any = None
+    X: Samples
+    classes: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.contributions)
 
-    def __getitem__(self, rows: Any) -> Explanation:
+    def __getitem__(self, rows: int | slice | list[int] | np.ndarray) -> Explanation:
         chosen = None if isinstance(rows, (bool, np.bool_, tuple)) else np.atleast_1d(np.arange(len(self))[rows])
         if rows is Ellipsis or chosen is None or chosen.ndim > 1:
             raise IndexError(f"Rows are {rows!r}; give a number, a slice, a mask, or numbers of rows.")
@@ -90,23 +101,24 @@ class Explanation:
         )
 
     def row(self, row: int) -> int:
-        """Number of a row that is explained, counted from 0.
+        """Check the number of a row.
 
         Parameters
         ----------
         row : int
-            The same; negative ones count from the end.
+            Number of the row; negative numbers count from the end.
 
         Returns
         -------
         int
+            Number of the row, counted from 0.
 
         Raises
         ------
         IndexError
             If there is no such row.
         ValueError
-            If the row had no weight in `fit`, so that nothing is said of it.
+            If the row had no weight in `fit` and therefore has no explanation.
         """
         if not isinstance(row, (int, np.integer)) or isinstance(row, bool) or not -len(self) <= row < len(self):
             remedy = f"give a whole number from {-len(self)} to {len(self) - 1}" if len(self) else "explain some"
@@ -116,16 +128,16 @@ class Explanation:
             raise ValueError(f"row is {row}, which had no weight in fit and is in no fold; choose another one.")
         return row
 
-    def output(self, output: Any = None) -> int:
-        """Number of an output.
+    def output(self, output: object = None) -> int:
+        """Find the position of an output.
 
         Parameters
         ----------
         output : class label, int or None
-            A class: its label, or its name in `output_names`. Numbers are compared by value, so that 2, 2.0 and
-            ``np.int64(2)`` are the same label, as are True and 1. A number is a position, from 0, only where no class
-            is a number, a bool or a text that reads as a number. None: the only output in regression, the second of two
-            classes.
+            Label of a class, or its name in `output_names`. Numbers are compared by value: 2, 2.0 and ``np.int64(2)``
+            are the same label, and so are True and 1. A number is taken as a position, counted from 0, only if no class
+            is a number, a bool or a text that reads as a number. None stands for the only output in regression, and for
+            the second of two classes.
 
         Returns
         -------
@@ -134,7 +146,7 @@ class Explanation:
         Raises
         ------
         ValueError
-            If there is no such output, or None does not say which of three or more classes is meant.
+            If there is no such output, or if it is None and there are three or more classes.
         """
         names = self.output_names
         if output is None:
@@ -148,40 +160,41 @@ class Explanation:
         wanted = None if isinstance(output, str) else _number(output)
         if wanted is not None and wanted in numbers:
             return numbers.index(wanted)
-        is_whole = isinstance(wanted, int) and not isinstance(wanted, bool)
-        if not labels_are_numbers and is_whole and 0 <= wanted < len(names):
+        is_position = isinstance(wanted, int) and not isinstance(wanted, bool) and 0 <= wanted < len(names)
+        if isinstance(wanted, int) and is_position and not labels_are_numbers:
             return wanted
         position = "" if labels_are_numbers else f", or a number below {len(names)}"
         raise ValueError(f"output is {output!r}; give one of {names}{position}.")
 
     def quantity(self, output: int) -> str:
-        """What an output is, for texts and plots.
+        """Describe an output, for texts and plots.
 
         Parameters
         ----------
         output : int
-            Its number.
+            Position of the output.
 
         Returns
         -------
         str
-            "probability of " a class, also of a model's only one; "prediction" in regression.
+            "probability of " and the name of the class; "prediction" in regression.
         """
         is_target = self.classes is None and len(self.output_names) == 1
         return "prediction" if is_target else f"probability of {self.output_names[output]}"
 
     def to_frame(self, row: int = 0) -> pd.DataFrame:
-        """One row's explanation as a table.
+        """Show the explanation of one row as a table.
 
         Parameters
         ----------
         row : int
-            Which.
+            Number of the row.
 
         Returns
         -------
         DataFrame
-            A line a feature with its ``value`` and a column of contributions for each output, the greatest first.
+            One line for each feature, with its ``value`` and its contribution to each output. The feature with the
+            largest contribution comes first.
 
         Raises
         ------
@@ -194,21 +207,21 @@ class Explanation:
         return table.iloc[np.argsort(-np.abs(self.contributions[row]).max(axis=1), kind="stable")]
 
     def values(self, row: int) -> np.ndarray:
-        """Features of one row."""
+        """Values of the features in one row."""
         line = self.X.iloc[[row]] if hasattr(self.X, "iloc") else self.X[[row]]
         return np.asarray(line.toarray() if hasattr(line, "toarray") else line)[0]
 
-    def text(self, row: int = 0, output: Any = None, n_features: int = 10) -> str:
-        """One row's explanation in words.
+    def text(self, row: int = 0, output: object = None, n_features: int = 10) -> str:
+        """Show the explanation of one row as a text.
 
         Parameters
         ----------
         row : int
-            Which.
+            Number of the row.
         output : class label, int or None
-            As in `output`; None: the predicted class, or the target.
+            As in `output`. None stands for the predicted class, or for the target in regression.
         n_features : int
-            Features that are named; the others are summed up in one line.
+            Number of features with a line of their own. One more line sums up the other features.
 
         Returns
         -------
@@ -217,7 +230,7 @@ class Explanation:
         Raises
         ------
         IndexError, ValueError
-            As in `row`; if there is no such output.
+            As in `row`, or if there is no such output.
         """
         row = self.row(row)
         check_count("n_features", n_features)
@@ -237,50 +250,65 @@ class Explanation:
 
 
 class Explainer:
-    """Explains a model's predictions by its original features.
+    """Explain predictions of a forest or cascade by the original features.
 
-    Splits on what the layer before predicted are traced back to the features behind that prediction, and calibrated so
-    that bias and contributions add up to the prediction (interpretation paper, section 4). For gcForest_CS and mdDF,
-    which the paper does not treat, see docs/explanations.md.
+    A split on a column that the layer before predicted is traced back to the features behind that prediction. The
+    contributions are calibrated so that they and the bias add up to the prediction (interpretation paper, section 4).
+    The paper does not treat gcForest_CS and mdDF; docs/explanations.md says what is done for them.
 
     Parameters
     ----------
     model : estimator
-        Fitted: `GCForestClassifier`, `GCForestCSClassifier`, `MDDFClassifier`, `CascadeForestRegressor`, or a forest.
+        Fitted `GCForestClassifier`, `GCForestCSClassifier`, `MDDFClassifier`, `CascadeForestRegressor`, or one of the
+        forests. For subclasses see the notes.
     X_train : {array-like, sparse matrix} of shape (n_train, n_features), optional
-        The rows that it learned from, in the same order. A model keeps them, in bins, as long as it is in memory;
-        one that was pickled needs them again, and notices others.
+        Training rows of the model, in the same order. A model in memory keeps them in bins. A model that was pickled
+        needs them again, and refuses other rows.
     y_train : array-like of shape (n_train,), optional
-        Their classes or targets; to be given with X_train.
+        Classes or targets of the training rows; required with X_train.
     sample_weight : array-like of shape (n_train,), optional
-        Their weights, if `fit` had any; to be given with X_train.
+        Weights of the training rows, if `fit` had any.
     calibration : {"partial", "additive", "multiplicative"}, default="partial"
         See `calibrate`.
     node_rows : {"in_bag", "all"} or None, default=None
-        Training rows of a node that estimates are means of (Eq. 15): those in the tree's bag with their counts, as the
-        response is, or all that the model learned from, each once. None: "in_bag"; "all" in preset "official".
+        Training rows of a node that estimates are means of (Eq. 15). "in_bag": rows in the bag of the tree, with their
+        counts, as in the mean response. "all": all training rows of the model, each once. None stands for "in_bag" in
+        preset "paper" and for "all" in preset "official".
     preset : {"paper", "official"}, default="paper"
-        Whose choice stands for parameters that are None: the paper's text or the released code.
+        Whether parameters that are None follow the paper's text or the released code.
     n_jobs : int or None, default=None
-        Threads; None for one, -1 for all. The result does not depend on it.
+        Number of threads; None for one, -1 for all. The result does not depend on it.
 
     Raises
     ------
     ValueError
-        If the model cannot be explained (layers of other estimators, scanning), has no training rows and is given none,
-        or is given others than it learned from; the message names the argument.
+        If the model cannot be explained (layers of other estimators, scanning), has no training rows and none are
+        given, or learned from other rows than are given; the message names the argument.
     TypeError
-        If it is no model of ours.
+        If the class of the model does not say how it predicts (see the notes).
 
     Notes
     -----
-    Time grows as O(M₁ M₂ n log n) times features and classes, with M₁ trees a layer, M₂ layers and n training rows.
+    **Subclasses.** A model is explained only if the body of its own class defines the method ``walk``, which says how
+    rows go through the layers. All models named above do. A subclass may predict in another way, so it is refused until
+    it defines ``walk`` too. If its predictions are those of its base class, one line is enough::
+
+        class MyForest(GCForestClassifier):
+            walk = GCForestClassifier.walk
+
+    Otherwise ``walk(self, n_jobs=None)`` returns a `cascadeforest.forest.walks.Walk` that follows its predictions. In
+    either case `explain` compares the sums of up to 32 rows with ``predict_proba`` (``predict`` in regression). It
+    raises an error if they differ by more than 1e-6, relative to the size of predictions and contributions.
+
+    **Cost.** Time grows as O(M₁ M₂ n log n) times features and classes, with M₁ trees a layer, M₂ layers and n training
+    rows.
     Memory: 4 bytes (8 with calibration "multiplicative") times n_train * n_features * n_outputs * n_forests for the
     layer before, and as much for the present one if another follows; beside them a few arrays without the factor
     n_forests. A forest or a cascade of one layer has only these.
 
-    Contributions of a training row in deeper layers are those of the models that did not learn from it, as its class
-    vectors are. With ``class_vectors="k_fold_refit"``, where `fit` dropped these models, they are grown again.
+    **Training rows in deeper layers.** The contributions of a training row come from the models that did not learn from
+    it, and so do its class vectors. With ``class_vectors="k_fold_refit"`` these models are grown again, since `fit`
+    does not keep them.
 
     References
     ----------
@@ -302,10 +330,10 @@ class Explainer:
 
     def __init__(
         self,
-        model: Any,
-        X_train: Any = None,
-        y_train: Any = None,
-        sample_weight: Any = None,
+        model: Forest | ExplainableCascade,
+        X_train: MatrixLike | None = None,
+        y_train: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
         *,
         calibration: str = "partial",
         node_rows: str | None = None,
@@ -319,21 +347,19 @@ class Explainer:
         check_choice("node_rows", node_rows, NODE_ROWS)
         check_jobs(n_jobs)
         ensure_compiled()
-        kind = next((kind for of, kind in KINDS.items() if isinstance(model, of)), None)
-        if kind is None:
-            names = sorted(of.__name__ for of in KINDS if of is not Forest)
-            raise TypeError(f"model is a {type(model).__name__}; give a forest of ours, or a {', '.join(names)}.")
+        self._walk = _walk_of(model, n_jobs)
         self.model, self._preset = model, preset
-        given = None if X_train is None and y_train is None else (X_train, y_train, sample_weight)
-        for name, part in (("X_train", X_train), ("y_train", y_train)):
-            if part is None and given is not None:
+        for name, part, other in (("X_train", X_train, y_train), ("y_train", y_train, X_train)):
+            if part is None and other is not None:
                 raise ValueError(f"{name} is None; give X_train and y_train, or neither.")
+        given = None if X_train is None or y_train is None else (X_train, y_train, sample_weight)
         if given is None and sample_weight is not None:
             raise ValueError("sample_weight is given without X_train and y_train; leave it out: the model keeps it.")
-        self._training: Training = kind(model, given, Options(CALIBRATIONS[calibration], node_rows == "all", n_jobs))
-        names = getattr(model, "feature_names_in_", None)
-        n_features = self._training.n_features
-        self.feature_names = [f"x{k}" for k in range(n_features)] if names is None else [str(name) for name in names]
+        self._options = Options(CALIBRATIONS[calibration], node_rows == "all", n_jobs)
+        self._learned = self._walk.training_rows(given)
+        self._responses = self._walk.responses(self._learned.y)
+        unnamed = [f"x{k}" for k in range(model.n_features_in_)]
+        self.feature_names = [str(name) for name in getattr(model, "feature_names_in_", unnamed)]
         self._classes = getattr(model, "classes_", None)  # a regression has none, a classifier at least one
         self.output_names = ["prediction"] if self._classes is None else [str(label) for label in self._classes]
         self._X_train = None if given is None else _kept(X_train)
@@ -341,36 +367,37 @@ class Explainer:
 
     @property
     def n_layers(self) -> int:
-        """Layers of the model; 1 for a forest."""
-        return self._training.n_layers
+        """Number of layers of the model; 1 for a forest."""
+        return self._walk.n_layers
 
-    def explain(self, X: Any, layer: int | None = None) -> Explanation:
-        """Explain predictions.
+    def explain(self, X: MatrixLike, layer: int | None = None) -> Explanation:
+        """Explain predictions for new rows.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows that the model did not learn from, or that are to be explained as if it had not.
+            Rows to explain. Training rows are explained as if they were new.
         layer : int, optional
-            Explain the prediction as if the cascade ended at this layer, counted from 1; the last one by default.
+            Explain the prediction of the cascade as if it ended at this layer, counted from 1; by default the last.
 
         Returns
         -------
         Explanation
-            Bias and contributions add up to ``predict_proba(X)`` (``predict(X)``; ``staged_...`` at `layer`).
+            Bias and contributions add up to ``predict_proba(X)``, in regression to ``predict(X)``; for an earlier layer
+            to ``staged_predict_proba(X)`` or ``staged_predict(X)`` there.
 
         Raises
         ------
         ValueError
-            If there is no such layer; if half precision took more of the predictions than contributions can make up
-            for (``vector_dtype="float16"`` with targets far below 1e-4).
+            If there is no such layer; if the sums are not what the model predicts; if half precision lost more of the
+            predictions than contributions can make up for (``vector_dtype="float16"`` with targets far below 1e-4).
         RuntimeError
-            If the model was fitted again since the explainer was made.
+            If the model was fitted again after the explainer was made.
         """
         return deque(self._of_new_rows(X, [self._checked(layer)]), maxlen=1).pop()
 
-    def staged_explain(self, X: Any) -> Iterator[Explanation]:
-        """Explain predictions as if the cascade ended at layer 1, 2, ...
+    def staged_explain(self, X: MatrixLike) -> Iterator[Explanation]:
+        """Explain predictions for new rows as if the cascade ended at layer 1, 2, ...
 
         Parameters
         ----------
@@ -385,7 +412,7 @@ class Explainer:
         yield from self._of_new_rows(X, range(1, self.n_layers + 1))
 
     def explain_held_out(self, layer: int | None = None) -> Explanation:
-        """Explain what models that did not learn from a training row predict for it: out of fold, or out of bag.
+        """Explain the out-of-fold (or out-of-bag) predictions for the training rows.
 
         Parameters
         ----------
@@ -395,8 +422,8 @@ class Explainer:
         Returns
         -------
         Explanation
-            Of all training rows, with a bias each; NaN for rows without weight in cascades. Without X_train its values
-            of features are the middles of bins, of which a feature has up to 255.
+            Explanation of all training rows, each with its own bias. In cascades, rows without weight have NaN. If
+            X_train was not given, the values of the features are the middles of up to 255 bins.
         """
         return deque(self._held_out([self._checked(layer)]), maxlen=1).pop()
 
@@ -420,21 +447,21 @@ class Explainer:
         rows : {"held_out", "in_bag", "out_of_bag"}, default="held_out"
             "held_out": Eq. 31 on the training rows, each explained by models that did not learn from it (out of fold;
             out of bag in forests and with ``class_vectors="oob"``). "in_bag": Eq. 6 in the forests of the layer, each
-            tree on its own rows with their counts, splits on what the layer before predicted being traced back to the
-            features. "out_of_bag", for forests that stand alone: each tree on the rows that it did not draw, MDI-oob of
-            Li et al. (2019).
+            tree on its own rows with their counts. Splits on predictions of the layer before are traced back to the
+            features. "out_of_bag", for single forests only: each tree on the rows that it did not draw, MDI-oob of Li
+            et al. (2019).
         layer : int, optional
-            Of the cascade as if it ended at this layer, counted from 1; the last one by default.
+            Treat the cascade as if it ended at this layer, counted from 1; by default the last.
         average : {"rows", "classes"} or None, default=None
-            With "held_out": mean over rows as in Eq. 31, or the mean over classes of `class_importances`. None:
-            "rows"; "classes" in preset "official". Regression has "rows" only. The others know no mean over classes.
+            With "held_out" in classification: mean over rows as in Eq. 31, or mean over classes of `class_importances`.
+            None stands for "rows" in preset "paper" and for "classes" in preset "official". Elsewhere only "rows".
         centred : bool, default=True
-            With "held_out" and "rows": see `mean_decrease_impurity`. The others know no centre.
+            With "held_out" and "rows": see `mean_decrease_impurity`. Must be True elsewhere.
 
         Returns
         -------
         ndarray of shape (n_features,)
-            Held-out importances are not clipped: those of noise features are on both sides of 0.
+            Held-out importances can be negative: those of noise features lie on both sides of 0.
 
         Raises
         ------
@@ -446,7 +473,7 @@ class Explainer:
     def staged_importances(
         self, rows: str = "held_out", *, average: str | None = None, centred: bool = True
     ) -> Iterator[np.ndarray]:
-        """`importances` as if the cascade ended at layer 1, 2, ...
+        """Mean decrease in impurity as if the cascade ended at layer 1, 2, ...
 
         Parameters
         ----------
@@ -461,12 +488,11 @@ class Explainer:
         yield from self._importances(rows, range(1, self.n_layers + 1), average, centred)
 
     def column_importances(self, rows: str = "held_out", layer: int | None = None) -> np.ndarray:
-        """Mean decrease in impurity of all columns that a layer sees, those of the layer before included.
+        """Mean decrease in impurity of all columns that a layer sees, also of those that the layer before added.
 
-        `column_names` says which is which.
-
-        Nothing is traced back: this is what existing tools would say of the layer (interpretation paper, Fig. 1b, and
-        the right side of Eq. 32: its sum is that of `importances` on the same rows, where the layer alone predicts).
+        Nothing is traced back: existing tools would give these importances (interpretation paper, Fig. 1b). If the
+        layer alone predicts, their sum is that of `importances` on the same rows (Eq. 32). `column_names` has the names
+        of the columns.
 
         Parameters
         ----------
@@ -478,18 +504,17 @@ class Explainer:
         Returns
         -------
         ndarray of shape (n_columns,)
-            The original features (none of them in later layers of mdDF's ablation ST), then the outputs of the first
-            forest of the layer before, of the second, and so on.
+            The original features come first (later layers of mdDF's ablation ST do not see them), then the outputs of
+            the first forest of the layer before, of the second, and so on.
         """
         check_choice("rows", rows, IMPORTANCE_ROWS[:2])
         layer = self._checked(layer)
         level = deque((level for _, level in self._levels(layer)), maxlen=1).pop().as_it_is()
         if rows == "in_bag":
             return level.impurity_decreases().sum(axis=1)
-        part, Y = level.held_out()[0], level.Y
-        rows_of_level = getattr(level, "rows", slice(None))
-        weights = None if self.weights is None else self.weights[rows_of_level]
-        return mean_decrease_impurity(_by_feature(part.contributions, Y.shape[1]), Y, weights)
+        of_rows, Y = level.held_out[0].contributions, level.layer.Y
+        weights = None if self._learned.weights is None else self._learned.weights[level.layer.rows]
+        return mean_decrease_impurity(_by_feature(of_rows, Y.shape[1]), Y, weights)
 
     def column_names(self, layer: int | None = None) -> list[str]:
         """Names of all columns that a layer sees.
@@ -502,9 +527,9 @@ class Explainer:
         Returns
         -------
         list of str
-            Of the features, then "class of forest 1", ... for what the layer before added.
+            Names of the features, then "class of forest 1", ... for the columns that the layer before added.
         """
-        n_given, n_added = self._training.columns_of(self._checked(layer) - 1)
+        n_given, n_added = self._walk.columns_of(self._checked(layer) - 1)
         return self.feature_names[:n_given] + [
             f"{output} of forest {forest + 1}"
             for forest in range(n_added // len(self.output_names))
@@ -512,7 +537,7 @@ class Explainer:
         ]
 
     def class_importances(self, layer: int | None = None) -> np.ndarray:
-        """Local MDI of each class on held-out training rows (interpretation paper, section 6.2).
+        """Local mean decrease in impurity of each class on held-out training rows (interpretation paper, section 6.2).
 
         Parameters
         ----------
@@ -531,7 +556,7 @@ class Explainer:
         if self._classes is None:
             raise ValueError("The model predicts one target; class importances are for classifiers.")
         held_out, _ = deque(self._of_training_rows([self._checked(layer)]), maxlen=1).pop()
-        return class_mean_decrease_impurity(held_out.contributions, self._training.Y, self.weights)
+        return class_mean_decrease_impurity(held_out.contributions, self._responses, self._learned.weights)
 
     def _importances(
         self, rows: str, layers: Sequence[int], average: str | None, centred: bool
@@ -553,7 +578,7 @@ class Explainer:
             )
         if rows == "held_out":
             for held_out, _ in self._of_training_rows(layers):
-                parts = (held_out.contributions, self._training.Y, self.weights)
+                parts = (held_out.contributions, self._responses, self._learned.weights)
                 if average == "classes":
                     yield np.nanmean(class_mean_decrease_impurity(*parts), axis=0)
                 else:
@@ -564,18 +589,18 @@ class Explainer:
                 "rows is 'out_of_bag', which is for forests that stand alone; choose 'held_out' for a cascade."
             )
         for number, level in self._levels(max(layers)):
-            if number + 1 in layers:
+            if number in layers:
                 yield level.impurity_decreases(out_of_bag=rows == "out_of_bag").sum(axis=1)
 
     @property
     def responses(self) -> np.ndarray:
-        """Indicators of the training rows' classes, or their targets: shape (n_train, n_outputs)."""
-        return self._training.Y.copy()
+        """Class indicators (or targets) of the training rows, shape (n_train, n_outputs)."""
+        return self._responses.copy()
 
     @property
     def weights(self) -> np.ndarray | None:
-        """Weights of the training rows, None if they are equal."""
-        weights = self._training.weights
+        """Weights of the training rows, or None if they are equal."""
+        weights = self._learned.weights
         return None if weights is None else weights.copy()
 
     def _checked(self, layer: int | None) -> int:
@@ -587,79 +612,109 @@ class Explainer:
         return int(layer)
 
     def _levels(self, last: int) -> Iterator[tuple[int, Level]]:
+        """The first layers, each with its number, counted from 1."""
         self._check_fit()
-        for number, level in enumerate(self._training.levels()):
-            yield number, level
-            if number + 1 == last:
-                return
+        return enumerate(islice(levels(self._walk, self._learned, self._options), last), 1)
 
     def _check_fit(self) -> None:
         if self.model._fit_mark is not self._fit_mark:
             raise RuntimeError("The model was fitted again since; make a new Explainer.")
 
-    def _of_new_rows(self, X: Any, layers: Sequence[int]) -> Iterator[Explanation]:
+    def _of_new_rows(self, X: MatrixLike, layers: Sequence[int]) -> Iterator[Explanation]:
         self._check_fit()
-        training = self._training
-        new = training.new_rows(X)
-        n_outputs = training.Y.shape[1]
-        result = Part(np.zeros((new.n, n_outputs)), np.zeros((new.n, training.n_features * n_outputs)))
-        for number, level in self._levels(max(layers)):
-            new.enter(number)
-            wanted = number + 1 in layers
-            rows = training.asked(number, new, wanted=wanted)
+        last, result = max(layers), Part(np.empty(0), np.empty(0))
+        for reached, (number, level) in zip(islice(self._walk.layers(X), last), self._levels(last), strict=False):
+            if number == 1:
+                n, n_outputs = reached.prediction.shape
+                result = Part(np.zeros((n, n_outputs)), np.zeros((n, n_outputs * level.n_features)))
+            rows = reached.rows if number in layers else reached.lasting
             if len(rows):
-                own = level.of_new_rows(new.binned, rows)
-                training.combined(number, level, rows, Part(np.broadcast_to(level.bias, (len(rows), n_outputs)), own),
-                                  result)  # fmt: skip
-            if wanted:
-                yield self._explanation(result.bias[0] if new.n else level.bias, result, new.prediction, X)
+                level.add_to(result, rows, level.of_new_rows(reached.binned, rows))
+            if number in layers:
+                yield self._explanation(number, result, reached.prediction, X)
+
+    def _explanation(self, layer: int, result: Part, prediction: np.ndarray, X: MatrixLike) -> Explanation:
+        contributions, bias = _by_feature(result.contributions, prediction.shape[1]), result.bias[0]
+        if not contributions.any():  # no tree has a split: all rows have the same prediction, rounded
+            bias = prediction[0]
+        for first in range(0, len(prediction), _BLOCK):
+            part = slice(first, first + _BLOCK)
+            _add_up(bias, contributions[part], prediction[part], self._walk.vector_dtype)
+        self._check_sums(layer, bias, contributions, X)
+        names = (self.feature_names, self.output_names)
+        return Explanation(bias.copy(), contributions, prediction.copy(), *names, _kept(X), self._classes)
+
+    def _check_sums(self, layer: int, bias: np.ndarray, contributions: np.ndarray, X: MatrixLike) -> None:
+        """Compare some rows' bias and contributions with what the model itself predicts for them."""
+        some = np.unique(np.linspace(0, len(contributions) - 1, _CHECKED_ROWS).astype(int))
+        name, is_last = "predict" if self._classes is None else "predict_proba", layer == self.n_layers
+        name = name if is_last else f"staged_{name}"
+        predicted = getattr(self.model, name)(_rows_of(X, some))
+        predicted = predicted if is_last else next(islice(predicted, layer - 1, None))
+        own = contributions[some]
+        scale = np.abs(predicted).max() + np.abs(own).sum(axis=1).max()
+        difference = np.abs(bias + own.sum(axis=1) - np.reshape(predicted, (len(own), -1))).max()
+        if not difference <= _AGREES * scale:
+            kind = type(self.model).__name__
+            raise ValueError(
+                f"Bias and contributions differ by up to {difference:.3g} from what {kind}.{name} predicts: the method "
+                f"walk of {kind} follows other predictions. Define it anew (see Explainer)."
+            )
 
     def _held_out(self, layers: Sequence[int]) -> Iterator[Explanation]:
         for part, prediction in self._of_training_rows(layers):
-            X = self._training.learned.values() if self._X_train is None else self._X_train
+            X = self._learned.values() if self._X_train is None else self._X_train
             names = (self.feature_names, self.output_names)
             yield Explanation(part.bias, part.contributions, prediction, *names, X, self._classes)
 
     def _of_training_rows(self, layers: Sequence[int]) -> Iterator[tuple[Part, np.ndarray]]:
         """Bias, contributions (n, n_features, n_outputs) and predictions of training rows, held out."""
-        training = self._training
-        n, n_outputs = training.Y.shape
-        result = Part(np.full((n, n_outputs), np.nan), np.full((n, training.n_features * n_outputs), np.nan))
-        if training.margin_sum:
-            result.bias[training.rows], result.contributions[training.rows] = 0.0, 0.0
+        n, n_outputs = self._responses.shape
+        result = Part(np.full((n, n_outputs), np.nan), np.full((n, len(self.feature_names) * n_outputs), np.nan))
         for number, level in self._levels(max(layers)):
-            rows = getattr(level, "rows", np.arange(n))
-            training.combined(number, level, rows, level.held_out()[0], result)
-            if number + 1 in layers:
+            level.add_to(result, level.layer.rows, level.held_out[0])
+            if number in layers:
                 part = Part(result.bias.copy(), _by_feature(result.contributions, n_outputs))
                 yield part, part.bias + part.contributions.sum(axis=1)
 
-    def _explanation(self, bias: np.ndarray, result: Part, prediction: np.ndarray, X: Any) -> Explanation:
-        n, n_outputs = prediction.shape
-        contributions = _by_feature(result.contributions, n_outputs)
-        if n and not contributions.any():  # no tree has a split: all rows have the same prediction, rounded
-            bias = prediction[0]
-        for first in range(0, n, _BLOCK):
-            part = slice(first, first + _BLOCK)
-            _add_up(bias, contributions[part], prediction[part], self._training.vector_dtype)
-        names = (self.feature_names, self.output_names)
-        return Explanation(bias.copy(), contributions, prediction.copy(), *names, _kept(X), self._classes)
+
+def _walk_of(model: Forest | ExplainableCascade, n_jobs: int | None) -> Walk:
+    """The walk that the model's own class defines. An inherited one may follow other predictions than the model's."""
+    kind = type(model)
+    if not isinstance(model, Forest | ExplainableCascade):
+        raise TypeError(
+            f"model is a {kind.__name__}; give a forest of ours, or a CascadeForestRegressor, GCForestCSClassifier, "
+            "GCForestClassifier, MDDFClassifier."
+        )
+    if "walk" in vars(kind):
+        return model.walk(n_jobs)
+    base = next(base.__name__ for base in kind.__mro__ if "walk" in vars(base))
+    raise TypeError(
+        f"model is a {kind.__name__}, a subclass of {base} that may predict in another way than {base}. If it does "
+        f"not, write 'walk = {base}.walk' into the body of {kind.__name__}; else define walk there (see Explainer)."
+    )
 
 
-def _kept(X: Any) -> Any:
-    """Rows as explanations keep them: data frames as they are, sparse matrices by row."""
+def _rows_of(X: Any, rows: np.ndarray) -> Any:
+    """Some rows of any kind of table."""
+    X = X.tocsr() if hasattr(X, "tocsr") else X if hasattr(X, "shape") else np.asarray(X)
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def _kept(X: Any) -> Samples:
+    """Rows as explanations keep them: data frames as they are, sparse matrices in CSR format."""
     if hasattr(X, "iloc"):
         return X
     return X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
 
 
 def shown(value: Any, digits: int = 6) -> str:
-    """A feature's value in words: also a string of digits, and what else stands for missing values in data frames."""
+    """Format a feature's value, which may be a string of digits or any missing value of data frames."""
     return "nan" if pd.isna(value) else f"{float(value):.{digits}g}"
 
 
-def _number(label: Any) -> Real | None:
-    """Value of a label that is a number, or a text that reads as one; None of words, "nan" and "inf" among them."""
+def _number(label: object) -> Any:
+    """Value of a label that is a number or a text that reads as one; None for words, also for "nan" and "inf"."""
     if isinstance(label, (np.bool_, np.number)):
         label = label.item()  # compared exactly: as numpy's numbers 2**53 + 1 and 2.0**53 are equal
     if not isinstance(label, str):
@@ -674,7 +729,7 @@ def _number(label: Any) -> Real | None:
 
 
 def _by_feature(flat: np.ndarray, n_outputs: int) -> np.ndarray:
-    """Contributions as users see them, shape (n, n_features, n_outputs)."""
+    """Bring contributions into the public shape (n, n_features, n_outputs)."""
     return flat.reshape(len(flat), n_outputs, -1).transpose(0, 2, 1).copy(order="C")
 
 
@@ -700,16 +755,19 @@ def _add_up(bias: np.ndarray, contributions: np.ndarray, prediction: np.ndarray,
 
 
 def explain(
-    model: Any,
-    X: Any,
-    X_train: Any = None,
-    y_train: Any = None,
-    sample_weight: Any = None,
+    model: Forest | ExplainableCascade,
+    X: MatrixLike,
+    X_train: MatrixLike | None = None,
+    y_train: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
     *,
     layer: int | None = None,
-    **options: Any,
+    calibration: str = "partial",
+    node_rows: str | None = None,
+    preset: str = "paper",
+    n_jobs: int | None = None,
 ) -> Explanation:
-    """Explain predictions of a model by its original features.
+    """Explain predictions of a forest or cascade by the original features.
 
     Parameters
     ----------
@@ -718,15 +776,18 @@ def explain(
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         Rows to explain.
     X_train, y_train, sample_weight : optional
-        What the model was fitted with; needed if it was pickled since.
+        Training data of the model; required if the model was pickled.
     layer : int, optional
         As in `Explainer.explain`.
-    **options
-        `calibration`, `node_rows`, `preset`, `n_jobs` of `Explainer`.
+    calibration, node_rows, preset, n_jobs
+        As in `Explainer`.
 
     Returns
     -------
     Explanation
-        ``bias + contributions.sum(axis=1)`` is ``model.predict_proba(X)`` (``predict(X)``).
+        ``bias + contributions.sum(axis=1)`` is ``model.predict_proba(X)``, in regression ``model.predict(X)``.
     """
-    return Explainer(model, X_train, y_train, sample_weight, **options).explain(X, layer)
+    training = (X_train, y_train, sample_weight)
+    return Explainer(
+        model, *training, calibration=calibration, node_rows=node_rows, preset=preset, n_jobs=n_jobs
+    ).explain(X, layer)

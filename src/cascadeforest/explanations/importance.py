@@ -2,41 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.inspection import permutation_importance
 from sklearn.utils.validation import check_is_fitted
 
 from cascadeforest.forest._parameters import check_count
+from cascadeforest.forest._types import RandomState, Scorer
 
 
-def mean_decrease_impurity(contributions: Any, Y: Any, weights: Any = None, *, centred: bool = True) -> np.ndarray:
+def mean_decrease_impurity(
+    contributions: ArrayLike, Y: ArrayLike, weights: ArrayLike | None = None, *, centred: bool = True
+) -> np.ndarray:
     r"""MDI as the covariance of contributions and responses (interpretation paper, Eqs. 10, 11 and 31).
 
     Parameters
     ----------
     contributions : array-like of shape (n, n_features, n_outputs)
-        Of any rows.
+        Contributions of any rows.
     Y : array-like of shape (n, n_outputs)
-        Their responses: indicators of the classes, or targets.
+        Responses of these rows: indicators of the classes, or targets.
     weights : array-like of shape (n,), optional
         Weights of the rows in the mean.
     centred : bool, default=True
-        Take responses relative to their mean. Eq. 31 does not; the two agree where contributions have mean 0, as on the
-        rows that the trees were grown on (Eq. 10 calls both sides equal). Off these rows an uncentred target far from
-        0 would drown everything.
+        Take responses relative to their mean. Eq. 31 does not. Both agree where contributions have mean 0, as on the
+        rows that the trees were grown on (Eq. 10). On other rows an uncentred target far from 0 would hide everything
+        else.
 
     Returns
     -------
     ndarray of shape (n_features,)
-        In squared units of the response; not clipped: noise features fall on both sides of 0 on rows that the trees
-        did not learn from.
+        Importances in squared units of the response. They can be negative: on rows that the trees did not learn from,
+        noise features lie on both sides of 0.
 
     Raises
     ------
     ValueError
-        If the shapes do not agree, or no row has finite contributions and a weight.
+        If the shapes do not agree, or no row has both finite contributions and a weight.
 
     Examples
     --------
@@ -56,17 +59,19 @@ def mean_decrease_impurity(contributions: Any, Y: Any, weights: Any = None, *, c
     return np.einsum("nkc,nc,n->k", contributions, Y, w, optimize=True)
 
 
-def class_mean_decrease_impurity(contributions: Any, Y: Any, weights: Any = None) -> np.ndarray:
-    """Local MDI: what each feature adds to the probability of the own class, on average over the rows of each class.
+def class_mean_decrease_impurity(
+    contributions: ArrayLike, Y: ArrayLike, weights: ArrayLike | None = None
+) -> np.ndarray:
+    """Local MDI: the mean, over the rows of each class, of what a feature adds to the probability of that class.
 
-    Interpretation paper, section 6.2. Its mean over classes is what the released code calls MDI.
+    See section 6.2 of the interpretation paper. The released code calls the mean over classes MDI.
 
     Parameters
     ----------
     contributions : array-like of shape (n, n_features, n_classes)
-        Of any rows.
+        Contributions of any rows.
     Y : array-like of shape (n, n_classes)
-        Indicators of their classes.
+        Indicators of the classes of these rows.
     weights : array-like of shape (n,), optional
         Weights of the rows in the means.
 
@@ -81,62 +86,62 @@ def class_mean_decrease_impurity(contributions: Any, Y: Any, weights: Any = None
         return np.einsum("nkc,nc->ck", contributions, w) / w.sum(axis=0)[:, None]
 
 
-def _checked(contributions: Any, Y: Any, weights: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    contributions, Y = np.asarray(contributions, np.float64), np.asarray(Y, np.float64)
-    if contributions.ndim != 3 or Y.shape != (len(contributions), contributions.shape[2]):
+def _checked(
+    contributions: ArrayLike, Y: ArrayLike, weights: ArrayLike | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    parts, responses = np.asarray(contributions, np.float64), np.asarray(Y, np.float64)
+    if parts.ndim != 3 or responses.shape != (len(parts), parts.shape[2]):
         raise ValueError(
-            f"contributions has shape {contributions.shape} and Y {Y.shape}; give (n, n_features, n_outputs) and "
+            f"contributions has shape {parts.shape} and Y {responses.shape}; give (n, n_features, n_outputs) and "
             "(n, n_outputs)."
         )
-    if weights is not None:
-        weights = np.asarray(weights, np.float64)
-        if weights.shape != (len(Y),):
-            raise ValueError(f"weights has shape {weights.shape}; give ({len(Y)},).")
-    kept = np.isfinite(contributions).all(axis=(1, 2))  # training rows without weight have no contributions
+    of_rows = None if weights is None else np.asarray(weights, np.float64)
+    if of_rows is not None and of_rows.shape != (len(parts),):
+        raise ValueError(f"weights has shape {of_rows.shape}; give ({len(parts)},).")
+    kept = np.isfinite(parts).all(axis=(1, 2))  # training rows without weight have no contributions
     if not kept.any():
         raise ValueError("contributions has no row of finite numbers; a mean needs one.")
-    if not kept.all():
-        contributions, Y = contributions[kept], Y[kept]
-        weights = None if weights is None else weights[kept]
-    return contributions, Y, weights
+    if kept.all():
+        return parts, responses, of_rows
+    return parts[kept], responses[kept], None if of_rows is None else of_rows[kept]
 
 
 def mean_decrease_accuracy(
-    model: Any,
-    X: Any,
-    y: Any,
+    model: BaseEstimator,
+    X: ArrayLike,
+    y: ArrayLike,
     *,
     n_repeats: int = 10,
-    scoring: Any = None,
-    sample_weight: Any = None,
-    random_state: Any = None,
+    scoring: Scorer = None,
+    sample_weight: ArrayLike | None = None,
+    random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> np.ndarray:
-    """MDA: by how much a score falls when the values of a feature are permuted among the rows.
+    """Mean decrease in accuracy (MDA): how much a score falls if the values of a feature are permuted.
 
     Parameters
     ----------
     model : estimator
-        Fitted; any of scikit-learn's kind.
+        Any fitted scikit-learn estimator.
     X : array-like of shape (n, n_features)
         Rows that the model did not learn from; dense.
     y : array-like of shape (n,)
-        Their classes or targets.
+        Classes or targets of these rows.
     n_repeats : int, default=10
-        Permutations of each feature.
+        Number of permutations of each feature.
     scoring : str, callable or None, default=None
-        Scorer; None: accuracy, or minus the root mean squared error in regression.
+        Scorer. None stands for accuracy, in regression for minus the root mean squared error.
     sample_weight : array-like of shape (n,), optional
         Weights of the rows in the score.
     random_state : int, RandomState or None, default=None
         Seed of the permutations.
     n_jobs : int or None, default=None
-        Workers of joblib (processes, by default); the result does not depend on it.
+        Number of joblib workers (processes, by default); the result does not depend on it.
 
     Returns
     -------
     ndarray of shape (n_features,)
-        Mean over the permutations.
+        Decrease of the score, mean over the permutations.
 
     See Also
     --------

@@ -1,15 +1,16 @@
 """Plots of explanations; they need matplotlib.
 
-Waterfall for one row, beeswarm for many, bars for importance, dependence for one feature: the pictures that users of
-SHAP values know, here of exact contributions.
+A waterfall for one row, a beeswarm for many rows, bars for importances, and the dependence on one feature: the plots
+that users of SHAP values know, here of exact contributions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from cascadeforest.explanations.explainer import Explanation, shown
 from cascadeforest.forest._parameters import check_count
@@ -26,22 +27,22 @@ _VALUES = "viridis"
 
 
 def plot_waterfall(
-    explanation: Explanation, row: int = 0, output: Any = None, n_features: int = 10, ax: Axes | None = None
+    explanation: Explanation, row: int = 0, output: object = None, n_features: int = 10, ax: Axes | None = None
 ) -> Axes:
-    """One row: from the bias, contribution by contribution, to the prediction.
+    """Plot one row as a waterfall: from the bias, contribution by contribution, to the prediction.
 
     Parameters
     ----------
     explanation : Explanation
-        Of at least this row.
+        Explanation that contains the row.
     row : int
-        Which.
+        Number of the row.
     output : class label, int or None
-        Of which class, as in `Explanation.output`; None: the predicted class, or the target.
+        Class to show, as in `Explanation.output`. None stands for the predicted class, or the target in regression.
     n_features : int, default=10
-        Features that have a bar, those with the greatest contributions; the others share one.
+        Number of features with a bar of their own, by size of the contribution. The other features share one bar.
     ax : matplotlib Axes, optional
-        Where to draw; None makes a figure.
+        Axes to draw in; a new figure by default.
 
     Returns
     -------
@@ -50,9 +51,9 @@ def plot_waterfall(
     Raises
     ------
     TypeError
-        If `explanation` is something else.
+        If `explanation` is not an Explanation.
     IndexError, ValueError
-        If there is no such row or output, or nothing is said of the row.
+        If there is no such row or output, or the row has no explanation.
     """
     _check_kind(explanation)
     check_count("n_features", n_features)
@@ -75,7 +76,7 @@ def plot_waterfall(
     low, high = min(starts.min(), ends.min()), max(starts.max(), ends.max())
     room = 0.02 * (high - low or 1.0)
     for place, begin, end, size in zip(places, starts, ends, sizes[::-1], strict=True):
-        ax.text(max(begin, end) + room, place, f"{size:+.3g}", va="center", fontsize=9)
+        ax.text(max(begin, end) + room, float(place), f"{size:+.3g}", va="center", fontsize=9)
     ax.set_xlim(low - 4 * room, high + 10 * room)
     ax.set_yticks(places, labels[::-1])
     ax.axvline(bias[c], color=_GREY, linestyle=":", linewidth=1)
@@ -85,31 +86,33 @@ def plot_waterfall(
     return ax
 
 
-def plot_beeswarm(explanation: Explanation, output: Any = None, n_features: int = 15, ax: Axes | None = None) -> Axes:
-    """Many rows: a point for each, beside its neighbours; the colour says whether the feature's value is low or high.
+def plot_beeswarm(
+    explanation: Explanation, output: object = None, n_features: int = 15, ax: Axes | None = None
+) -> Axes:
+    """Plot the contributions of many rows as a beeswarm, a point for each row.
 
-    Points of rows that miss the value are grey.
+    The colour says whether the value of the feature is low or high. Points of rows without the value are grey.
 
     Parameters
     ----------
     explanation : Explanation
-        Of many rows.
+        Explanation of many rows.
     output : class label, int or None
-        Of which class, as in `Explanation.output`; None: the second of two, or the target.
+        Class to show, as in `Explanation.output`. None stands for the second of two classes, or the target.
     n_features : int, default=15
-        Features with a line, by mean absolute contribution.
+        Number of features to show, by mean absolute contribution.
     ax : matplotlib Axes, optional
-        Where to draw; None makes a figure.
+        Axes to draw in; a new figure by default.
 
     Returns
     -------
     matplotlib Axes
-        The colour bar has axes of its own.
+        The axes of the points; the colour bar has its own.
 
     Raises
     ------
     TypeError
-        If `explanation` is something else.
+        If `explanation` is not an Explanation.
     ValueError
         If it has no rows, or there is no such output.
     """
@@ -122,7 +125,7 @@ def plot_beeswarm(explanation: Explanation, output: Any = None, n_features: int 
     ax = _axes(ax, 0.38 * len(order) + 1.4)
     span = np.abs(own).max() or 1.0
     colours = _values_or_grey()
-    points, misses = None, False
+    misses = False
     for place, k in enumerate(order[::-1]):
         ranks, heights = _ranks(explanation, k), place + _spread(own[:, k] / span)
         misses |= np.isnan(ranks).any()
@@ -141,29 +144,30 @@ def plot_beeswarm(explanation: Explanation, output: Any = None, n_features: int 
 
 
 def plot_importances(
-    importances: Any,
+    importances: ArrayLike | Explanation,
     feature_names: Sequence[str] | None = None,
     n_features: int = 15,
-    std: Any = None,
+    std: ArrayLike | None = None,
     label: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Bars of importances, the greatest on top.
+    """Plot importances as bars, the largest on top.
 
     Parameters
     ----------
     importances : array-like of shape (n_features,) or Explanation
-        Importances (`Explainer.importances`); of an explanation the mean absolute contributions, over all outputs.
+        Importances (`Explainer.importances`). For an explanation, the mean absolute contributions over all outputs are
+        shown.
     feature_names : sequence of str, optional
-        Names of the features; those of the explanation, or x0, x1, ...
+        Names of the features; by default the names in the explanation, or x0, x1, ...
     n_features : int, default=15
-        Features with a bar.
+        Number of features to show.
     std : array-like of shape (n_features,), optional
         Standard deviations, drawn as error bars.
     label : str, optional
-        What the numbers are; "importance", or "mean absolute contribution" of an explanation.
+        Label of the axis; by default "importance", or "mean absolute contribution" for an explanation.
     ax : matplotlib Axes, optional
-        Where to draw; None makes a figure.
+        Axes to draw in; a new figure by default.
 
     Returns
     -------
@@ -172,28 +176,29 @@ def plot_importances(
     Raises
     ------
     ValueError
-        If `importances`, `feature_names` or `std` is not one entry a feature.
+        If `importances`, `feature_names` or `std` does not have one entry for each feature.
     """
     check_count("n_features", n_features)
     if isinstance(importances, Explanation):
         explanation = _with_numbers(importances)
         feature_names = explanation.feature_names if feature_names is None else feature_names
-        importances = np.abs(explanation.contributions).mean(axis=(0, 2))
+        sizes = np.abs(explanation.contributions).mean(axis=(0, 2))
         label = "mean absolute contribution" if label is None else label
-    importances = _numbers("importances", importances, " or an Explanation")
-    errors = importances if std is None else _numbers("std", std, " or None")
+    else:
+        sizes = _numbers("importances", importances, " or an Explanation")
+    errors = None if std is None else _numbers("std", std, " or None")
     try:
-        names = [f"x{k}" for k in range(len(importances))] if feature_names is None else list(feature_names)
+        names = [f"x{k}" for k in range(len(sizes))] if feature_names is None else list(feature_names)
     except TypeError as error:
         raise ValueError(f"feature_names is {feature_names!r}; give one name a feature, or None.") from error
     for name, given in (("feature_names", names), ("std", errors)):
-        if len(given) != len(importances):
-            raise ValueError(f"{name} has {len(given)} entries; importances has {len(importances)}: give as many.")
-    order = np.argsort(-importances, kind="stable")[:n_features][::-1]
+        if given is not None and len(given) != len(sizes):
+            raise ValueError(f"{name} has {len(given)} entries; importances has {len(sizes)}: give as many.")
+    order = np.argsort(-sizes, kind="stable")[:n_features][::-1]
     ax = _axes(ax, 0.33 * len(order) + 1.2)
-    colours = [RAISES if importances[k] >= 0 else LOWERS for k in order]
-    errors = None if std is None else errors[order]
-    ax.barh(range(len(order)), importances[order], color=colours, xerr=errors, ecolor="#333333", capsize=2)
+    colours = [RAISES if sizes[k] >= 0 else LOWERS for k in order]
+    errors = None if errors is None else errors[order]
+    ax.barh(range(len(order)), sizes[order], color=colours, xerr=errors, ecolor="#333333", capsize=2)
     ax.set_yticks(range(len(order)), [names[k] for k in order])
     ax.axvline(0, color=_GREY, linewidth=0.8)
     ax.set_xlabel("importance" if label is None else label)
@@ -201,19 +206,21 @@ def plot_importances(
     return ax
 
 
-def plot_dependence(explanation: Explanation, feature: Any, output: Any = None, ax: Axes | None = None) -> Axes:
-    """One feature: its contribution against its value, a point a row.
+def plot_dependence(
+    explanation: Explanation, feature: int | str, output: object = None, ax: Axes | None = None
+) -> Axes:
+    """Plot the contribution of one feature against its value, a point for each row.
 
     Parameters
     ----------
     explanation : Explanation
-        Of many rows.
+        Explanation of many rows.
     feature : int or str
         Number or name of the feature.
     output : class label, int or None
-        Of which class, as in `Explanation.output`; None: the second of two, or the target.
+        Class to show, as in `Explanation.output`. None stands for the second of two classes, or the target.
     ax : matplotlib Axes, optional
-        Where to draw; None makes a figure.
+        Axes to draw in; a new figure by default.
 
     Returns
     -------
@@ -222,7 +229,7 @@ def plot_dependence(explanation: Explanation, feature: Any, output: Any = None, 
     Raises
     ------
     TypeError
-        If `explanation` is something else.
+        If `explanation` is not an Explanation.
     ValueError
         If it has no rows, or there is no such feature or output.
     """
@@ -246,7 +253,7 @@ def plot_dependence(explanation: Explanation, feature: Any, output: Any = None, 
     return ax
 
 
-def _check_kind(explanation: Any) -> None:
+def _check_kind(explanation: object) -> None:
     if not isinstance(explanation, Explanation):
         raise TypeError(
             f"explanation is of type {type(explanation).__name__}; give an Explanation, as explain(model, X) and "
@@ -254,8 +261,8 @@ def _check_kind(explanation: Any) -> None:
         )
 
 
-def _numbers(name: str, value: Any, otherwise: str) -> np.ndarray:
-    """One number a feature; `otherwise` names in the error what else is taken."""
+def _numbers(name: str, value: ArrayLike, otherwise: str) -> np.ndarray:
+    """Convert to one number for each feature; `otherwise` is what else the error message allows."""
     remedy = f"give one number a feature,{otherwise}"
     try:
         numbers = np.asarray(value, np.float64)
@@ -268,7 +275,7 @@ def _numbers(name: str, value: Any, otherwise: str) -> np.ndarray:
 
 
 def _with_numbers(explanation: Explanation) -> Explanation:
-    """The rows that something is said of: all but those without weight in `fit`."""
+    """The explanation without rows that had no weight in `fit`."""
     known = ~np.isnan(explanation.prediction).any(axis=1)
     if not known.any():
         raise ValueError("explanation has no rows; give some.")
@@ -311,7 +318,7 @@ def _ranks(explanation: Explanation, k: int) -> np.ndarray:
     """Ranks of a feature's values from 0 to 1; equal values have equal ones, missing values none."""
     column = _column(explanation, k)
     levels, place = np.unique(column, return_inverse=True)
-    ranks = place / max(1, np.count_nonzero(np.isfinite(levels)) - 1)
+    ranks = place / np.maximum(np.count_nonzero(np.isfinite(levels)) - 1, 1)
     return np.where(np.isnan(column), np.nan, np.minimum(ranks, 1.0))
 
 
@@ -324,5 +331,5 @@ def _spread(x: np.ndarray, n_bins: int = 80) -> np.ndarray:
         inside = np.flatnonzero(bins == b)
         order = np.arange(len(inside))
         sides = np.where(order % 2 == 0, 1, -1) * ((order + 1) // 2)
-        heights[inside] = 0.4 * sides / max(1.0, fullest / 2, 6.0)
+        heights[inside] = 0.4 * sides / np.maximum(fullest / 2, 6.0)
     return heights

@@ -1,4 +1,4 @@
-"""What the public forests share: validation, growing, prediction, importances, out-of-bag scores."""
+"""Base classes of the public forests: validation, growing, prediction, importances, out-of-bag scores."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
@@ -18,19 +19,24 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cascadeforest.forest._compiling import ensure_compiled
 from cascadeforest.forest._parameters import (
+    check_choice,
     check_count,
     check_flag,
     check_jobs,
     check_number,
     count_of,
     entropy_of,
+    feature_count,
     row_count,
+    row_weights,
 )
+from cascadeforest.forest._types import MatrixLike
 from cascadeforest.forest.binning import BinMapper, BinnedMatrix
 from cascadeforest.forest.growth import GrownForest, GrowthRules, grow_forest, in_bag_counts, tree_seeds
 from cascadeforest.forest.learned_rows import KeepsRows, LearnedRows, Rows
+from cascadeforest.forest.walks import ForestWalk, Walk
 
-_X_DTYPES = [np.float64, np.float32]  # both stay as they are; whole numbers become float64
+X_DTYPES = [np.float64, np.float32]  # both stay as they are; whole numbers become float64
 
 
 @dataclass(frozen=True)
@@ -85,22 +91,41 @@ def balanced_factors(label: np.ndarray, weight: np.ndarray | None, n_classes: in
 
 
 class Forest(KeepsRows, BaseEstimator):
-    """What all forests share: validation, growing, importances, walking."""
+    """Base class of all forests: validation, growing, importances, leaves and decision paths."""
+
+    #: Whether nodes take the "best" cut of a feature or a "random" one.
+    _splitter = "best"
+
+    def walk(self, n_jobs: int | None = None) -> Walk:
+        """How the forest predicts: what explanations follow.
+
+        A class is explained only if its own body has this method (see `Explainer`).
+
+        Parameters
+        ----------
+        n_jobs : int, optional
+            Threads.
+
+        Returns
+        -------
+        Walk
+        """
+        return ForestWalk(self, n_jobs)
 
     @abstractmethod
-    def _splitting(self, n_features: int) -> dict[str, Any]:
-        """Splitter, criterion and number of features looked at: what tells one kind of forest from another."""
+    def _checked_criterion(self) -> str:
+        """The criterion under the kernel's name; the default where the forest has no such parameter."""
 
     def _feature_weights(self, n_features: int) -> np.ndarray | None:
         return None
 
     def growth_rules(self, n_rows: int, n_features: int) -> GrowthRules:
-        """How trees grow on data of this size.
+        """Rules by which trees grow on data of a given size.
 
         Parameters
         ----------
         n_rows, n_features : int
-            Which shares (``min_samples_leaf=0.01``, ``max_features="sqrt"``) refer to.
+            Size of the data, to which shares such as ``min_samples_leaf=0.01`` and ``max_features="sqrt"`` refer.
 
         Returns
         -------
@@ -116,7 +141,9 @@ class Forest(KeepsRows, BaseEstimator):
         check_number("min_impurity_decrease", self.min_impurity_decrease)
         check_number("min_weight_fraction_leaf", self.min_weight_fraction_leaf, most=0.5)
         return GrowthRules(
-            **self._splitting(n_features),
+            splitter=self._splitter,
+            criterion=self._checked_criterion(),
+            max_features=feature_count(getattr(self, "max_features", 1), n_features),
             max_depth=self.max_depth,
             max_leaf_nodes=self.max_leaf_nodes,
             min_samples_split=row_count("min_samples_split", self.min_samples_split, n_rows, 2, whole=True),
@@ -126,7 +153,7 @@ class Forest(KeepsRows, BaseEstimator):
         )
 
     def draws_of_bootstrap(self, n_rows: int) -> int | None:
-        """Rows that each bootstrap draws; None for as many as there are.
+        """Number of rows that each bootstrap draws, or None for as many as the data have.
 
         Parameters
         ----------
@@ -148,10 +175,18 @@ class Forest(KeepsRows, BaseEstimator):
             raise ValueError(f"max_samples is {self.max_samples!r} while bootstrap is False; set one of them.")
         return count_of("max_samples", self.max_samples, n_rows)
 
-    def _grow(self, X: Any, y: np.ndarray, n_classes: int, sample_weight: Any, weights: Any, balance: bool) -> None:
+    def _grow(
+        self,
+        X: MatrixLike,
+        y: np.ndarray,
+        n_classes: int,
+        sample_weight: ArrayLike | None,
+        weights: np.ndarray | None,
+        balance: bool,
+    ) -> None:
         """Bin X and grow the forest; `y` holds class indices or targets, `weights` what the trees see."""
-        for learned in ("oob_score_", "oob_decision_function_", "oob_prediction_"):
-            vars(self).pop(learned, None)  # of an earlier fit, which may have been asked for more
+        for attribute in ("oob_score_", "oob_decision_function_", "oob_prediction_"):
+            self.__dict__.pop(attribute, None)  # of an earlier fit, which may have been asked for more
         check_count("n_estimators", self.n_estimators)
         check_jobs(self.n_jobs)
         check_flag("bootstrap", self.bootstrap)
@@ -210,28 +245,28 @@ class Forest(KeepsRows, BaseEstimator):
             )
         return rows
 
-    def _binned(self, X: Any) -> BinnedMatrix:
+    def _binned(self, X: MatrixLike) -> BinnedMatrix:
         check_is_fitted(self)
         check_jobs(self.n_jobs)
         ensure_compiled()
         X = validate_data(
-            self, X, reset=False, dtype=_X_DTYPES, accept_sparse=["csc", "csr"], ensure_all_finite="allow-nan"
+            self, X, reset=False, dtype=X_DTYPES, accept_sparse=["csc", "csr"], ensure_all_finite="allow-nan"
         )
         return self.bin_mapper_.transform(X, n_jobs=self.n_jobs)
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """Mean decrease in impurity of each feature, summing to 1; all 0 if no tree has a split.
+        """Mean decrease in impurity of each feature, scaled to sum 1; all 0 if no tree has a split.
 
-        It is `mean_decrease_impurity_` (interpretation paper, Eqs. 6 and 9) over its sum. scikit-learn divides in each
-        tree first, so that its numbers differ a little.
+        This is `mean_decrease_impurity_` (interpretation paper, Eqs. 6 and 9) divided by its sum. scikit-learn divides
+        in each tree first, so that its importances differ a little.
         """
         check_is_fitted(self)
         total = self.mean_decrease_impurity_.sum()
         return self.mean_decrease_impurity_ / total if total > 0 else np.zeros_like(self.mean_decrease_impurity_)
 
-    def apply(self, X: Any) -> np.ndarray:
-        """The leaf that each row reaches in each tree.
+    def apply(self, X: MatrixLike) -> np.ndarray:
+        """Find the leaf that each row reaches in each tree.
 
         Parameters
         ----------
@@ -246,8 +281,8 @@ class Forest(KeepsRows, BaseEstimator):
         binned = self._binned(X)  # first: it says so if the forest is not fitted
         return self.trees_.apply(binned, n_jobs=self.n_jobs)
 
-    def decision_path(self, X: Any) -> tuple[csr_matrix, np.ndarray]:
-        """The nodes that each row passes in each tree.
+    def decision_path(self, X: MatrixLike) -> tuple[csr_matrix, np.ndarray]:
+        """Find the nodes that each row passes in each tree.
 
         Parameters
         ----------
@@ -259,13 +294,13 @@ class Forest(KeepsRows, BaseEstimator):
         indicator : csr_matrix of shape (n_samples, n_nodes)
             1 where the row passes the node.
         n_nodes_ptr : ndarray of shape (n_estimators + 1,)
-            The columns of tree i are those from ``n_nodes_ptr[i]`` to ``n_nodes_ptr[i + 1]``.
+            Tree i has the columns from ``n_nodes_ptr[i]`` up to ``n_nodes_ptr[i + 1]``.
         """
         binned = self._binned(X)
         return self.trees_.decision_path(binned, n_jobs=self.n_jobs)
 
     def in_bag_counts(self, tree: int) -> np.ndarray:
-        """How often a tree saw each training row, drawn again from the tree's seed.
+        """Count how often a tree saw each training row, by drawing its bootstrap again from its seed.
 
         Parameters
         ----------
@@ -275,22 +310,10 @@ class Forest(KeepsRows, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,), int32
-            1 throughout without bootstrap; 0 for rows out of the bag and for rows whose weight was 0.
+            1 for all rows without bootstrap; 0 for rows out of the bag and for rows of weight 0.
         """
         check_is_fitted(self)
         return self._bags.counts(tree)
-
-    def _checked_weight(self, sample_weight: Any, n_rows: int) -> np.ndarray | None:
-        if sample_weight is None:
-            return None
-        weight = np.asarray(sample_weight, dtype=np.float64)
-        if weight.shape != (n_rows,):
-            raise ValueError(f"sample_weight has shape {weight.shape}; X has {n_rows} rows: give ({n_rows},).")
-        if not np.isfinite(weight).all() or weight.min() < 0:
-            raise ValueError("sample_weight must be finite and not negative; remove or replace such weights.")
-        if weight.max() == 0:
-            raise ValueError("sample_weight is zero for every row; give at least one row a positive weight.")
-        return weight
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -299,30 +322,15 @@ class Forest(KeepsRows, BaseEstimator):
         return tags
 
 
-class ProbabilisticClassifier(ClassifierMixin):
-    """Classes and logarithms from `predict_proba`, for forests and cascades alike."""
+class MostProbableClass(ClassifierMixin):
+    """Mixin of classifiers that predict the class with the highest of `predict_proba`."""
 
     @abstractmethod
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Class probabilities of shape (n_samples, n_classes), columns in the order of `classes_`."""
 
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithms of `predict_proba`, -inf where that is 0.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The most probable class; the first of equals.
+    def predict(self, X: MatrixLike) -> np.ndarray:
+        """Class with the highest probability; of equal probabilities the first.
 
         Parameters
         ----------
@@ -337,10 +345,34 @@ class ProbabilisticClassifier(ClassifierMixin):
         return self.classes_[probabilities.argmax(axis=1)]
 
 
+class ProbabilisticClassifier(MostProbableClass):
+    """Mixin of forests and cascades, which also give logarithms of `predict_proba`."""
+
+    def predict_log_proba(self, X: MatrixLike) -> np.ndarray:
+        """Logarithms of `predict_proba`, -inf where a probability is 0.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+
 class ForestClassifier(ProbabilisticClassifier, Forest):
     """Classes, class weights, probabilities."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ForestClassifier:
+    def _checked_criterion(self) -> str:
+        criterion = getattr(self, "criterion", "gini")
+        check_choice("criterion", criterion, ["gini", "entropy", "log_loss"])
+        return "entropy" if criterion == "log_loss" else criterion
+
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> ForestClassifier:
         """Grow the forest.
 
         Parameters
@@ -359,19 +391,26 @@ class ForestClassifier(ProbabilisticClassifier, Forest):
         Raises
         ------
         ValueError
-            If a parameter, X, y or a weight cannot be used; the message says which and why.
+            If a parameter, X, y or sample_weight is invalid; the message names it.
         """
         self._forget_fit()
-        X, y = validate_data(self, X, y, dtype=_X_DTYPES, accept_sparse=["csc", "csr"], ensure_all_finite="allow-nan")
-        check_classification_targets(y)
-        weight = self._checked_weight(sample_weight, X.shape[0])
-        self.classes_, label = np.unique(y, return_inverse=True)
-        self.n_classes_ = len(self.classes_)
-        self._grow(X, label, self.n_classes_, weight, *self._class_weighted(y, label, weight))
+        X, label, weight, weights, balance = self._training_data(X, y, sample_weight)
+        self._grow(X, label, self.n_classes_, weight, weights, balance)
         return self
 
+    def _training_data(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[Any, np.ndarray, np.ndarray | None, np.ndarray | None, bool]:
+        """X, class numbers, sample weights, the weights that trees see, and whether each bootstrap balances them."""
+        X, y = validate_data(self, X, y, dtype=X_DTYPES, accept_sparse=["csc", "csr"], ensure_all_finite="allow-nan")
+        check_classification_targets(y)
+        weight = row_weights(sample_weight, X.shape[0])
+        self.classes_, label = np.unique(y, return_inverse=True)
+        self.n_classes_ = len(self.classes_)
+        return X, label, weight, *self._class_weighted(y, label, weight)
+
     def _class_weighted(
-        self, y: np.ndarray, label: np.ndarray, weight: np.ndarray | None
+        self, y: ArrayLike, label: np.ndarray, weight: np.ndarray | None
     ) -> tuple[np.ndarray | None, bool]:
         """Weights times class weights, and whether each bootstrap balances its own classes."""
         if self.class_weight is None:
@@ -399,7 +438,7 @@ class ForestClassifier(ProbabilisticClassifier, Forest):
             )
         return both, False
 
-    def _weights_of_dict(self, y: np.ndarray) -> np.ndarray:
+    def _weights_of_dict(self, y: ArrayLike) -> np.ndarray:
         """Class weight of each row; classes that the dict lacks have 1."""
         message = f"class_weight is {self.class_weight!r}; give each class a finite number that is not negative."
         try:
@@ -410,8 +449,8 @@ class ForestClassifier(ProbabilisticClassifier, Forest):
             raise ValueError(message)
         return by_class
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities: the mean over trees of the class shares in the leaf that a row reaches.
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
+        """Predict class probabilities: the mean over trees of the class shares in the leaf that a row reaches.
 
         Parameters
         ----------
@@ -440,7 +479,12 @@ class ForestClassifier(ProbabilisticClassifier, Forest):
 class ForestRegressor(RegressorMixin, Forest):
     """Targets and their means."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ForestRegressor:
+    def _checked_criterion(self) -> str:
+        criterion = getattr(self, "criterion", "squared_error")
+        check_choice("criterion", criterion, ["squared_error"])
+        return criterion
+
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> ForestRegressor:
         """Grow the forest.
 
         Parameters
@@ -459,24 +503,31 @@ class ForestRegressor(RegressorMixin, Forest):
         Raises
         ------
         ValueError
-            If a parameter, X, y or a weight cannot be used; the message says which and why.
+            If a parameter, X, y or sample_weight is invalid; the message names it.
         """
         self._forget_fit()
+        X, y, weight, weights, balance = self._training_data(X, y, sample_weight)
+        self._grow(X, y, 0, weight, weights, balance)
+        return self
+
+    def _training_data(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[Any, np.ndarray, np.ndarray | None, np.ndarray | None, bool]:
+        """X, targets, sample weights, the weights that trees see (the same), and False."""
         X, y = validate_data(
             self,
             X,
             y,
-            dtype=_X_DTYPES,
+            dtype=X_DTYPES,
             accept_sparse=["csc", "csr"],
             ensure_all_finite="allow-nan",
             y_numeric=True,
         )
-        weight = self._checked_weight(sample_weight, X.shape[0])
-        self._grow(X, np.asarray(y, dtype=np.float64), 0, weight, weight, balance=False)
-        return self
+        weight = row_weights(sample_weight, X.shape[0])
+        return X, np.asarray(y, dtype=np.float64), weight, weight, False
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Mean over trees of the mean target in the leaf that a row reaches.
+    def predict(self, X: MatrixLike) -> np.ndarray:
+        """Predict targets: the mean over trees of the mean target in the leaf that a row reaches.
 
         Parameters
         ----------

@@ -11,19 +11,21 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from numba import config
 
 from cascadeforest.forest import _jit
 from cascadeforest.forest._arrays import read_only
+from cascadeforest.forest._cells import cells_for
 from cascadeforest.forest._grow import grow_tree
 from cascadeforest.forest._nodes import GINI, Target
 from cascadeforest.forest._random import bootstrap_counts
 from cascadeforest.forest._search import BEST, Rules
+from cascadeforest.forest.binning import BinMapper
+from cascadeforest.forest.trees import Trees
 
 try:
     import fcntl
 except ImportError:  # not on Windows
-    fcntl = None
+    fcntl = None  # type: ignore[assignment]  # a module otherwise
 
 logger = logging.getLogger("cascadeforest")
 _lock = threading.Lock()
@@ -50,11 +52,11 @@ def marker() -> Path | None:
 
 
 def ensure_compiled() -> None:
-    """Compile the kernels unless that is done already, and say so: it takes about half a minute.
+    """Compile the kernels unless this is done already, and log a warning, since it takes about half a minute.
 
-    Of processes that start together on a fresh machine one compiles; the others wait for it.
+    If several processes start on a fresh machine, one compiles and all other processes wait.
     """
-    if config.DISABLE_JIT:
+    if _jit.config.DISABLE_JIT:
         return
     file = marker()
     if file is None:
@@ -75,7 +77,7 @@ def ensure_compiled() -> None:
 
 @cache
 def _compile_for_this_process() -> None:
-    """Where no folder can be written, nothing is kept: say so, once."""
+    """Compile without a folder to keep the result in, and log a warning once."""
     with _lock:
         logger.warning(
             "Compiling the forest kernels (about half a minute) in this and every other process: neither the package's "
@@ -102,10 +104,6 @@ def _exclusive(path: Path) -> Iterator[None]:
 
 def compile_kernels() -> None:
     """Call every kernel that Python calls, once with each type of arguments that it meets."""
-    from cascadeforest.forest.binning import BinMapper
-    from cascadeforest.forest.growth import cells_for
-    from cascadeforest.forest.trees import Trees
-
     X = np.arange(12.0).reshape(6, 2) % 5
     for dtype in (np.float32, np.float64):
         mapper = BinMapper()
@@ -118,7 +116,7 @@ def compile_kernels() -> None:
     rules = Rules(BEST, GINI, 1, 9, 2, 1, 0.0, 0.0, 0)
     target = Target(np.arange(6, dtype=np.int32) % 2, np.array([0.0, 1.0]), 2, True, False)
     cells = cells_for(binned, 1)
-    centers, rows = read_only(binned.centers), read_only(np.arange(6, dtype=np.int32))
+    centers, rows = read_only(binned.known_centers), read_only(np.arange(6, dtype=np.int32))
     weights, seed = read_only(np.ones(6)), np.uint64(0)
     features = read_only(np.arange(2, dtype=np.int32))
     nodes, values, _ = grow_tree(cells, centers, rows, weights, target, counts, seed, rules, features, np.empty(0))

@@ -12,6 +12,12 @@ from cascadeforest.forest._nodes import (
     MISSING,
     MISSING_LEFT,
     NONE_MISSING,
+    Cells,
+    Described,
+    Plant,
+    Sample,
+    Scratch,
+    Target,
     describe,
     draw_sample,
     feature_of,
@@ -22,14 +28,14 @@ from cascadeforest.forest._nodes import (
     partition,
     write_leaf,
 )
-from cascadeforest.forest._search import BEST, Draws, find_split
+from cascadeforest.forest._search import BEST, Draws, Rules, find_split
 from cascadeforest.forest._splits import NO_SPLIT, Split, cut_at, read_bins
 
 _32 = np.uint64(32)
 
 
 @kernel(inline=True)
-def gain_of(split, described, purity, target, criterion):
+def gain_of(split: Split, described: Described, purity: float, target: Target, criterion: int) -> float:
     """Weight times impurity decrease of a split, in units of `node_purity`."""
     if described.n_present == 2 and target.n_classes > 0 and criterion == GINI:
         # v^2 / n is half of what sum_c n_c^2 / n gains from a split into two classes.
@@ -38,24 +44,14 @@ def gain_of(split, described, purity, target, criterion):
 
 
 @kernel(inline=True)
-def push(stack, height, start, end, depth, parent, n_known):
+def push(stack: np.ndarray, height: int, start: int, end: int, depth: int, parent: int, n_known: int) -> None:
     """Put a node on the stack."""
     stack[height, 0], stack[height, 1], stack[height, 2] = start, end, depth
     stack[height, 3], stack[height, 4] = parent, n_known
 
 
-class Plant(NamedTuple):
-    """Arrays that a growing tree fills."""
-
-    nodes: np.ndarray  # uint64
-    values: np.ndarray  # float32
-    decreases: np.ndarray  # float64 (n_features)
-    counts: np.ndarray  # float64 (n_classes): weights of the classes in the node at hand
-    stack: np.ndarray  # int64 (height, 5)
-
-
 @kernel(inline=True)
-def is_leaf(start, end, depth, described, min_weight, rules):
+def is_leaf(start: int, end: int, depth: int, described: Described, min_weight: float, rules: Rules) -> bool:
     """Whether a node is not to be split, whatever its features are."""
     n = end - start
     few = n < rules.min_samples_split or n < 2 * rules.min_samples_leaf or described.n_node < 2.0 * min_weight
@@ -63,7 +59,7 @@ def is_leaf(start, end, depth, described, min_weight, rules):
 
 
 @kernel(inline=True)
-def place(plant, node, parent, purity):
+def place(plant: Plant, node: int, parent: int, purity: float) -> None:
     """Count a node's purity for its parent's feature and, if it is a right child, enter it there."""
     if parent >= 0:
         plant.decreases[feature_of(plant.nodes[parent])] += purity
@@ -72,7 +68,18 @@ def place(plant, node, parent, purity):
 
 
 @kernel(inline=True)
-def divide(cells, centers, sample, scratch, rules, feature, split, start, end, n_node):
+def divide(
+    cells: Cells,
+    centers: np.ndarray,
+    sample: Sample,
+    scratch: Scratch,
+    rules: Rules,
+    feature: int,
+    split: Split,
+    start: int,
+    end: int,
+    n_node: float,
+) -> tuple[int, np.uint64]:
     """Divide a node's rows.
 
     Returns
@@ -98,7 +105,16 @@ def divide(cells, centers, sample, scratch, rules, feature, split, start, end, n
 
 
 @kernel
-def grow_depth_first(cells, centers, sample, scratch, target, rules, draws, plant):
+def grow_depth_first(
+    cells: Cells,
+    centers: np.ndarray,
+    sample: Sample,
+    scratch: Scratch,
+    target: Target,
+    rules: Rules,
+    draws: Draws,
+    plant: Plant,
+) -> tuple[int, int, float]:
     """Grow a tree node by node; returns how many nodes and values it has, and the weight of its root."""
     stack = plant.stack
     n_nodes = n_values = 0
@@ -156,7 +172,22 @@ class Bud(NamedTuple):
 
 
 @kernel(inline=True)
-def set_bud(cells, centers, sample, scratch, target, rules, draws, plant, buds, node, start, end, depth, n_root):
+def set_bud(
+    cells: Cells,
+    centers: np.ndarray,
+    sample: Sample,
+    scratch: Scratch,
+    target: Target,
+    rules: Rules,
+    draws: Draws,
+    plant: Plant,
+    buds: Bud,
+    node: int,
+    start: int,
+    end: int,
+    depth: int,
+    n_root: float,
+) -> float:
     """Enter a node with the split that it would get; its rows are divided already. Returns its weight."""
     start, end = not_negative(start), not_negative(end)
     buds.start[node], buds.end[node], buds.depth[node], buds.left[node] = start, end, depth, -1
@@ -184,13 +215,13 @@ def set_bud(cells, centers, sample, scratch, target, rules, draws, plant, buds, 
 
 
 @kernel(inline=True)
-def comes_before(buds, a, b):
+def comes_before(buds: Bud, a: int, b: int) -> bool:
     """Whether leaf `a` is split before leaf `b`: by gain, the older of equals."""
     return buds.gain[a] > buds.gain[b] or (buds.gain[a] == buds.gain[b] and a < b)
 
 
 @kernel(inline=True)
-def push_leaf(buds, n_heap, node):
+def push_leaf(buds: Bud, n_heap: int, node: int) -> None:
     """Enter a leaf into the heap, which holds `n_heap` others."""
     heap, place = buds.heap, n_heap
     while place > 0 and comes_before(buds, node, heap[(place - 1) // 2]):
@@ -200,7 +231,7 @@ def push_leaf(buds, n_heap, node):
 
 
 @kernel(inline=True)
-def pop_leaf(buds, n_heap):
+def pop_leaf(buds: Bud, n_heap: int) -> int:
     """Take the leaf that is split next from the heap of `n_heap` leaves."""
     heap = buds.heap
     first, node, place = heap[0], heap[n_heap - 1], 0
@@ -217,7 +248,17 @@ def pop_leaf(buds, n_heap):
 
 
 @kernel
-def grow_best_first(cells, centers, sample, scratch, target, rules, draws, plant, buds):
+def grow_best_first(
+    cells: Cells,
+    centers: np.ndarray,
+    sample: Sample,
+    scratch: Scratch,
+    target: Target,
+    rules: Rules,
+    draws: Draws,
+    plant: Plant,
+    buds: Bud,
+) -> tuple[int, int, float]:
     """Grow a tree up to `max_leaf_nodes`, always splitting the leaf whose split gains most (the oldest of equals)."""
     # One call site for the first node and for all children: the search is inlined here.
     n_buds, n_leaves, n_heap, chosen, n_root = 0, 1, 0, -1, 0.0
@@ -268,7 +309,7 @@ def grow_best_first(cells, centers, sample, scratch, target, rules, draws, plant
 
 
 @kernel(allocates=True)
-def make_buds(n):
+def make_buds(n: int) -> Bud:
     """Room for `n` nodes."""
     return Bud(
         np.empty(n, np.int64),
@@ -283,7 +324,18 @@ def make_buds(n):
 
 
 @kernel(allocates=True)
-def grow_tree(cells, centers, rows, weights, target, counts, seed, rules, features, cumulative):
+def grow_tree(
+    cells: Cells,
+    centers: np.ndarray,
+    rows: np.ndarray,
+    weights: np.ndarray,
+    target: Target,
+    counts: np.ndarray,
+    seed: np.uint64,
+    rules: Rules,
+    features: np.ndarray,
+    cumulative: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Grow one tree.
 
     Parameters

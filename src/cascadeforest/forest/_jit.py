@@ -13,8 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
 from numba.core import caching
 
+#: numba's settings, which it makes when it is imported: a type checker does not see them.
+config: Any = numba.config
+#: A whole number in a kernel: type checkers keep apart what is one type when it is compiled.
+Int = int | np.int64
 _FOLDER = Path(__file__).resolve().parent
 #: Files that hold kernels, this one included: its options decide what the compiler makes of them.
 KERNEL_FILES = (
@@ -50,7 +55,8 @@ class _KernelStamp:
         return kernel_digest()
 
     def get_cache_path(self) -> str:
-        return str(Path(super().get_cache_path()) / f"kernels-{kernel_digest()[:16]}")
+        own = super().get_cache_path()  # type: ignore[misc]  # of numba's locator, the other base class
+        return str(Path(own) / f"kernels-{kernel_digest()[:16]}")
 
 
 class InUserFolder(_KernelStamp, caching.UserProvidedCacheLocator):
@@ -93,12 +99,13 @@ def kernel(function: Callable | None = None, *, inline: bool = False, allocates:
     """
     if function is None:
         return lambda f: kernel(f, inline=inline, allocates=allocates)
-    options = {"nogil": True, "cache": True, "error_model": "numpy", "_nrt": allocates, "forceinline": inline}
-    before = numba.config.CACHE_LOCATOR_CLASSES
-    numba.config.CACHE_LOCATOR_CLASSES = _LOCATORS  # read when the decorator runs
+    options: dict[str, Any] = {"nogil": True, "cache": True, "error_model": "numpy"}
+    options |= {"_nrt": allocates, "forceinline": inline}
+    before = config.CACHE_LOCATOR_CLASSES
+    config.CACHE_LOCATOR_CLASSES = _LOCATORS  # read when the decorator runs
     try:
         return numba.njit(**options)(function)
     except RuntimeError:  # no folder can be written: compiled in each process, and `ensure_compiled` says so
         return numba.njit(**(options | {"cache": False}))(function)
     finally:
-        numba.config.CACHE_LOCATOR_CLASSES = before
+        config.CACHE_LOCATOR_CLASSES = before

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cascadeforest.forest._jit import kernel
+from cascadeforest.forest._jit import Int, kernel
 
 #: Bin of rows without a value; the values' bins are 0 to 254.
 MISSING = 255
@@ -56,7 +56,7 @@ class Cells(NamedTuple):
 
 
 @kernel(inline=True)
-def cells_of(cells, n, feature):
+def cells_of(cells: Cells, n: int, feature: int) -> tuple[np.ndarray, int, int]:
     """The array from which a node of `n` rows reads a feature, where its first row is, and how far apart rows are."""
     if n < cells.few and not cells.packed[feature]:
         return cells.by_row, not_negative(np.int64(cells.place[feature])), cells.n_wide
@@ -102,26 +102,36 @@ class Target(NamedTuple):
     in_words: bool  # whether `word_bits` is used: whole weights, and random splits
 
 
+class Plant(NamedTuple):
+    """Arrays that a growing tree fills."""
+
+    nodes: np.ndarray  # uint64
+    values: np.ndarray  # float32
+    decreases: np.ndarray  # float64 (n_features)
+    counts: np.ndarray  # float64 (n_classes): weights of the classes in the node at hand
+    stack: np.ndarray  # int64 (height, 5)
+
+
 @kernel(inline=True)
-def pack_split(feature, cut, missing_left):
+def pack_split(feature: int, cut: int, missing_left: bool) -> np.uint64:
     """Node word of a split whose right child is not known yet."""
     return np.uint64(cut) | (np.uint64(missing_left) << _8) | (np.uint64(feature) << _9)
 
 
 @kernel(inline=True)
-def pack_leaf(value_row):
+def pack_leaf(value_row: int) -> np.uint64:
     """Node word of a leaf."""
     return _CUT | (_FEATURE << _9) | (np.uint64(value_row) << _32)
 
 
 @kernel(inline=True)
-def feature_of(word):
+def feature_of(word: np.uint64) -> Int:
     """Feature of a node word; `LEAF` in leaves."""
     return np.int64((word >> _9) & _FEATURE)
 
 
 @kernel(inline=True)
-def not_negative(position):
+def not_negative(position: int) -> int:
     """The same position. It tells the compiler that it is not counted from the end, as a negative index would be.
 
     Otherwise each access with a computed index takes three more instructions, and loops are not vectorised. In loops
@@ -131,38 +141,38 @@ def not_negative(position):
 
 
 @kernel(inline=True)
-def padded(n_classes):
+def padded(n_classes: int) -> int:
     """Number of classes, rounded up to a multiple of 4."""
     return (n_classes + 3) & 0x7FFFFFFC
 
 
 @kernel(inline=True)
-def label_of(key):
+def label_of(key: np.uint64) -> Int:
     """Class, or index of the target."""
     return np.int64(key & _LOW_HALF)
 
 
 @kernel(inline=True)
-def goes_left(b, cut, missing):
+def goes_left(b: int, cut: int, missing: int) -> np.bool_:
     """Whether a row of this bin goes left; one comparison, for MISSING + 1 is 0 in eight bits."""
     shift = np.uint8(missing == MISSING_LEFT)
     return np.uint8(b + shift) <= np.uint8(cut + shift)
 
 
 @kernel(inline=True)
-def x_log_x(x):
+def x_log_x(x: float) -> float:
     """``x * log2(x)``, 0 at 0."""
     return x * np.log2(x) if x > 0.0 else 0.0
 
 
 @kernel(inline=True)
-def class_term(n_c, criterion):
+def class_term(n_c: float, criterion: int) -> float:
     """What one class adds to a side's sum."""
     return x_log_x(n_c) if criterion == ENTROPY else n_c * n_c
 
 
 @kernel(inline=True)
-def class_proxy(n_left, sum_left, n_right, sum_right, criterion):
+def class_proxy(n_left: float, sum_left: float, n_right: float, sum_right: float, criterion: int) -> float:
     """Proxy from the sides' sums of `class_term`."""
     if criterion == ENTROPY:
         return sum_left - x_log_x(n_left) + sum_right - x_log_x(n_right)
@@ -171,7 +181,7 @@ def class_proxy(n_left, sum_left, n_right, sum_right, criterion):
 
 
 @kernel(allocates=True)
-def make_scratch(n, n_classes, n_words):
+def make_scratch(n: int, n_classes: int, n_words: int) -> Scratch:
     """Working memory for trees of up to `n` in-bag rows."""
     width = max(4, padded(n_classes))
     return Scratch(
@@ -194,7 +204,7 @@ def make_scratch(n, n_classes, n_words):
 
 
 @kernel(allocates=True)
-def draw_sample(rows, weights, target, counts):
+def draw_sample(rows: np.ndarray, weights: np.ndarray, target: Target, counts: np.ndarray) -> Sample:
     """In-bag rows of a tree, weighted by how often they were drawn."""
     n = 0
     for i in range(rows.size):
@@ -210,7 +220,7 @@ def draw_sample(rows, weights, target, counts):
 
 
 @kernel(inline=True)
-def copy_whole(sample, scratch, start, end):
+def copy_whole(sample: Sample, scratch: Scratch, start: int, end: int) -> None:
     """Weights and moments as integers: their sums need no order, so that the compiler adds many at a time."""
     begin = np.uint64(start)
     for k in range(end - start):
@@ -220,7 +230,9 @@ def copy_whole(sample, scratch, start, end):
 
 
 @kernel(inline=True)
-def moment_statistics(sample, scratch, value, whole, start, end):
+def moment_statistics(
+    sample: Sample, scratch: Scratch, value: np.ndarray, whole: bool, start: int, end: int
+) -> tuple[float, float, bool, float]:
     """Weight, sum of weight * target, whether all are equal, sum of weight * target^2; fills `scratch.moment`."""
     n_node = v_node = squares = 0.0
     first, begin = sample.key[start], np.uint64(start)
@@ -241,7 +253,9 @@ def moment_statistics(sample, scratch, value, whole, start, end):
 
 
 @kernel(inline=True)
-def class_statistics(sample, scratch, target, start, end, counts):
+def class_statistics(
+    sample: Sample, scratch: Scratch, target: Target, start: int, end: int, counts: np.ndarray
+) -> tuple[float, int]:
     """Weight of the node and of each class (`counts`), and how many classes it has.
 
     Numbers the classes within the node: their weights go to `scratch.total`, the rows' numbers to `scratch.code` (or
@@ -284,7 +298,7 @@ def class_statistics(sample, scratch, target, start, end, counts):
 
 
 @kernel(inline=True)
-def word_bits(target, n_node, n_present):
+def word_bits(target: Target, n_node: float, n_present: int) -> np.uint64:
     """Bits a class if the weights of all of a node's classes, added up, fit into one word; else 0.
 
     Then a random split is compared by a single sum over its rows, without a histogram.
@@ -307,7 +321,7 @@ class Described(NamedTuple):
 
 
 @kernel(inline=True)
-def describe(sample, scratch, target, counts, start, end):
+def describe(sample: Sample, scratch: Scratch, target: Target, counts: np.ndarray, start: int, end: int) -> Described:
     """Statistics of a node; fills `counts` and what `class_statistics` and `moment_statistics` say."""
     if target.n_classes == 0 or target.n_classes == 2:
         n_node, v_node, pure, squares = moment_statistics(sample, scratch, target.value, target.whole, start, end)
@@ -321,7 +335,7 @@ def describe(sample, scratch, target, counts, start, end):
 
 
 @kernel(inline=True)
-def node_purity(described, total, target, criterion):
+def node_purity(described: Described, total: np.ndarray, target: Target, criterion: int) -> float:
     """Weight times (a constant minus impurity). The sum over both children minus that of the node is n(t) * Eq. 7.
 
     A constant 1 for Gini, the target's second moment for squared error, 0 for entropy.
@@ -335,7 +349,9 @@ def node_purity(described, total, target, criterion):
 
 
 @kernel(inline=True)
-def write_leaf(plant, n_values, sample, target, start, described):
+def write_leaf(
+    plant: Plant, n_values: int, sample: Sample, target: Target, start: int, described: Described
+) -> tuple[np.uint64, int]:
     """Node word of a leaf; appends its value unless it is one of the pure ones. Returns word and number of values."""
     if target.n_classes == 0:
         plant.values[n_values, 0] = described.v_node / described.n_node
@@ -348,7 +364,7 @@ def write_leaf(plant, n_values, sample, target, start, described):
 
 
 @kernel(inline=True)
-def partition(sample, scratch, start, end, cut, missing):
+def partition(sample: Sample, scratch: Scratch, start: int, end: int, cut: int, missing: int) -> tuple[Int, Int, float]:
     """Move the rows that go left to the front of the node, both sides in their old order; reads `scratch.bins`.
 
     Without branches: each row is written to both sides, and only one of the two positions advances.

@@ -6,24 +6,26 @@ import math
 import sys
 from collections.abc import Iterable
 from numbers import Integral, Real
-from typing import Any
+from typing import TypeGuard
 
 import numpy as np
 from sklearn.utils import check_random_state
+
+from cascadeforest.forest._types import RandomState
 
 #: Whole numbers from here on do not fit into the kernel's 64 bits.
 _BEYOND = 2**62
 
 
-def _is_integer(value: Any) -> bool:
+def _is_integer(value: object) -> TypeGuard[int]:
     return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
 
 
-def _is_real(value: Any) -> bool:
+def _is_real(value: object) -> TypeGuard[float]:
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
 
 
-def check_count(name: str, value: Any, least: int = 1, *, optional: bool = False) -> None:
+def check_count(name: str, value: object, least: int = 1, *, optional: bool = False) -> None:
     """A whole number of at least `least`, or None where that is allowed.
 
     Raises
@@ -38,7 +40,7 @@ def check_count(name: str, value: Any, least: int = 1, *, optional: bool = False
         raise ValueError(f"{name} is {value!r}; give a whole number of at least {least}{none}.")
 
 
-def check_number(name: str, value: Any, least: float = 0.0, most: float = math.inf, *, otherwise: str = "") -> None:
+def check_number(name: str, value: object, least: float = 0.0, most: float = math.inf, *, otherwise: str = "") -> None:
     """A finite number of at least `least`, and at most `most`; `otherwise` names in the error what else is taken.
 
     Raises
@@ -51,7 +53,7 @@ def check_number(name: str, value: Any, least: float = 0.0, most: float = math.i
         raise ValueError(f"{name} is {value!r}; give a finite number of at least {least:g}{bound}{otherwise}.")
 
 
-def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
+def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
     """One of a few words.
 
     Raises
@@ -64,7 +66,7 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
         raise ValueError(f"{name} is {value!r}; choose from {', '.join(map(repr, choices))}.")
 
 
-def check_flag(name: str, value: Any, otherwise: str = "") -> None:
+def check_flag(name: str, value: object, otherwise: str = "") -> None:
     """True or False, not 1 or "yes"; `otherwise` names in the error what else the parameter takes.
 
     Raises
@@ -76,7 +78,7 @@ def check_flag(name: str, value: Any, otherwise: str = "") -> None:
         raise ValueError(f"{name} is {value!r}; choose True or False{otherwise}.")
 
 
-def check_jobs(value: Any) -> None:
+def check_jobs(value: object) -> None:
     """Threads as joblib counts them: a positive number, -1 for all cores, -2 for all but one, None for one.
 
     Raises
@@ -88,7 +90,7 @@ def check_jobs(value: Any) -> None:
         raise ValueError(f"n_jobs is {value!r}; give a number of threads, -1 for all cores, or None for one.")
 
 
-def entropy_of(random_state: Any) -> int:
+def entropy_of(random_state: RandomState) -> int:
     """A whole number that stands for `random_state`; drawn from it if it is a generator.
 
     Raises
@@ -105,7 +107,29 @@ def entropy_of(random_state: Any) -> int:
     return int(generator.randint(np.iinfo(np.int32).max))
 
 
-def feature_chances(value: Any, n_features: int) -> np.ndarray | None:
+def row_weights(value: object, n_rows: int, name: str = "sample_weight", needed: str = "one row") -> np.ndarray | None:
+    """Weights of rows as numbers; None for none.
+
+    Raises
+    ------
+    ValueError
+        If they are not one finite number a row, not negative, at least one of them positive.
+    """
+    if value is None:
+        return None
+    weights = np.asarray(value, np.float64)
+    if weights.shape != (n_rows,):
+        raise ValueError(f"{name} has shape {weights.shape}; X has {n_rows} rows: give ({n_rows},).")
+    if not np.isfinite(weights).all() or weights.min() < 0:
+        raise ValueError(
+            f"{name} gives weights from {weights.min()} to {weights.max()}; give finite, not negative ones."
+        )
+    if weights.max() == 0:
+        raise ValueError(f"{name} is zero for every row; give at least {needed} a positive weight.")
+    return weights
+
+
+def feature_chances(value: object, n_features: int) -> np.ndarray | None:
     """`feature_weights` as numbers; None for equal ones.
 
     Raises
@@ -127,7 +151,7 @@ def feature_chances(value: Any, n_features: int) -> np.ndarray | None:
     return weights
 
 
-def count_of(name: str, value: Any, total: int, least: int = 1) -> int:
+def count_of(name: str, value: object, total: int, least: int = 1) -> int:
     """A number of things out of `total`: given as a whole number, or as a share of (0, 1].
 
     Parameters
@@ -157,7 +181,7 @@ def count_of(name: str, value: Any, total: int, least: int = 1) -> int:
     raise ValueError(f"{name} is {value!r}; give a whole number from 1 to {total}, or a share of (0, 1].")
 
 
-def row_count(name: str, value: Any, total: int, least: int, *, whole: bool = False) -> int:
+def row_count(name: str, value: object, total: int, least: int, *, whole: bool = False) -> int:
     """A number of rows: whole, of at least `least`, or a share of `total`, rounded up as scikit-learn does.
 
     Shares are below 1 unless `whole`: a leaf of at least all rows would be a tree without splits.
@@ -175,7 +199,7 @@ def row_count(name: str, value: Any, total: int, least: int, *, whole: bool = Fa
     raise ValueError(f"{name} is {value!r}; give a whole number of at least {least}, or a share of {share}.")
 
 
-def feature_count(value: Any, n_features: int) -> int:
+def feature_count(value: object, n_features: int) -> int:
     """Features that a node looks at, from scikit-learn's ``max_features``.
 
     Parameters

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cascadeforest.forest._jit import kernel
+from cascadeforest.forest._jit import Int, kernel
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -19,7 +19,7 @@ BOOTSTRAP_STREAM = np.uint64(0x5851F42D4C957F2D)
 
 
 @kernel(inline=True)
-def next_uint64(state):
+def next_uint64(state: np.ndarray) -> np.uint64:
     """The next 64 random bits; `state` is a uint64 array of one element, advanced in place."""
     state[0] += _GAMMA
     z = state[0]
@@ -29,19 +29,19 @@ def next_uint64(state):
 
 
 @kernel(inline=True)
-def random_below(state, n):
+def random_below(state: np.ndarray, n: int) -> Int:
     """An integer of [0, n), n < 2**31. Lemire's multiplication; the bias is below n / 2**32."""
     return np.int64(((next_uint64(state) >> _32) * np.uint64(n)) >> _32)
 
 
 @kernel(inline=True)
-def random_unit(state):
+def random_unit(state: np.ndarray) -> float:
     """A float64 of [0, 1), 53 random bits."""
     return np.float64(next_uint64(state) >> _11) * 1.1102230246251565e-16
 
 
 @kernel(allocates=True)
-def bootstrap_counts(seed, n_draws, counts):
+def bootstrap_counts(seed: np.uint64, n_draws: int, counts: np.ndarray) -> None:
     """How often each row is drawn when `n_draws` rows are drawn with replacement.
 
     Parameters

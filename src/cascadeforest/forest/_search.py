@@ -7,13 +7,18 @@ from typing import NamedTuple
 import numpy as np
 
 from cascadeforest.forest import _splits
-from cascadeforest.forest._jit import kernel
+from cascadeforest.forest._jit import Int, kernel
 from cascadeforest.forest._nodes import (
     ENTROPY,
     MISSING,
     MISSING_LEFT,
     MISSING_RIGHT,
     NONE_MISSING,
+    Cells,
+    Described,
+    Sample,
+    Scratch,
+    Target,
 )
 from cascadeforest.forest._random import random_below, random_unit
 from cascadeforest.forest._splits import NO_SPLIT, Split
@@ -48,7 +53,7 @@ class Draws(NamedTuple):
 
 
 @kernel(inline=True)
-def draw_weighted(draws, node):
+def draw_weighted(draws: Draws, node: int) -> Int:
     """A feature with probability proportional to its weight among those not yet drawn in this node; -1 if none is."""
     cumulative = draws.cumulative
     n_features = cumulative.size
@@ -79,8 +84,20 @@ def draw_weighted(draws, node):
 
 @kernel(inline=True)
 def split_on(
-    cells, feature, centers, sample, scratch, target, rules, state, start, end, described, min_weight, evaluate
-):
+    cells: Cells,
+    feature: int,
+    centers: np.ndarray,
+    sample: Sample,
+    scratch: Scratch,
+    target: Target,
+    rules: Rules,
+    state: np.ndarray,
+    start: int,
+    end: int,
+    described: Described,
+    min_weight: float,
+    evaluate: bool,
+) -> tuple[Split, bool]:
     """Best or random split of a node on one feature.
 
     Returns
@@ -161,7 +178,7 @@ def split_on(
 
 
 @kernel(inline=True)
-def perfect_proxy(described, n_classes, criterion):
+def perfect_proxy(described: Described, n_classes: int, criterion: int) -> float:
     """Proxy of a split into two pure sides, which no split exceeds: further features need not be looked at.
 
     It is known in regression and where two classes are left; most nodes of a fully grown tree divide into such sides.
@@ -174,7 +191,21 @@ def perfect_proxy(described, n_classes, criterion):
 
 
 @kernel(inline=True)
-def find_split(cells, centers, sample, scratch, target, rules, draws, start, end, n_known, node, described, min_weight):
+def find_split(
+    cells: Cells,
+    centers: np.ndarray,
+    sample: Sample,
+    scratch: Scratch,
+    target: Target,
+    rules: Rules,
+    draws: Draws,
+    start: int,
+    end: int,
+    n_known: int,
+    node: int,
+    described: Described,
+    min_weight: float,
+) -> tuple[Split, Int, int]:
     """Draw features and take the best of their splits.
 
     Up to `max_features` features are looked at, constant ones included, and more until one varies: scikit-learn's

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cascadeforest.forest._bits import lowest_bit
-from cascadeforest.forest._jit import kernel
+from cascadeforest.forest._jit import Int, kernel
 from cascadeforest.forest._nodes import (
     ENTROPY,
     GINI,
@@ -27,6 +27,10 @@ from cascadeforest.forest._nodes import (
     MISSING_LEFT,
     MISSING_RIGHT,
     NONE_MISSING,
+    Cells,
+    Sample,
+    Scratch,
+    Target,
     cells_of,
     class_proxy,
     class_term,
@@ -50,13 +54,13 @@ class Split(NamedTuple):
     """A cut of one feature and its proxy."""
 
     proxy: float
-    cut: int  # NO_SPLIT if there is none
+    cut: Int  # NO_SPLIT if there is none
     missing: int  # NONE_MISSING, MISSING_RIGHT or MISSING_LEFT
     threshold: float  # where it was drawn at random; else 0
 
 
 @kernel(inline=True)
-def moment_proxy(n_left, v_left, n_right, v_right, criterion):
+def moment_proxy(n_left: float, v_left: float, n_right: float, v_right: float, criterion: int) -> float:
     """Proxy from weights and sums of weight * target."""
     if criterion == ENTROPY:
         left = x_log_x(v_left) + x_log_x(n_left - v_left) - x_log_x(n_left)
@@ -66,7 +70,7 @@ def moment_proxy(n_left, v_left, n_right, v_right, criterion):
 
 
 @kernel(inline=True)
-def read_words(cells, sample, scratch, start, end):
+def read_words(cells: Cells, sample: Sample, scratch: Scratch, start: int, end: int) -> None:
     """Packed features of the node's rows into `scratch.words`, and which of them vary into `scratch.varying`."""
     n_words = cells.n_words
     begin, distance = np.uint64(start), np.uint64(n_words)
@@ -82,7 +86,7 @@ def read_words(cells, sample, scratch, start, end):
 
 
 @kernel(inline=True)
-def unpack(cells, scratch, n, bit):
+def unpack(cells: Cells, scratch: Scratch, n: int, bit: int) -> None:
     """Bins of a packed feature into `scratch.bins`."""
     distance, first, shift = np.uint64(cells.n_words), np.uint64(bit >> 6), np.uint64(bit & 63)
     for k in range(n):
@@ -91,7 +95,9 @@ def unpack(cells, scratch, n, bit):
 
 
 @kernel(inline=True)
-def read_bins(cells, sample, scratch, start, end, feature):
+def read_bins(
+    cells: Cells, sample: Sample, scratch: Scratch, start: int, end: int, feature: int
+) -> tuple[int, int, int]:
     """Bins of the node's rows into `scratch.bins`; their smallest and largest, and how many rows are missing.
 
     Nothing is written for packed features that do not vary. `read_words` has been called for the node.
@@ -113,7 +119,9 @@ def read_bins(cells, sample, scratch, start, end, feature):
 
 
 @kernel(inline=True)
-def gather(cells, first, step, sample, scratch, start, end):
+def gather(
+    cells: np.ndarray, first: int, step: int, sample: Sample, scratch: Scratch, start: int, end: int
+) -> tuple[Int, Int, int]:
     """`read_bins` of a feature that is not packed.
 
     Returns
@@ -130,22 +138,22 @@ def gather(cells, first, step, sample, scratch, start, end):
         bins[i] = cells[origin + (sample.key[begin + i] >> _32) * distance]
     # A loop of its own: it runs over 64 bins at a time.
     smallest, largest = _BIN_255, _BIN_0
-    for i in range(n):
-        smallest = min(smallest, bins[i])
-        largest = max(largest, bins[i])
+    for j in range(n):
+        smallest = min(smallest, bins[j])
+        largest = max(largest, bins[j])
     low, high, n_missing = np.int64(smallest), np.int64(largest), 0
     if high == MISSING:
-        high = -1
-        for i in range(n):
-            if bins[i] == MISSING:
+        high = np.int64(-1)
+        for j in range(n):
+            if bins[j] == MISSING:
                 n_missing += 1
             else:
-                high = max(high, np.int64(bins[i]))
+                high = max(high, np.int64(bins[j]))
     return low, high, n_missing
 
 
 @kernel(inline=True)
-def list_bins(scratch, n, low, high):
+def list_bins(scratch: Scratch, n: int, low: int, high: int) -> int:
     """Write the bins of low to high that may hold rows to `scratch.present`, ascending; returns how many.
 
     Exactly those that do for small nodes; all for large ones, where nearly every bin does.
@@ -173,21 +181,34 @@ def list_bins(scratch, n, low, high):
 
 
 @kernel(inline=True)
-def enough(rows_left, rows_right, min_leaf, n_left, n_right, min_weight):
+def enough(rows_left: int, rows_right: int, min_leaf: int, n_left: float, n_right: float, min_weight: float) -> bool:
     """Whether both sides have rows and weight enough; rows are counted only if more than one is asked for."""
     rows = min_leaf == 1 or min(rows_left, rows_right) >= min_leaf
     return rows and n_right > 0.0 and min(n_left, n_right) >= min_weight
 
 
 @kernel(inline=True)
-def best_moment_split(sample, scratch, start, n, low, high, n_missing, n_node, v_node, criterion, min_leaf, min_weight):
+def best_moment_split(
+    sample: Sample,
+    scratch: Scratch,
+    start: int,
+    n: int,
+    low: int,
+    high: int,
+    n_missing: int,
+    n_node: float,
+    v_node: float,
+    criterion: int,
+    min_leaf: int,
+    min_weight: float,
+) -> Split:
     """Best split by sums of weight and weight * target in each bin."""
     hist, begin = scratch.hist, np.uint64(start)  # all zero here, and left so
     for k in range(n):
         i = np.uint64(k)
-        b = np.uint64(scratch.bins[i]) << _1
-        hist[b] += sample.weight[begin + i]
-        hist[b + _1] += scratch.moment[i]
+        at = np.uint64(scratch.bins[i]) << _1
+        hist[at] += sample.weight[begin + i]
+        hist[at + _1] += scratch.moment[i]
     if min_leaf > 1:
         count_rows(scratch, n, low, high)
     n_lost, v_lost = hist[2 * MISSING], hist[2 * MISSING + 1]
@@ -225,7 +246,7 @@ def best_moment_split(sample, scratch, start, n, low, high, n_missing, n_node, v
 
 
 @kernel(inline=True)
-def count_rows(scratch, n, low, high):
+def count_rows(scratch: Scratch, n: int, low: int, high: int) -> None:
     """Rows in each bin; only smallest leaf sizes above one ask for it."""
     scratch.counts[low : high + 1] = 0
     for i in range(n):
@@ -233,7 +254,7 @@ def count_rows(scratch, n, low, high):
 
 
 @kernel(inline=True)
-def move_bin(scratch, b, width, criterion):
+def move_bin(scratch: Scratch, b: int, width: int, criterion: int) -> tuple[float, float, float]:
     """Move the rows of a bin from right to left: adds its class weights to `scratch.left`.
 
     Four classes at a time with sums of their own: additions that do not wait for each other, in an order that is the
@@ -266,7 +287,7 @@ def move_bin(scratch, b, width, criterion):
 
 
 @kernel(inline=True)
-def sweep_4(hist, present, n_bins, total, n_node):
+def sweep_4(hist: np.ndarray, present: np.ndarray, n_bins: int, total: np.ndarray, n_node: float) -> tuple[float, Int]:
     """Best Gini split of up to four classes, whose left weights stay in registers: `move_bin` took twice as long.
 
     Returns
@@ -276,7 +297,8 @@ def sweep_4(hist, present, n_bins, total, n_node):
     """
     t_0, t_1, t_2, t_3 = total[0], total[1], total[2], total[3]
     l_0 = l_1 = l_2 = l_3 = 0.0
-    best, cut = -np.inf, NO_SPLIT
+    best = -np.inf
+    cut: Int = NO_SPLIT
     for k in range(n_bins - 1):
         j = 4 * np.int64(present[k])
         l_0, l_1, l_2, l_3 = l_0 + hist[j], l_1 + hist[j + 1], l_2 + hist[j + 2], l_3 + hist[j + 3]
@@ -292,7 +314,7 @@ def sweep_4(hist, present, n_bins, total, n_node):
 
 
 @kernel(inline=True)
-def sweep_8(hist, present, n_bins, total, n_node):
+def sweep_8(hist: np.ndarray, present: np.ndarray, n_bins: int, total: np.ndarray, n_node: float) -> tuple[float, Int]:
     """As `sweep_4`, for up to eight classes."""
     t_0, t_1, t_2, t_3, t_4, t_5, t_6, t_7 = (
         total[0],
@@ -305,7 +327,8 @@ def sweep_8(hist, present, n_bins, total, n_node):
         total[7],
     )
     l_0 = l_1 = l_2 = l_3 = l_4 = l_5 = l_6 = l_7 = 0.0
-    best, cut = -np.inf, NO_SPLIT
+    best = -np.inf
+    cut: Int = NO_SPLIT
     for k in range(n_bins - 1):
         j = 8 * np.int64(present[k])
         l_0, l_1, l_2, l_3 = l_0 + hist[j], l_1 + hist[j + 1], l_2 + hist[j + 2], l_3 + hist[j + 3]
@@ -326,8 +349,19 @@ def sweep_8(hist, present, n_bins, total, n_node):
 
 @kernel(inline=True)
 def best_class_split(
-    sample, scratch, start, n, low, high, n_missing, n_node, n_classes, criterion, min_leaf, min_weight
-):
+    sample: Sample,
+    scratch: Scratch,
+    start: int,
+    n: int,
+    low: int,
+    high: int,
+    n_missing: int,
+    n_node: float,
+    n_classes: int,
+    criterion: int,
+    min_leaf: int,
+    min_weight: float,
+) -> Split:
     """Best split by the weights of each class in each bin, moved from the right side to the left bin after bin."""
     hist, left = scratch.hist, scratch.left
     width = padded(n_classes)
@@ -384,7 +418,7 @@ def best_class_split(
 
 
 @kernel(inline=True)
-def random_threshold(centers, low, high, state):
+def random_threshold(centers: np.ndarray, low: int, high: int, state: np.ndarray) -> float:
     """A threshold drawn uniformly between the values of the bins `low` and `high`.
 
     Where each bin is one distinct value, this is the law of Extra-Trees (Geurts, Ernst, Wehenkel 2006) exactly: the
@@ -397,7 +431,7 @@ def random_threshold(centers, low, high, state):
 
 
 @kernel(inline=True)
-def cut_at(centers, threshold, low, high):
+def cut_at(centers: np.ndarray, threshold: float, low: int, high: int) -> int:
     """The last bin of [low, high) whose centre is at most the threshold; no branch could be mispredicted."""
     cut, width = low, high - low
     while width > 1:
@@ -408,20 +442,21 @@ def cut_at(centers, threshold, low, high):
 
 
 @kernel(inline=True)
-def cut_among_rows(centers, scratch, n, threshold, low):
+def cut_among_rows(centers: np.ndarray, scratch: Scratch, n: int, threshold: float, low: int) -> Int:
     """The last bin *of the node's rows* whose centre is at most the threshold: the same rows go left as with `cut_at`.
 
     For few rows: their look-ups do not wait for each other, those of a search do. It took a third of the time.
     """
-    cut = low
+    least = np.int64(low)
+    cut = least
     for i in range(n):
         b = np.int64(scratch.bins[i])
-        cut = max(cut, b if (b != MISSING) & (centers[min(b, 254)] <= threshold) else low)
+        cut = max(cut, b if (b != MISSING) & (centers[min(b, 254)] <= threshold) else least)  # type: ignore[call-overload]  # numba takes a whole number of min
     return cut
 
 
 @kernel(inline=True)
-def rows_at_most(scratch, n, cut, missing):
+def rows_at_most(scratch: Scratch, n: int, cut: int, missing: int) -> int:
     """How many of the node's rows go left."""
     n_left = 0
     for i in range(n):
@@ -430,7 +465,7 @@ def rows_at_most(scratch, n, cut, missing):
 
 
 @kernel(inline=True)
-def weight_at_most(sample, scratch, start, n, cut, missing):
+def weight_at_most(sample: Sample, scratch: Scratch, start: int, n: int, cut: int, missing: int) -> float:
     """Weight of the node's rows that go left."""
     n_left = 0.0
     for i in range(n):
@@ -439,15 +474,26 @@ def weight_at_most(sample, scratch, start, n, cut, missing):
 
 
 @kernel(inline=True)
-def moment_proxy_of(sample, scratch, whole, start, n, cut, missing, n_node, v_node, criterion):
+def moment_proxy_of(
+    sample: Sample,
+    scratch: Scratch,
+    whole: bool,
+    start: int,
+    n: int,
+    cut: int,
+    missing: int,
+    n_node: float,
+    v_node: float,
+    criterion: int,
+) -> float:
     """Proxy of one given split, from weights and sums of weight * target."""
     n_left = v_left = 0.0
     if whole:
         n_whole = v_whole = np.int64(0)
         for i in range(n):
-            left = np.int32(goes_left(scratch.bins[i], cut, missing))
-            n_whole += left * scratch.whole_weight[i]
-            v_whole += left * scratch.whole_moment[i]
+            is_left = np.int32(goes_left(scratch.bins[i], cut, missing))
+            n_whole += is_left * scratch.whole_weight[i]
+            v_whole += is_left * scratch.whole_moment[i]
         n_left, v_left = np.float64(n_whole), np.float64(v_whole)
     else:
         for i in range(n):
@@ -458,7 +504,18 @@ def moment_proxy_of(sample, scratch, whole, start, n, cut, missing, n_node, v_no
 
 
 @kernel(inline=True)
-def class_proxy_of(sample, scratch, target, start, n, cut, missing, n_node, n_classes, criterion):
+def class_proxy_of(
+    sample: Sample,
+    scratch: Scratch,
+    target: Target,
+    start: int,
+    n: int,
+    cut: int,
+    missing: int,
+    n_node: float,
+    n_classes: int,
+    criterion: int,
+) -> float:
     """Proxy of one given split, from the weights of each class."""
     hist, total = scratch.hist, scratch.total  # all zero here, and left so
     n_left = sum_left = sum_right = 0.0

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cascadeforest.forest._bits import choose
-from cascadeforest.forest._jit import kernel
+from cascadeforest.forest._jit import Int, kernel
 from cascadeforest.forest._nodes import LEAF, feature_of
 
 #: Rows that walk together. Each block reads all trees: small blocks fetch a large forest from memory again and again
@@ -37,19 +37,19 @@ class Walk(NamedTuple):
 
 
 @kernel(allocates=True)
-def make_walk(n):
+def make_walk(n: int) -> Walk:
     """Working memory for blocks of up to `n` rows."""
     return Walk(np.empty(n, np.uint32), np.empty(n, np.uint32), np.empty(n, np.uint32))
 
 
 @kernel(inline=True)
-def target_of(word):
+def target_of(word: np.uint64) -> np.uint64:
     """Right child of a split, value row of a leaf."""
     return word >> _32
 
 
 @kernel(inline=True)
-def next_node(word, b, node):
+def next_node(word: np.uint64, b: int, node: np.uint64) -> np.uint64:
     """The child of `node`, whose word is `word`, to which a row of bin `b` goes."""
     # Where missing rows go left, bins and cut move up by one: in eight bits their bin, 255, becomes 0.
     shift = np.uint8(word >> _8) & _UINT8_1
@@ -58,7 +58,9 @@ def next_node(word, b, node):
 
 
 @kernel(inline=True)
-def descend(tree, bins, stride, rows, walk, n_walking):
+def descend(
+    tree: np.ndarray, bins: np.ndarray, stride: np.uint64, rows: np.ndarray, walk: Walk, n_walking: Int
+) -> None:
     """Walk the rows ``walk.row[:n_walking]`` from ``walk.node`` to their leaves.
 
     Parameters
@@ -92,7 +94,7 @@ def descend(tree, bins, stride, rows, walk, n_walking):
 
 
 @kernel(inline=True)
-def start(walk, weights):
+def start(walk: Walk, weights: np.ndarray) -> int:
     """Put the rows that have weight to the root of a tree; returns how many."""
     n_walking = 0
     for i in range(weights.size):
@@ -102,7 +104,19 @@ def start(walk, weights):
 
 
 @kernel(allocates=True)
-def add_values(nodes, offsets, values, trees, bins, stride, rows, weights, out, first, last):
+def add_values(
+    nodes: np.ndarray,
+    offsets: np.ndarray,
+    values: np.ndarray,
+    trees: np.ndarray,
+    bins: np.ndarray,
+    stride: np.uint64,
+    rows: np.ndarray,
+    weights: np.ndarray,
+    out: np.ndarray,
+    first: int,
+    last: int,
+) -> None:
     """Add the values of the leaves that rows reach, in the order of the trees.
 
     Parameters
@@ -140,7 +154,16 @@ def add_values(nodes, offsets, values, trees, bins, stride, rows, weights, out, 
 
 
 @kernel(allocates=True)
-def find_leaves(nodes, offsets, bins, stride, rows, out, first, last):
+def find_leaves(
+    nodes: np.ndarray,
+    offsets: np.ndarray,
+    bins: np.ndarray,
+    stride: np.uint64,
+    rows: np.ndarray,
+    out: np.ndarray,
+    first: int,
+    last: int,
+) -> None:
     """Write the leaves that rows reach, counted from the root of each tree, to `out` (n_rows, n_trees), int32."""
     walk = make_walk(min(BLOCK, last - first))
     everywhere = np.ones(walk.leaf.size, np.float64)
@@ -154,7 +177,16 @@ def find_leaves(nodes, offsets, bins, stride, rows, out, first, last):
 
 
 @kernel(allocates=True)
-def add_leaf_statistics(tree, bins, stride, rows, weights, targets, weight, sums):
+def add_leaf_statistics(
+    tree: np.ndarray,
+    bins: np.ndarray,
+    stride: np.uint64,
+    rows: np.ndarray,
+    weights: np.ndarray,
+    targets: np.ndarray,
+    weight: np.ndarray,
+    sums: np.ndarray,
+) -> None:
     """Add each row's weight, and weight * targets, to the leaf of one tree that it reaches.
 
     Parameters
@@ -185,7 +217,7 @@ def add_leaf_statistics(tree, bins, stride, rows, weights, targets, weight, sums
 
 
 @kernel
-def add_up(tree, weight, sums):
+def add_up(tree: np.ndarray, weight: np.ndarray, sums: np.ndarray) -> None:
     """Statistics of splits from those of the leaves: a parent is exactly the sum of its children."""
     for node in range(tree.size - 1, -1, -1):  # children have higher numbers than their parent
         word = tree[node]
@@ -197,7 +229,16 @@ def add_up(tree, weight, sums):
 
 
 @kernel
-def path_lengths(nodes, offsets, bins, stride, rows, lengths, first, last):
+def path_lengths(
+    nodes: np.ndarray,
+    offsets: np.ndarray,
+    bins: np.ndarray,
+    stride: np.uint64,
+    rows: np.ndarray,
+    lengths: np.ndarray,
+    first: int,
+    last: int,
+) -> None:
     """Add the nodes, from root to leaf, that each row passes in all trees together to `lengths` (n_rows,)."""
     for begin in range(first, last, BLOCK):
         for t in range(offsets.size - 1):
@@ -212,7 +253,17 @@ def path_lengths(nodes, offsets, bins, stride, rows, lengths, first, last):
 
 
 @kernel
-def write_paths(nodes, offsets, bins, stride, rows, positions, passed, first, last):
+def write_paths(
+    nodes: np.ndarray,
+    offsets: np.ndarray,
+    bins: np.ndarray,
+    stride: np.uint64,
+    rows: np.ndarray,
+    positions: np.ndarray,
+    passed: np.ndarray,
+    first: int,
+    last: int,
+) -> None:
     """Write the nodes that row i passes, counted over the forest and ascending, to ``passed[positions[i]:]``.
 
     `positions` (n_rows,) is moved to the ends of the paths.
@@ -232,7 +283,7 @@ def write_paths(nodes, offsets, bins, stride, rows, positions, passed, first, la
 
 
 @kernel
-def number_value_rows(tree, n_classes, shift):
+def number_value_rows(tree: np.ndarray, n_classes: int, shift: int) -> None:
     """Number the value rows of a tree's leaves over the forest: all but the first `n_classes` move up by `shift`."""
     for node in range(tree.size):
         word = tree[node]
@@ -241,7 +292,7 @@ def number_value_rows(tree, n_classes, shift):
 
 
 @kernel
-def highest_feature(nodes):
+def highest_feature(nodes: np.ndarray) -> Int:
     """The highest feature of the splits; -1 without splits."""
     highest = np.int64(-1)
     for node in range(nodes.size):

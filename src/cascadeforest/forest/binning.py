@@ -24,11 +24,14 @@ import numpy as np
 import scipy.sparse
 from joblib import Parallel, delayed
 from numpy.lib.stride_tricks import as_strided
+from numpy.typing import ArrayLike
 from sklearn.exceptions import NotFittedError
 
 from cascadeforest.forest._arrays import read_only
 from cascadeforest.forest._jit import kernel
 from cascadeforest.forest._nodes import MISSING
+from cascadeforest.forest._parameters import row_weights
+from cascadeforest.forest._types import MatrixLike
 
 MAX_BINS = 255
 #: Part of a feature's weight that is given out along its range, in units of X, instead of by rows. Quantiles alone lump
@@ -61,6 +64,15 @@ class BinnedMatrix(NamedTuple):
     columns: np.ndarray  # uint8 (n_features, n_rows), C order or overlapping
     centers: np.ndarray | None  # float64 (n_features, MAX_BINS), ascending, infinity after the last bin
 
+    @property
+    def known_centers(self) -> np.ndarray:
+        """The centers, without which no tree can be grown; a ValueError if there are none."""
+        if self.centers is None:
+            raise ValueError(
+                "binned has no centers, which thresholds are placed by; take it from BinMapper.fit_transform."
+            )
+        return self.centers
+
     def flat(self) -> tuple[np.ndarray, int]:
         """The memory of the columns, and how far apart they begin.
 
@@ -88,7 +100,7 @@ class BinnedMatrix(NamedTuple):
 
     @staticmethod
     def stack(parts: Iterable[BinnedMatrix]) -> BinnedMatrix:
-        """Features of several matrices of the same rows, one after the other; without centers if a part has none."""
+        """Put the features of several matrices of the same rows together; without centers if a part has none."""
         parts = list(parts)
         rows = [part.columns.shape[1] for part in parts]
         if len(set(rows)) != 1:
@@ -100,7 +112,7 @@ class BinnedMatrix(NamedTuple):
 
 
 @kernel(inline=True)
-def middle(low, high):
+def middle(low: float, high: float) -> float:
     """Mid-point with low <= mid-point < high, also where it rounds to `high` or their sum overflows; low if equal."""
     overflows = max(abs(low), abs(high)) > 8e307
     mid = 0.5 * low + 0.5 * high if overflows else 0.5 * (low + high)
@@ -108,7 +120,7 @@ def middle(low, high):
 
 
 @kernel(inline=True)
-def merge_ties(column, weights, sums):
+def merge_ties(column: np.ndarray, weights: np.ndarray, sums: np.ndarray) -> int:
     """Move the distinct values of a sorted column to its head, and their weights to `sums`; returns how many."""
     n_distinct = 0
     for i in range(column.size):
@@ -124,7 +136,7 @@ def merge_ties(column, weights, sums):
 
 
 @kernel(inline=True)
-def mix_in_range(values, n_distinct, sums):
+def mix_in_range(values: np.ndarray, n_distinct: int, sums: np.ndarray) -> None:
     """Replace the share `RANGE_SHARE` of the weights in `sums` by parts of the range, with the same total.
 
     A value's part reaches half the way to each neighbour, so that the first and the last one have half of one gap.
@@ -149,7 +161,7 @@ def mix_in_range(values, n_distinct, sums):
 
 
 @kernel(inline=True)
-def fair_share(sums, start, end, n_bins):
+def fair_share(sums: np.ndarray, start: int, end: int, n_bins: int) -> float:
     """Weight of a bin if each value that is heavier fills one bin: share = sum of min(weight, share) / n_bins."""
     share, n_heavy = np.inf, -1
     while True:
@@ -167,7 +179,7 @@ def fair_share(sums, start, end, n_bins):
 
 
 @kernel
-def spread(sums, start, end, n_bins, last, n_before):
+def spread(sums: np.ndarray, start: int, end: int, n_bins: int, last: np.ndarray, n_before: int) -> None:
     """Divide the values of start to end into bins of nearly equal weight, none empty.
 
     Middles of weights that are capped at one share are at most one share apart: no bin is left out. That later bins
@@ -187,7 +199,7 @@ def spread(sums, start, end, n_bins, last, n_before):
 
 
 @kernel
-def divide(sums, n_distinct, last):
+def divide(sums: np.ndarray, n_distinct: int, last: np.ndarray) -> int:
     """Divide the distinct values into bins (see the module); returns how many, and each one's last value in `last`."""
     if n_distinct <= MAX_BINS:
         for b in range(n_distinct):
@@ -231,7 +243,7 @@ def divide(sums, n_distinct, last):
 
 
 @kernel(allocates=True)
-def find_edges(column, weights, edges, centers):
+def find_edges(column: np.ndarray, weights: np.ndarray, edges: np.ndarray, centers: np.ndarray) -> int:
     """Find the bins of one feature.
 
     Parameters
@@ -264,7 +276,7 @@ def find_edges(column, weights, edges, centers):
 
 
 @kernel(allocates=True)
-def assign_bins(block, edges, offsets, out, first_row):
+def assign_bins(block: np.ndarray, edges: np.ndarray, offsets: np.ndarray, out: np.ndarray, first_row: int) -> None:
     """Write the bins of a block of features to `out`.
 
     The binary search is written out, for then it has no branch: 4.5 ns a value, 39 ns as a loop over the steps. One
@@ -298,15 +310,15 @@ def assign_bins(block, edges, offsets, out, first_row):
         else:
             for i in range(column.size):
                 x = column[i]
-                b = 128 * np.int64(table[127] < x)
-                b += 64 * (table[b + 63] < x)
-                b += 32 * (table[b + 31] < x)
-                b += 16 * (table[b + 15] < x)
-                b += 8 * (table[b + 7] < x)
-                b += 4 * (table[b + 3] < x)
-                b += 2 * (table[b + 1] < x)
-                b += table[b] < x
-                bins[i] = MISSING if x != x else b
+                found = 128 * np.int64(table[127] < x)
+                found += 64 * (table[found + 63] < x)
+                found += 32 * (table[found + 31] < x)
+                found += 16 * (table[found + 15] < x)
+                found += 8 * (table[found + 7] < x)
+                found += 4 * (table[found + 3] < x)
+                found += 2 * (table[found + 1] < x)
+                found += table[found] < x
+                bins[i] = MISSING if x != x else found
 
 
 def _round_down(edges: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -318,7 +330,7 @@ def _round_down(edges: np.ndarray, dtype: np.dtype) -> np.ndarray:
         return np.where(rounded > edges, np.nextafter(rounded, np.float32(-np.inf)), rounded)
 
 
-def _check_matrix(X: Any) -> Any:
+def _check_matrix(X: MatrixLike) -> Any:
     """X as an array or a CSC matrix of float32 or float64."""
     if not scipy.sparse.issparse(X):
         X = np.asarray(X)
@@ -329,7 +341,7 @@ def _check_matrix(X: Any) -> Any:
     return X.tocsc() if scipy.sparse.issparse(X) else X
 
 
-def _columns_for(X: Any, out: np.ndarray | None) -> np.ndarray:
+def _columns_for(X: MatrixLike, out: np.ndarray | None) -> np.ndarray:
     """Memory for the bins of X."""
     shape = X.shape[::-1]
     if out is None:
@@ -339,27 +351,21 @@ def _columns_for(X: Any, out: np.ndarray | None) -> np.ndarray:
     return out
 
 
-def _check_weights(sample_weight: Any, n_rows: int) -> tuple[np.ndarray, slice | np.ndarray]:
+def _check_weights(sample_weight: ArrayLike | None, n_rows: int) -> tuple[np.ndarray, slice | np.ndarray]:
     """Weights of the rows that have one, empty if they are all equal; and which rows those are."""
-    if sample_weight is None:
+    weights = row_weights(sample_weight, n_rows)
+    if weights is None:
         return np.empty(0), slice(None)
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != (n_rows,):
-        raise ValueError(f"`sample_weight` has shape {weights.shape}; X has {n_rows} rows, give one weight for each.")
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = weights.sum()
-    if not (weights.min() >= 0.0 and 0.0 < total < np.inf):  # NaN fails as well
-        raise ValueError(
-            f"`sample_weight` has minimum {weights.min()} and sum {total}; weights must be finite and not negative, "
-            "their sum positive and finite. Give a weight of 0 to rows that should not count."
-        )
+    with np.errstate(over="ignore"):
+        if np.isinf(weights.sum()):
+            raise ValueError(f"sample_weight goes up to {weights.max()}, so that its sum overflows; give smaller ones.")
     rows = np.flatnonzero(weights)
     weights = weights[rows]
     equal = weights.min() == weights.max()
     return (np.empty(0) if equal else weights), (slice(None) if rows.size == n_rows else rows)
 
 
-def _block(X: Any, features: slice, rows: slice) -> np.ndarray:
+def _block(X: MatrixLike, features: slice, rows: slice) -> np.ndarray:
     """A block of X, feature by feature: shape (n_features, n_rows), C order; X's own memory if it is so ordered.
 
     Always read-only, as X may be: `assign_bins` is compiled for one type of arrays.
@@ -414,14 +420,19 @@ class BinMapper:
         self._check_fitted()
         return self.offsets_.size - 1
 
-    def fit(self, X: Any, sample_weight: Any = None, *, n_jobs: int | None = None) -> BinMapper:
+    def fit(self, X: MatrixLike, sample_weight: ArrayLike | None = None, *, n_jobs: int | None = None) -> BinMapper:
         """Find the edges of each feature; parameters as in `fit_transform`."""
         X = _check_matrix(X)
         self._fit(X, sample_weight, None, n_jobs)
         return self
 
     def fit_transform(
-        self, X: Any, sample_weight: Any = None, *, n_jobs: int | None = None, out: np.ndarray | None = None
+        self,
+        X: MatrixLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        n_jobs: int | None = None,
+        out: np.ndarray | None = None,
     ) -> BinnedMatrix:
         """Find the edges of each feature, and bin the same rows.
 
@@ -445,7 +456,7 @@ class BinMapper:
         columns = _columns_for(X, out)
         return BinnedMatrix(columns, self._fit(X, sample_weight, columns, n_jobs))
 
-    def transform(self, X: Any, *, n_jobs: int | None = None, out: np.ndarray | None = None) -> BinnedMatrix:
+    def transform(self, X: MatrixLike, *, n_jobs: int | None = None, out: np.ndarray | None = None) -> BinnedMatrix:
         """Bin the rows of X; without centers. Parameters as in `fit_transform`."""
         self._check_fitted()
         X = _check_matrix(X)
@@ -470,7 +481,7 @@ class BinMapper:
         _run(assign, blocks, n_jobs)
         return BinnedMatrix(columns, None)
 
-    def threshold(self, feature: Any, cut: Any) -> Any:
+    def threshold(self, feature: ArrayLike, cut: ArrayLike) -> Any:
         """Threshold of a cut, in the units of X: a row that has a value goes left if ``x <= threshold``.
 
         Parameters
@@ -495,7 +506,7 @@ class BinMapper:
         return found if found.ndim else float(found)
 
     def extend(self, other: BinMapper) -> BinMapper:
-        """A mapper of this one's features, followed by those of another."""
+        """A mapper of the features of this mapper, followed by the features of another mapper."""
         self._check_fitted()
         other._check_fitted()
         extended = BinMapper()
@@ -507,7 +518,9 @@ class BinMapper:
         if not hasattr(self, "offsets_"):
             raise NotFittedError("This BinMapper has no edges yet; call fit or fit_transform first.")
 
-    def _fit(self, X: Any, sample_weight: Any, columns: np.ndarray | None, n_jobs: int | None) -> np.ndarray:
+    def _fit(
+        self, X: MatrixLike, sample_weight: ArrayLike | None, columns: np.ndarray | None, n_jobs: int | None
+    ) -> np.ndarray:
         """Find the edges, fill `columns` unless it is None, and return the centers."""
         n_rows, n_features = X.shape
         if n_rows == 0:

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from cascadeforest.forest._base import ForestClassifier, ForestRegressor
-from cascadeforest.forest._parameters import check_choice, feature_chances, feature_count
-
-
-def _classification_criterion(criterion: Any) -> str:
-    check_choice("criterion", criterion, ["gini", "entropy", "log_loss"])
-    return "entropy" if criterion == "log_loss" else criterion
-
-
-def _regression_criterion(criterion: Any) -> str:
-    check_choice("criterion", criterion, ["squared_error"])
-    return criterion
+from cascadeforest.forest._parameters import feature_chances
+from cascadeforest.forest._types import ClassWeight, MaxFeatures, RandomState, Score
 
 
 class RandomForestClassifier(ForestClassifier):
@@ -26,7 +16,7 @@ class RandomForestClassifier(ForestClassifier):
     Parameters
     ----------
     n_estimators : int, default=100
-        Trees.
+        Number of trees.
     criterion : {"gini", "entropy", "log_loss"}, default="gini"
         Impurity; "log_loss" is another name of "entropy".
     max_depth : int or None, default=None
@@ -42,7 +32,7 @@ class RandomForestClassifier(ForestClassifier):
         Features that a node looks at: a number, a share (float), None for all. Features that are constant in the node
         count, but at least one that varies is looked at.
     max_leaf_nodes : int or None, default=None
-        Greatest number of leaves of a tree, those kept whose splits gain most; None for no bound.
+        Greatest number of leaves of a tree; the splits that gain most are made first. None for no bound.
     min_impurity_decrease : float, default=0.0
         Least decrease in impurity that a split must bring, weighted by the node's share of the tree's weight.
     bootstrap : bool, default=True
@@ -51,7 +41,7 @@ class RandomForestClassifier(ForestClassifier):
         Whether to score each row by the trees that did not see it, by accuracy (True) or by a function of
         ``(y_true, y_pred)``.
     max_samples : int, float or None, default=None
-        Draws of each bootstrap: a number, a share of the rows, None for as many as rows.
+        Rows that each bootstrap draws: a number, a share of all rows, or None for as many as there are rows.
     class_weight : {"balanced", "balanced_subsample"}, dict or None, default=None
         Weights of the classes; "balanced" weights them inversely to their frequency, "balanced_subsample" to that in
         each tree's rows.
@@ -65,7 +55,7 @@ class RandomForestClassifier(ForestClassifier):
     classes_ : ndarray of shape (n_classes,)
         The classes.
     n_classes_ : int
-        How many.
+        Number of classes.
     trees_ : Trees
         All trees as flat arrays.
     bin_mapper_ : BinMapper
@@ -73,11 +63,11 @@ class RandomForestClassifier(ForestClassifier):
     mean_decrease_impurity_ : ndarray of shape (n_features,)
         Impurity decrease by feature, mean over trees (interpretation paper, Eqs. 6 and 9).
     feature_importances_ : ndarray of shape (n_features,)
-        The same, summing to 1.
+        `mean_decrease_impurity_` divided by its sum.
     n_features_in_ : int
         Features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X had names.
+        Names of the features, if X had names.
     oob_score_ : float
         Out-of-bag score, if asked for.
     oob_decision_function_ : ndarray of shape (n_samples, n_classes)
@@ -101,24 +91,26 @@ class RandomForestClassifier(ForestClassifier):
     (3,)
     """
 
+    walk = ForestClassifier.walk
+
     def __init__(
         self,
         n_estimators: int = 100,
         *,
-        criterion: Any = "gini",
-        max_depth: Any = None,
-        min_samples_split: Any = 2,
-        min_samples_leaf: Any = 1,
-        min_weight_fraction_leaf: Any = 0.0,
-        max_features: Any = "sqrt",
-        max_leaf_nodes: Any = None,
-        min_impurity_decrease: Any = 0.0,
-        bootstrap: Any = True,
-        oob_score: Any = False,
-        max_samples: Any = None,
-        class_weight: Any = None,
-        n_jobs: Any = None,
-        random_state: Any = None,
+        criterion: str = "gini",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: MaxFeatures = "sqrt",
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = True,
+        oob_score: bool | Score = False,
+        max_samples: int | float | None = None,
+        class_weight: ClassWeight = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
     ):
         self.n_estimators = n_estimators
         self.criterion = criterion
@@ -136,77 +128,35 @@ class RandomForestClassifier(ForestClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _splitting(self, n_features: int) -> dict[str, Any]:
-        return {
-            "splitter": "best",
-            "criterion": _classification_criterion(self.criterion),
-            "max_features": feature_count(self.max_features, n_features),
-        }
-
 
 class RandomForestRegressor(ForestRegressor):
     """Random forest for regression (Breiman 2001) on binned features; by default each node looks at all features.
 
     Parameters
     ----------
-    n_estimators : int, default=100
-        Trees.
     criterion : {"squared_error"}, default="squared_error"
         Impurity.
-    max_depth : int or None, default=None
-        Greatest depth of a tree; None for no bound.
-    min_samples_split : int or float, default=2
-        Rows that a node must have to be split; a float is a share of all rows, rounded up. Rows that the bootstrap
-        drew several times count once.
-    min_samples_leaf : int or float, default=1
-        Rows that each side of a split must have; otherwise as `min_samples_split`.
-    min_weight_fraction_leaf : float, default=0.0
-        Share of the tree's in-bag weight that each side of a split must have, at most 0.5.
     max_features : {"sqrt", "log2"}, int, float or None, default=1.0
         Features that a node looks at: a number, a share (float), None for all. Features that are constant in the node
         count, but at least one that varies is looked at.
-    max_leaf_nodes : int or None, default=None
-        Greatest number of leaves of a tree, those kept whose splits gain most; None for no bound.
-    min_impurity_decrease : float, default=0.0
-        Least decrease in impurity that a split must bring, weighted by the node's share of the tree's weight.
-    bootstrap : bool, default=True
-        Whether each tree learns from rows drawn with replacement, or from all.
     oob_score : bool or callable, default=False
         Whether to score each row by the trees that did not see it, by R² (True) or by a function of
         ``(y_true, y_pred)``.
-    max_samples : int, float or None, default=None
-        Draws of each bootstrap: a number, a share of the rows, None for as many as rows.
-    n_jobs : int or None, default=None
-        Threads for binning, growing and prediction; None for one, -1 for all. The result does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Seed.
+    n_estimators, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_leaf_nodes, \
+min_impurity_decrease, bootstrap, max_samples, n_jobs, random_state
+        As in `RandomForestClassifier`.
 
     Attributes
     ----------
-    trees_ : Trees
-        All trees as flat arrays.
-    bin_mapper_ : BinMapper
-        Thresholds of the features.
-    mean_decrease_impurity_ : ndarray of shape (n_features,)
-        Impurity decrease by feature, mean over trees (interpretation paper, Eqs. 6 and 9).
-    feature_importances_ : ndarray of shape (n_features,)
-        The same, summing to 1.
-    n_features_in_ : int
-        Features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X had names.
-    oob_score_ : float
-        Out-of-bag score, if asked for.
     oob_prediction_ : ndarray of shape (n_samples,)
         Out-of-bag predictions, if asked for; NaN in rows that every tree saw.
+    trees_, bin_mapper_, mean_decrease_impurity_, feature_importances_, n_features_in_, feature_names_in_, \
+oob_score_
+        As in `RandomForestClassifier`.
 
     Notes
     -----
-    The forest of scikit-learn, with these differences. Features are binned once (`BinMapper`): exactly where a feature
-    has at most 255 distinct values, else at quantiles that also cover wide tails. Sample weights multiply the counts
-    of the bootstrap; scikit-learn 1.9 takes them as probabilities of being drawn. Weights are single precision within
-    a tree, and so are class shares and centred means in leaves. `feature_importances_` divides once, after averaging.
-    One target only.
+    It differs from the forest of scikit-learn as `RandomForestClassifier` does.
 
     Examples
     --------
@@ -218,23 +168,25 @@ class RandomForestRegressor(ForestRegressor):
     (3,)
     """
 
+    walk = ForestRegressor.walk
+
     def __init__(
         self,
         n_estimators: int = 100,
         *,
-        criterion: Any = "squared_error",
-        max_depth: Any = None,
-        min_samples_split: Any = 2,
-        min_samples_leaf: Any = 1,
-        min_weight_fraction_leaf: Any = 0.0,
-        max_features: Any = 1.0,
-        max_leaf_nodes: Any = None,
-        min_impurity_decrease: Any = 0.0,
-        bootstrap: Any = True,
-        oob_score: Any = False,
-        max_samples: Any = None,
-        n_jobs: Any = None,
-        random_state: Any = None,
+        criterion: str = "squared_error",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: MaxFeatures = 1.0,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = True,
+        oob_score: bool | Score = False,
+        max_samples: int | float | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
     ):
         self.n_estimators = n_estimators
         self.criterion = criterion
@@ -251,76 +203,23 @@ class RandomForestRegressor(ForestRegressor):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _splitting(self, n_features: int) -> dict[str, Any]:
-        return {
-            "splitter": "best",
-            "criterion": _regression_criterion(self.criterion),
-            "max_features": feature_count(self.max_features, n_features),
-        }
-
 
 class ExtraTreesClassifier(ForestClassifier):
     """Extremely randomised trees (Geurts, Ernst, Wehenkel 2006): the best of random cuts of random features.
 
     Parameters
     ----------
-    n_estimators : int, default=100
-        Trees.
-    criterion : {"gini", "entropy", "log_loss"}, default="gini"
-        Impurity; "log_loss" is another name of "entropy".
-    max_depth : int or None, default=None
-        Greatest depth of a tree; None for no bound.
-    min_samples_split : int or float, default=2
-        Rows that a node must have to be split; a float is a share of all rows, rounded up. Rows that the bootstrap
-        drew several times count once.
-    min_samples_leaf : int or float, default=1
-        Rows that each side of a split must have; otherwise as `min_samples_split`.
-    min_weight_fraction_leaf : float, default=0.0
-        Share of the tree's in-bag weight that each side of a split must have, at most 0.5.
-    max_features : {"sqrt", "log2"}, int, float or None, default="sqrt"
-        Features that a node looks at: a number, a share (float), None for all. Features that are constant in the node
-        count, but at least one that varies is looked at.
-    max_leaf_nodes : int or None, default=None
-        Greatest number of leaves of a tree, those kept whose splits gain most; None for no bound.
-    min_impurity_decrease : float, default=0.0
-        Least decrease in impurity that a split must bring, weighted by the node's share of the tree's weight.
     bootstrap : bool, default=False
         Whether each tree learns from rows drawn with replacement, or from all.
-    oob_score : bool or callable, default=False
-        Whether to score each row by the trees that did not see it, by accuracy (True) or by a function of
-        ``(y_true, y_pred)``.
-    max_samples : int, float or None, default=None
-        Draws of each bootstrap: a number, a share of the rows, None for as many as rows.
-    class_weight : {"balanced", "balanced_subsample"}, dict or None, default=None
-        Weights of the classes; "balanced" weights them inversely to their frequency, "balanced_subsample" to that in
-        each tree's rows.
-    n_jobs : int or None, default=None
-        Threads for binning, growing and prediction; None for one, -1 for all. The result does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Seed.
+    n_estimators, criterion, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_features, \
+max_leaf_nodes, min_impurity_decrease, oob_score, max_samples, class_weight, n_jobs, random_state
+        As in `RandomForestClassifier`.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The classes.
-    n_classes_ : int
-        How many.
-    trees_ : Trees
-        All trees as flat arrays.
-    bin_mapper_ : BinMapper
-        Thresholds of the features.
-    mean_decrease_impurity_ : ndarray of shape (n_features,)
-        Impurity decrease by feature, mean over trees (interpretation paper, Eqs. 6 and 9).
-    feature_importances_ : ndarray of shape (n_features,)
-        The same, summing to 1.
-    n_features_in_ : int
-        Features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X had names.
-    oob_score_ : float
-        Out-of-bag score, if asked for.
-    oob_decision_function_ : ndarray of shape (n_samples, n_classes)
-        Out-of-bag probabilities, if asked for; NaN in rows that every tree saw.
+    classes_, n_classes_, trees_, bin_mapper_, mean_decrease_impurity_, feature_importances_, n_features_in_, \
+feature_names_in_, oob_score_, oob_decision_function_
+        As in `RandomForestClassifier`.
 
     Notes
     -----
@@ -337,24 +236,27 @@ class ExtraTreesClassifier(ForestClassifier):
     (3,)
     """
 
+    walk = ForestClassifier.walk
+    _splitter = "random"
+
     def __init__(
         self,
         n_estimators: int = 100,
         *,
-        criterion: Any = "gini",
-        max_depth: Any = None,
-        min_samples_split: Any = 2,
-        min_samples_leaf: Any = 1,
-        min_weight_fraction_leaf: Any = 0.0,
-        max_features: Any = "sqrt",
-        max_leaf_nodes: Any = None,
-        min_impurity_decrease: Any = 0.0,
-        bootstrap: Any = False,
-        oob_score: Any = False,
-        max_samples: Any = None,
-        class_weight: Any = None,
-        n_jobs: Any = None,
-        random_state: Any = None,
+        criterion: str = "gini",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: MaxFeatures = "sqrt",
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = False,
+        oob_score: bool | Score = False,
+        max_samples: int | float | None = None,
+        class_weight: ClassWeight = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
     ):
         self.n_estimators = n_estimators
         self.criterion = criterion
@@ -372,69 +274,23 @@ class ExtraTreesClassifier(ForestClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _splitting(self, n_features: int) -> dict[str, Any]:
-        return {
-            "splitter": "random",
-            "criterion": _classification_criterion(self.criterion),
-            "max_features": feature_count(self.max_features, n_features),
-        }
-
 
 class ExtraTreesRegressor(ForestRegressor):
     """Extremely randomised trees for regression (Geurts, Ernst, Wehenkel 2006): random cuts, the best one taken.
 
     Parameters
     ----------
-    n_estimators : int, default=100
-        Trees.
-    criterion : {"squared_error"}, default="squared_error"
-        Impurity.
-    max_depth : int or None, default=None
-        Greatest depth of a tree; None for no bound.
-    min_samples_split : int or float, default=2
-        Rows that a node must have to be split; a float is a share of all rows, rounded up. Rows that the bootstrap
-        drew several times count once.
-    min_samples_leaf : int or float, default=1
-        Rows that each side of a split must have; otherwise as `min_samples_split`.
-    min_weight_fraction_leaf : float, default=0.0
-        Share of the tree's in-bag weight that each side of a split must have, at most 0.5.
-    max_features : {"sqrt", "log2"}, int, float or None, default=1.0
-        Features that a node looks at: a number, a share (float), None for all. Features that are constant in the node
-        count, but at least one that varies is looked at.
-    max_leaf_nodes : int or None, default=None
-        Greatest number of leaves of a tree, those kept whose splits gain most; None for no bound.
-    min_impurity_decrease : float, default=0.0
-        Least decrease in impurity that a split must bring, weighted by the node's share of the tree's weight.
     bootstrap : bool, default=False
         Whether each tree learns from rows drawn with replacement, or from all.
-    oob_score : bool or callable, default=False
-        Whether to score each row by the trees that did not see it, by R² (True) or by a function of
-        ``(y_true, y_pred)``.
-    max_samples : int, float or None, default=None
-        Draws of each bootstrap: a number, a share of the rows, None for as many as rows.
-    n_jobs : int or None, default=None
-        Threads for binning, growing and prediction; None for one, -1 for all. The result does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Seed.
+    n_estimators, criterion, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_features, \
+max_leaf_nodes, min_impurity_decrease, oob_score, max_samples, n_jobs, random_state
+        As in `RandomForestRegressor`.
 
     Attributes
     ----------
-    trees_ : Trees
-        All trees as flat arrays.
-    bin_mapper_ : BinMapper
-        Thresholds of the features.
-    mean_decrease_impurity_ : ndarray of shape (n_features,)
-        Impurity decrease by feature, mean over trees (interpretation paper, Eqs. 6 and 9).
-    feature_importances_ : ndarray of shape (n_features,)
-        The same, summing to 1.
-    n_features_in_ : int
-        Features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X had names.
-    oob_score_ : float
-        Out-of-bag score, if asked for.
-    oob_prediction_ : ndarray of shape (n_samples,)
-        Out-of-bag predictions, if asked for; NaN in rows that every tree saw.
+    trees_, bin_mapper_, mean_decrease_impurity_, feature_importances_, n_features_in_, feature_names_in_, \
+oob_score_, oob_prediction_
+        As in `RandomForestRegressor`.
 
     Notes
     -----
@@ -451,23 +307,26 @@ class ExtraTreesRegressor(ForestRegressor):
     (3,)
     """
 
+    walk = ForestRegressor.walk
+    _splitter = "random"
+
     def __init__(
         self,
         n_estimators: int = 100,
         *,
-        criterion: Any = "squared_error",
-        max_depth: Any = None,
-        min_samples_split: Any = 2,
-        min_samples_leaf: Any = 1,
-        min_weight_fraction_leaf: Any = 0.0,
-        max_features: Any = 1.0,
-        max_leaf_nodes: Any = None,
-        min_impurity_decrease: Any = 0.0,
-        bootstrap: Any = False,
-        oob_score: Any = False,
-        max_samples: Any = None,
-        n_jobs: Any = None,
-        random_state: Any = None,
+        criterion: str = "squared_error",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: MaxFeatures = 1.0,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = False,
+        oob_score: bool | Score = False,
+        max_samples: int | float | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
     ):
         self.n_estimators = n_estimators
         self.criterion = criterion
@@ -484,71 +343,21 @@ class ExtraTreesRegressor(ForestRegressor):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _splitting(self, n_features: int) -> dict[str, Any]:
-        return {
-            "splitter": "random",
-            "criterion": _regression_criterion(self.criterion),
-            "max_features": feature_count(self.max_features, n_features),
-        }
-
 
 class CompletelyRandomForestClassifier(ForestClassifier):
     """Completely random forest, the CRF of gcForest: each split takes one random feature at one random cut.
 
     Parameters
     ----------
-    n_estimators : int, default=100
-        Trees.
-    max_depth : int or None, default=None
-        Greatest depth of a tree; None for no bound.
-    min_samples_split : int or float, default=2
-        Rows that a node must have to be split; a float is a share of all rows, rounded up. Rows that the bootstrap
-        drew several times count once.
-    min_samples_leaf : int or float, default=1
-        Rows that each side of a split must have; otherwise as `min_samples_split`.
-    min_weight_fraction_leaf : float, default=0.0
-        Share of the tree's in-bag weight that each side of a split must have, at most 0.5.
-    max_leaf_nodes : int or None, default=None
-        Greatest number of leaves of a tree, those kept whose splits gain most; None for no bound.
-    min_impurity_decrease : float, default=0.0
-        Least decrease in impurity that a split must bring, weighted by the node's share of the tree's weight.
-    bootstrap : bool, default=False
-        Whether each tree learns from rows drawn with replacement, or from all.
-    oob_score : bool or callable, default=False
-        Whether to score each row by the trees that did not see it, by accuracy (True) or by a function of
-        ``(y_true, y_pred)``.
-    max_samples : int, float or None, default=None
-        Draws of each bootstrap: a number, a share of the rows, None for as many as rows.
-    class_weight : {"balanced", "balanced_subsample"}, dict or None, default=None
-        Weights of the classes; "balanced" weights them inversely to their frequency, "balanced_subsample" to that in
-        each tree's rows.
-    n_jobs : int or None, default=None
-        Threads for binning, growing and prediction; None for one, -1 for all. The result does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Seed.
+    n_estimators, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_leaf_nodes, \
+min_impurity_decrease, bootstrap, oob_score, max_samples, class_weight, n_jobs, random_state
+        As in `ExtraTreesClassifier`.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The classes.
-    n_classes_ : int
-        How many.
-    trees_ : Trees
-        All trees as flat arrays.
-    bin_mapper_ : BinMapper
-        Thresholds of the features.
-    mean_decrease_impurity_ : ndarray of shape (n_features,)
-        Impurity decrease by feature, mean over trees (interpretation paper, Eqs. 6 and 9).
-    feature_importances_ : ndarray of shape (n_features,)
-        The same, summing to 1.
-    n_features_in_ : int
-        Features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X had names.
-    oob_score_ : float
-        Out-of-bag score, if asked for.
-    oob_decision_function_ : ndarray of shape (n_samples, n_classes)
-        Out-of-bag probabilities, if asked for; NaN in rows that every tree saw.
+    classes_, n_classes_, trees_, bin_mapper_, mean_decrease_impurity_, feature_importances_, n_features_in_, \
+feature_names_in_, oob_score_, oob_decision_function_
+        As in `ExtraTreesClassifier`.
 
     Notes
     -----
@@ -566,22 +375,25 @@ class CompletelyRandomForestClassifier(ForestClassifier):
     (3,)
     """
 
+    walk = ForestClassifier.walk
+    _splitter = "random"
+
     def __init__(
         self,
         n_estimators: int = 100,
         *,
-        max_depth: Any = None,
-        min_samples_split: Any = 2,
-        min_samples_leaf: Any = 1,
-        min_weight_fraction_leaf: Any = 0.0,
-        max_leaf_nodes: Any = None,
-        min_impurity_decrease: Any = 0.0,
-        bootstrap: Any = False,
-        oob_score: Any = False,
-        max_samples: Any = None,
-        class_weight: Any = None,
-        n_jobs: Any = None,
-        random_state: Any = None,
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = False,
+        oob_score: bool | Score = False,
+        max_samples: int | float | None = None,
+        class_weight: ClassWeight = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
     ):
         self.n_estimators = n_estimators
         self.max_depth = max_depth
@@ -597,64 +409,21 @@ class CompletelyRandomForestClassifier(ForestClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _splitting(self, n_features: int) -> dict[str, Any]:
-        return {
-            "splitter": "random",
-            "criterion": "gini",
-            "max_features": 1,
-        }
-
 
 class CompletelyRandomForestRegressor(ForestRegressor):
     """Completely random forest for regression: each split takes one random feature at one random cut.
 
     Parameters
     ----------
-    n_estimators : int, default=100
-        Trees.
-    max_depth : int or None, default=None
-        Greatest depth of a tree; None for no bound.
-    min_samples_split : int or float, default=2
-        Rows that a node must have to be split; a float is a share of all rows, rounded up. Rows that the bootstrap
-        drew several times count once.
-    min_samples_leaf : int or float, default=1
-        Rows that each side of a split must have; otherwise as `min_samples_split`.
-    min_weight_fraction_leaf : float, default=0.0
-        Share of the tree's in-bag weight that each side of a split must have, at most 0.5.
-    max_leaf_nodes : int or None, default=None
-        Greatest number of leaves of a tree, those kept whose splits gain most; None for no bound.
-    min_impurity_decrease : float, default=0.0
-        Least decrease in impurity that a split must bring, weighted by the node's share of the tree's weight.
-    bootstrap : bool, default=False
-        Whether each tree learns from rows drawn with replacement, or from all.
-    oob_score : bool or callable, default=False
-        Whether to score each row by the trees that did not see it, by R² (True) or by a function of
-        ``(y_true, y_pred)``.
-    max_samples : int, float or None, default=None
-        Draws of each bootstrap: a number, a share of the rows, None for as many as rows.
-    n_jobs : int or None, default=None
-        Threads for binning, growing and prediction; None for one, -1 for all. The result does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Seed.
+    n_estimators, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_leaf_nodes, \
+min_impurity_decrease, bootstrap, oob_score, max_samples, n_jobs, random_state
+        As in `ExtraTreesRegressor`.
 
     Attributes
     ----------
-    trees_ : Trees
-        All trees as flat arrays.
-    bin_mapper_ : BinMapper
-        Thresholds of the features.
-    mean_decrease_impurity_ : ndarray of shape (n_features,)
-        Impurity decrease by feature, mean over trees (interpretation paper, Eqs. 6 and 9).
-    feature_importances_ : ndarray of shape (n_features,)
-        The same, summing to 1.
-    n_features_in_ : int
-        Features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X had names.
-    oob_score_ : float
-        Out-of-bag score, if asked for.
-    oob_prediction_ : ndarray of shape (n_samples,)
-        Out-of-bag predictions, if asked for; NaN in rows that every tree saw.
+    trees_, bin_mapper_, mean_decrease_impurity_, feature_importances_, n_features_in_, feature_names_in_, \
+oob_score_, oob_prediction_
+        As in `ExtraTreesRegressor`.
 
     Notes
     -----
@@ -672,21 +441,24 @@ class CompletelyRandomForestRegressor(ForestRegressor):
     (3,)
     """
 
+    walk = ForestRegressor.walk
+    _splitter = "random"
+
     def __init__(
         self,
         n_estimators: int = 100,
         *,
-        max_depth: Any = None,
-        min_samples_split: Any = 2,
-        min_samples_leaf: Any = 1,
-        min_weight_fraction_leaf: Any = 0.0,
-        max_leaf_nodes: Any = None,
-        min_impurity_decrease: Any = 0.0,
-        bootstrap: Any = False,
-        oob_score: Any = False,
-        max_samples: Any = None,
-        n_jobs: Any = None,
-        random_state: Any = None,
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = False,
+        oob_score: bool | Score = False,
+        max_samples: int | float | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
     ):
         self.n_estimators = n_estimators
         self.max_depth = max_depth
@@ -701,80 +473,25 @@ class CompletelyRandomForestRegressor(ForestRegressor):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _splitting(self, n_features: int) -> dict[str, Any]:
-        return {
-            "splitter": "random",
-            "criterion": "squared_error",
-            "max_features": 1,
-        }
-
 
 class EnrichedRandomForestClassifier(ForestClassifier):
     """Enriched random forest (Amaratunga, Cabrera, Lee 2008): nodes draw their features with given weights.
 
     Parameters
     ----------
-    n_estimators : int, default=100
-        Trees.
     feature_weights : array-like of shape (n_features,) or None, default=None
         Chances of the features, not negative: a node draws the features that it looks at without replacement, each with
-        a probability proportional to its weight among those not yet drawn. Weight 0 is never looked at. None for equal
-        weights.
-    criterion : {"gini", "entropy", "log_loss"}, default="gini"
-        Impurity; "log_loss" is another name of "entropy".
-    max_depth : int or None, default=None
-        Greatest depth of a tree; None for no bound.
-    min_samples_split : int or float, default=2
-        Rows that a node must have to be split; a float is a share of all rows, rounded up. Rows that the bootstrap
-        drew several times count once.
-    min_samples_leaf : int or float, default=1
-        Rows that each side of a split must have; otherwise as `min_samples_split`.
-    min_weight_fraction_leaf : float, default=0.0
-        Share of the tree's in-bag weight that each side of a split must have, at most 0.5.
-    max_features : {"sqrt", "log2"}, int, float or None, default="sqrt"
-        Features that a node looks at: a number, a share (float), None for all. Features that are constant in the node
-        count, but at least one that varies is looked at.
-    max_leaf_nodes : int or None, default=None
-        Greatest number of leaves of a tree, those kept whose splits gain most; None for no bound.
-    min_impurity_decrease : float, default=0.0
-        Least decrease in impurity that a split must bring, weighted by the node's share of the tree's weight.
-    bootstrap : bool, default=True
-        Whether each tree learns from rows drawn with replacement, or from all.
-    oob_score : bool or callable, default=False
-        Whether to score each row by the trees that did not see it, by accuracy (True) or by a function of
-        ``(y_true, y_pred)``.
-    max_samples : int, float or None, default=None
-        Draws of each bootstrap: a number, a share of the rows, None for as many as rows.
-    class_weight : {"balanced", "balanced_subsample"}, dict or None, default=None
-        Weights of the classes; "balanced" weights them inversely to their frequency, "balanced_subsample" to that in
-        each tree's rows.
-    n_jobs : int or None, default=None
-        Threads for binning, growing and prediction; None for one, -1 for all. The result does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Seed.
+        a probability proportional to its weight among the features not yet drawn. A feature of weight 0 is never
+        looked at. None for equal weights.
+    n_estimators, criterion, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_features, \
+max_leaf_nodes, min_impurity_decrease, bootstrap, oob_score, max_samples, class_weight, n_jobs, random_state
+        As in `RandomForestClassifier`.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The classes.
-    n_classes_ : int
-        How many.
-    trees_ : Trees
-        All trees as flat arrays.
-    bin_mapper_ : BinMapper
-        Thresholds of the features.
-    mean_decrease_impurity_ : ndarray of shape (n_features,)
-        Impurity decrease by feature, mean over trees (interpretation paper, Eqs. 6 and 9).
-    feature_importances_ : ndarray of shape (n_features,)
-        The same, summing to 1.
-    n_features_in_ : int
-        Features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X had names.
-    oob_score_ : float
-        Out-of-bag score, if asked for.
-    oob_decision_function_ : ndarray of shape (n_samples, n_classes)
-        Out-of-bag probabilities, if asked for; NaN in rows that every tree saw.
+    classes_, n_classes_, trees_, bin_mapper_, mean_decrease_impurity_, feature_importances_, n_features_in_, \
+feature_names_in_, oob_score_, oob_decision_function_
+        As in `RandomForestClassifier`.
 
     Notes
     -----
@@ -791,25 +508,27 @@ class EnrichedRandomForestClassifier(ForestClassifier):
     (3,)
     """
 
+    walk = ForestClassifier.walk
+
     def __init__(
         self,
         n_estimators: int = 100,
-        feature_weights: Any = None,
+        feature_weights: ArrayLike | None = None,
         *,
-        criterion: Any = "gini",
-        max_depth: Any = None,
-        min_samples_split: Any = 2,
-        min_samples_leaf: Any = 1,
-        min_weight_fraction_leaf: Any = 0.0,
-        max_features: Any = "sqrt",
-        max_leaf_nodes: Any = None,
-        min_impurity_decrease: Any = 0.0,
-        bootstrap: Any = True,
-        oob_score: Any = False,
-        max_samples: Any = None,
-        class_weight: Any = None,
-        n_jobs: Any = None,
-        random_state: Any = None,
+        criterion: str = "gini",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: MaxFeatures = "sqrt",
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = True,
+        oob_score: bool | Score = False,
+        max_samples: int | float | None = None,
+        class_weight: ClassWeight = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
     ):
         self.n_estimators = n_estimators
         self.feature_weights = feature_weights
@@ -828,12 +547,13 @@ class EnrichedRandomForestClassifier(ForestClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _splitting(self, n_features: int) -> dict[str, Any]:
-        return {
-            "splitter": "best",
-            "criterion": _classification_criterion(self.criterion),
-            "max_features": feature_count(self.max_features, n_features),
-        }
-
     def _feature_weights(self, n_features: int) -> np.ndarray | None:
         return feature_chances(self.feature_weights, n_features)
+
+
+#: Classifier and regressor of each name under which cascades and scanners ask for forests.
+FORESTS = {
+    "random_forest": (RandomForestClassifier, RandomForestRegressor),
+    "completely_random_forest": (CompletelyRandomForestClassifier, CompletelyRandomForestRegressor),
+    "extra_trees": (ExtraTreesClassifier, ExtraTreesRegressor),
+}

@@ -13,23 +13,23 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from cascadeforest.forest._arrays import read_only
+from cascadeforest.forest._cells import cells_for
 from cascadeforest.forest._compiling import ensure_compiled
 from cascadeforest.forest._grow import grow_tree
-from cascadeforest.forest._nodes import ENTROPY, GINI, MAX_FEATURES, Cells, Target
+from cascadeforest.forest._nodes import ENTROPY, GINI, MAX_FEATURES, Target
+from cascadeforest.forest._parameters import check_choice, feature_chances
 from cascadeforest.forest._random import bootstrap_counts
 from cascadeforest.forest._search import BEST, RANDOM, Rules
 from cascadeforest.forest.binning import BinnedMatrix
 from cascadeforest.forest.trees import Trees
 
+_SPLITTERS = {"best": BEST, "random": RANDOM}
+_CRITERIA = {"gini": GINI, "entropy": ENTROPY, "squared_error": GINI}  # of targets, the kernel's Gini is the variance
 _NO_BOUND = np.iinfo(np.int64).max
 _EQUAL = np.empty(0, np.float64)
 _MAX_CLASSES = 2**16
 #: Widths of targets that need no scale, and the greatest width.
 _USUAL, _WIDEST = (1e-20, 1e20), 1e150
-#: Bytes of a cache line, and of a matrix that the caches of a core hold anyway.
-_CACHE_LINE, _CACHE = 64, 1 << 18
-#: Words a row for columns of two values. A node reads all of them, so that more would cost more than they save.
-_MOST_WORDS = 4
 #: Up to this weight float32 holds every whole number.
 _EXACT = 2**24
 
@@ -66,10 +66,14 @@ class GrowthRules:
     min_weight_fraction_leaf: float = 0.0
     min_impurity_decrease: float = 0.0
 
+    def __post_init__(self) -> None:
+        check_choice("splitter", self.splitter, _SPLITTERS)
+        check_choice("criterion", self.criterion, _CRITERIA)
+
     def _for_kernel(self, scale: float) -> Rules:
         return Rules(
-            BEST if self.splitter == "best" else RANDOM,
-            ENTROPY if self.criterion == "entropy" else GINI,
+            _SPLITTERS[self.splitter],
+            _CRITERIA[self.criterion],
             int(self.max_features),
             _NO_BOUND if self.max_depth is None else int(self.max_depth),
             int(self.min_samples_split),
@@ -82,7 +86,7 @@ class GrowthRules:
 
 @dataclass(frozen=True)
 class GrownForest:
-    """What growing leaves behind.
+    """A grown forest, and what is needed to draw its bootstraps again.
 
     Parameters
     ----------
@@ -109,7 +113,7 @@ class GrownForest:
     scale: float
 
     def in_bag_counts(self, tree: int) -> np.ndarray:
-        """How often a tree saw each of `rows`: from its seed, nothing is stored.
+        """Count how often a tree saw each of `rows`, by drawing its bootstrap again from its seed.
 
         Parameters
         ----------
@@ -122,44 +126,49 @@ class GrownForest:
         """
         return in_bag_counts(self.seeds[tree], self.n_draws, len(self.rows))
 
-    def oob_prediction(self, binned: BinnedMatrix, n_jobs: int | None = None) -> np.ndarray:
-        """Mean value of each row over the trees that did not learn from it.
+    def oob_prediction(
+        self, binned: BinnedMatrix, rows: np.ndarray | None = None, n_jobs: int | None = None
+    ) -> np.ndarray:
+        """Predict each row by the mean over the trees that did not learn from it.
 
         Parameters
         ----------
         binned : BinnedMatrix
             The matrix that the forest was grown on.
+        rows : ndarray of shape (n,), int, optional
+            Rows of the matrix, ascending, among them all rows that the forest learned from; all rows by default.
         n_jobs : int, optional
             Threads; as in joblib.
 
         Returns
         -------
-        ndarray of shape (n_rows, n_outputs), float64
-            For all rows of the matrix; NaN where every tree learned from the row. In the units of the targets.
+        ndarray of shape (n, n_outputs), float64
+            NaN where every tree learned from the row. In the units of the targets.
         """
-        n_rows = binned.columns.shape[1]
-        n_votes = np.zeros(n_rows)
+        rows = np.arange(binned.columns.shape[1]) if rows is None else rows
+        learned = np.searchsorted(rows, self.rows)
+        n_votes = np.zeros(len(rows))
 
         def out_of_bag(tree: int) -> np.ndarray:
-            out = np.ones(n_rows)
-            out[self.rows] = self.in_bag_counts(tree) == 0
+            out = np.ones(len(rows))
+            out[learned] = self.in_bag_counts(tree) == 0
             np.add(n_votes, out, out=n_votes)
             return out
 
-        total = self.trees.predict_sum(binned, weights=out_of_bag, n_jobs=n_jobs)
+        total = self.trees.predict_sum(binned, rows, weights=out_of_bag, n_jobs=n_jobs)
         total[n_votes == 0] = np.nan
         return self.offset + self.scale * (total / np.maximum(n_votes, 1)[:, None])
 
 
 def tree_seeds(entropy: int | Sequence[int] | np.random.SeedSequence, n_trees: int) -> np.ndarray:
-    """Seeds of a forest's trees: word i of the forest's stream belongs to tree i, however many trees there are.
+    """Draw the seeds of a forest's trees; the seed of tree i does not depend on the number of trees.
 
     Parameters
     ----------
     entropy : int, sequence of int or SeedSequence
-        The forest's own address.
+        Seed of the forest.
     n_trees : int
-        How many.
+        Number of trees.
 
     Returns
     -------
@@ -170,7 +179,7 @@ def tree_seeds(entropy: int | Sequence[int] | np.random.SeedSequence, n_trees: i
 
 
 def in_bag_counts(seed: np.uint64, n_draws: int, n_rows: int) -> np.ndarray:
-    """How often a tree's bootstrap drew each of its rows.
+    """Count how often a tree's bootstrap drew each of its rows.
 
     Parameters
     ----------
@@ -217,7 +226,7 @@ def _target(y: np.ndarray, n_classes: int, whole: bool, in_words: bool) -> tuple
 
 
 def kernel_weights(weights: np.ndarray) -> np.ndarray:
-    """Weights that float32 can hold: whole numbers as they are, others relative to the largest.
+    """Turn weights into what float32 can hold: whole numbers stay, other weights are divided by the largest.
 
     Parameters
     ----------
@@ -227,7 +236,7 @@ def kernel_weights(weights: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray of shape (n,)
-        What trees see; 0 for weights that single precision does not hold beside the largest.
+        Weights that trees see; 0 for weights too small for single precision beside the largest.
     """
     if weights.max() < _EXACT and np.array_equal(weights, np.rint(weights)):
         return weights
@@ -311,9 +320,7 @@ def grow_forest(
     heaviest = weights.max() * max(n_draws, len(rows))
     whole = not balance_bootstraps and heaviest < 2**31 and np.array_equal(weights, np.rint(weights))
     target, offset, scale = _target(y, n_classes, bool(whole), bool(whole) and rules.splitter == "random")
-    if binned.centers is None:
-        raise ValueError("binned has no centers, which thresholds are placed by; take it from BinMapper.fit_transform.")
-    centers, rows = read_only(binned.centers), read_only(np.ascontiguousarray(rows))
+    centers, rows = read_only(binned.known_centers), read_only(np.ascontiguousarray(rows))
     cells = cells_for(binned, rules.max_features)
     features = _looked_at(features, feature_weights, n_features)
     kernel_rules, cumulative = rules._for_kernel(scale), _cumulative(feature_weights, n_features)
@@ -347,63 +354,6 @@ def grow_forest(
     return GrownForest(trees, seeds, rows, n_draws, decrease / len(seeds) * scale * scale, offset, scale)
 
 
-def cells_for(binned: BinnedMatrix, max_features: int) -> Cells:
-    """The matrix as the kernel reads it.
-
-    Parameters
-    ----------
-    binned : BinnedMatrix
-        Bins.
-    max_features : int
-        Features that a node looks at.
-
-    Returns
-    -------
-    Cells
-        With columns of two values as bits, and a copy row by row of the others where that saves reading.
-    """
-    by_feature, distance = binned.flat()
-    n_features, n_rows = binned.columns.shape
-    overlapping = distance != n_rows  # a sliding window: row by row already
-    packed = np.zeros(n_features, bool) if overlapping else _two_valued(binned.columns)
-    wide = np.flatnonzero(~packed)
-    place = np.empty(n_features, np.int32)
-    place[wide], place[packed] = np.arange(len(wide)), np.arange(n_features - len(wide))
-    # Cache lines that a node of n rows reads: feature by feature one for each 64 rows of the matrix, but at most n, and
-    # that for each feature looked at; row by row those of n rows, or of as many features as are looked at.
-    lines_of_row = min(max_features, len(wide) // _CACHE_LINE + 1)
-    few = n_rows * max_features // (_CACHE_LINE * lines_of_row)
-    pays = max_features > lines_of_row and len(wide) * n_rows > _CACHE and not overlapping
-    by_row = np.ascontiguousarray(binned.columns[wide].T).reshape(-1) if pays else np.empty(0, np.uint8)
-    words, n_words = _words(binned.columns[packed]) if packed.any() else (np.empty(0, np.uint64), 0)
-    return Cells(
-        by_feature,
-        read_only(by_row),
-        read_only(words),
-        read_only(place),
-        read_only(packed),
-        distance,
-        len(wide),
-        n_words,
-        few if pays else 0,
-    )
-
-
-def _two_valued(columns: np.ndarray) -> np.ndarray:
-    """Features that are kept as bits: those of at most two values, none missing, if they are few words together."""
-    found = columns.max(axis=1, initial=0) <= 1 if columns.shape[1] else np.zeros(len(columns), bool)
-    return found if 2 <= np.count_nonzero(found) <= 64 * _MOST_WORDS else np.zeros(len(columns), bool)
-
-
-def _words(columns: np.ndarray) -> tuple[np.ndarray, int]:
-    """Bits of 0-1 columns, row by row, and words a row."""
-    n_words = -(-len(columns) // 64)
-    bits = np.zeros((columns.shape[1], 8 * n_words), np.uint8)
-    packed = np.packbits(columns, axis=0, bitorder="little")
-    bits[:, : len(packed)] = packed.T
-    return bits.view("<u8").astype(np.uint64, copy=False).reshape(-1), n_words
-
-
 def _looked_at(features: np.ndarray | None, feature_weights: np.ndarray | None, n_features: int) -> np.ndarray:
     """Numbers of the features that may be looked at, as the kernel takes them."""
     if features is None:
@@ -420,12 +370,8 @@ def _looked_at(features: np.ndarray | None, feature_weights: np.ndarray | None, 
 
 def _cumulative(feature_weights: np.ndarray | None, n_features: int) -> np.ndarray:
     """Running sum of the feature weights, empty if all are equal."""
-    if feature_weights is None:
+    weights = feature_chances(feature_weights, n_features)
+    if weights is None:
         return _EQUAL
-    weights = np.asarray(feature_weights, np.float64)
-    if weights.shape != (n_features,):
-        raise ValueError(f"feature_weights has shape {weights.shape}; X has {n_features} features: ({n_features},).")
-    if not np.isfinite(weights).all() or weights.min() < 0 or weights.max() == 0:
-        raise ValueError("feature_weights must be finite and not negative, and at least one must be positive.")
     # Relative to the largest, so that the sum cannot overflow; what is below rounding beside it counts as 0.
     return np.cumsum(weights / weights.max())

@@ -1,9 +1,9 @@
-"""What a fitted model keeps of the rows that it learned from, for those who explain its predictions."""
+"""Training rows that a fitted model keeps, so that its predictions can be explained."""
 
 from __future__ import annotations
 
 import hashlib
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -53,7 +53,7 @@ class Rows(NamedTuple):
     def values(self) -> np.ndarray:
         """Features as numbers, each the middle of its bin; NaN where missing. Shape (n_rows, n_features)."""
         values = np.empty(self.columns.shape[::-1])
-        for k, (column, centers) in enumerate(zip(self.columns, self.centers, strict=True)):
+        for k, (column, centers) in enumerate(zip(self.columns, self.binned.known_centers, strict=True)):
             # Infinity stands behind the last bin, where only rows can be that had no weight.
             of_bins = np.where(np.isfinite(centers), centers, np.nan)
             values[:, k] = np.where(column == MISSING, np.nan, of_bins[column % len(of_bins)])
@@ -101,6 +101,7 @@ class LearnedRows:
     def digests(self) -> dict[str, str]:
         """Digests of the rows, by the names under which users give them."""
         if self._digests is None:
+            assert self.rows is not None, "digests are made before rows are let go"
             self._digests = self.rows.digests()
         return self._digests
 
@@ -149,10 +150,10 @@ class KeepsRows:
         self._learned_rows = None
         self._fit_mark = object()  # by which those who explain the fit before see that it is over
 
-    def forget_training_rows(self) -> Any:
-        """Let go of the training rows that the model keeps for explanations.
+    def forget_training_rows(self) -> Self:
+        """Free the memory of the training rows that the model keeps for explanations.
 
-        They take a byte a value. Explanations need them again afterwards, as after pickling:
+        The rows take a byte a value. Afterwards, as after pickling, explanations must be given the rows again:
         ``Explainer(model, X_train, y_train)``.
 
         Returns

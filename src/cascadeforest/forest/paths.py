@@ -12,7 +12,7 @@ from cascadeforest.forest.trees import Trees
 
 
 class PathSteps(NamedTuple):
-    """Splits on some paths, those of one path in the order from the root."""
+    """Splits on some paths, path by path, each in the order from the root."""
 
     path: np.ndarray  # int64: number of the path
     feature: np.ndarray  # int32
@@ -22,9 +22,9 @@ class PathSteps(NamedTuple):
 
 
 def path_steps(trees: Trees, binned: BinnedMatrix, rows: np.ndarray, of_tree: np.ndarray) -> PathSteps:
-    """Splits that rows pass, each row in one tree.
+    """Find the splits that rows pass, each row in one tree.
 
-    All rows walk at the same time, a level a step.
+    All rows walk at the same time, one level a step.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def path_steps(trees: Trees, binned: BinnedMatrix, rows: np.ndarray, of_tree: np
     Returns
     -------
     PathSteps
-        Of paths 0 to n - 1.
+        Splits of paths 0 to n - 1.
     """
     view = trees.all_nodes()
     is_leaf = view.is_leaf

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from itertools import pairwise
@@ -113,7 +113,12 @@ class Trees:
         return self.values.shape[1]
 
     def predict(
-        self, binned: BinnedMatrix, rows: np.ndarray | None = None, *, trees: Any = None, n_jobs: int | None = None
+        self,
+        binned: BinnedMatrix,
+        rows: np.ndarray | None = None,
+        *,
+        trees: Sequence[int] | np.ndarray | slice | None = None,
+        n_jobs: int | None = None,
     ) -> np.ndarray:
         """Mean over trees of the value of the leaf that a row reaches.
 
@@ -150,7 +155,7 @@ class Trees:
         binned: BinnedMatrix,
         rows: np.ndarray | None = None,
         *,
-        trees: Any = None,
+        trees: Sequence[int] | np.ndarray | slice | None = None,
         weights: Weights = None,
         n_jobs: int | None = None,
     ) -> np.ndarray:
@@ -222,7 +227,7 @@ class Trees:
         indicator : csr_matrix of shape (n, n_nodes), int64
             1 where the row passes the node. Indices are sorted.
         n_nodes_ptr : ndarray of shape (n_trees + 1,), int64
-            The columns of tree i are those from ``n_nodes_ptr[i]`` to ``n_nodes_ptr[i + 1]``.
+            Tree i has the columns from ``n_nodes_ptr[i]`` up to ``n_nodes_ptr[i + 1]``.
         """
         bins, stride = self._bins(binned)
         rows = _row_numbers(rows, binned)
@@ -258,7 +263,7 @@ class Trees:
         binned, rows, n_jobs
             As in `predict`.
         targets : ndarray of shape (n, n_targets)
-            What is summed: indicators of the classes, regression targets, or any others, one line for each of `rows`.
+            Numbers to sum, such as indicators of the classes or regression targets, one line for each of `rows`.
         weights : ndarray of shape (n,) or (n_trees, n), or callable, optional
             Weights of the rows, 1 by default. The callable takes the number of a tree and returns an array of shape
             (n,), as ``GrownForest.in_bag_counts`` does; it is called in threads.
@@ -266,7 +271,7 @@ class Trees:
         Returns
         -------
         weight : ndarray of shape (n_nodes,), float64
-            Of the nodes of all trees, in the order of `nodes`.
+            Weights of the nodes of all trees, in the order of `nodes`.
         sums : ndarray of shape (n_nodes, n_targets), float64
 
         Raises
@@ -379,7 +384,7 @@ class Trees:
             bins = read_only(np.zeros(binned.columns.shape[1], np.uint8))
         return bins, np.uint64(distance)
 
-    def _chosen(self, trees: Any) -> np.ndarray:
+    def _chosen(self, trees: Sequence[int] | np.ndarray | slice | None) -> np.ndarray:
         everyone = np.arange(self.n_trees)
         return read_only(everyone if trees is None else np.ascontiguousarray(np.atleast_1d(everyone[trees])))
 

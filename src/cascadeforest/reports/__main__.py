@@ -1,9 +1,8 @@
-"""Command line: ``python -m cascadeforest.reports {table,figure,index,partial,check,accept,render}``."""
+"""Command line: ``python -m cascadeforest.reports {table,figure,index,partial,check,accept,render,refresh}``."""
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
@@ -19,22 +18,19 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
         ("partial", "draw what there is after a run that stopped half-way: every table and the page"),
         ("check", "compare the tables of a run with the stored ones; exit status 1 on drift"),
         ("accept", "take the tables of a run as the stored ones, with provenance"),
-        ("render", "draw every stored table again from its stored cells, without training"),
+        ("render", "draw every stored table again from its stored cells, in every form, without training"),
+        ("refresh", "write the stored tables and pictures again after words or looks have changed; numbers must not"),
     ):
         added = commands.add_parser(name, help=text, description=text)
         added.add_argument("--root", type=Path, default=Path(), help="folder that holds results/ and reports/")
         added.add_argument("--suite", required=True)
         if name in ("table", "figure"):
             added.add_argument("--experiment", required=True, help="its id, as in config/experiments")
-        elif name == "accept":
-            added.add_argument("--message", default="", help="why these numbers are taken; it is kept with them")
-            added.add_argument(
-                "--only",
-                nargs="+",
-                default=[],
-                metavar="EXPERIMENT",
-                help="these; what else is stored stays (default: all)",
-            )
+        elif name in ("accept", "partial"):
+            text = "these, what else is there stays (default: all, with the page)"
+            added.add_argument("--only", nargs="+", default=[], metavar="EXPERIMENT", help=text)
+            if name == "accept":
+                added.add_argument("--message", default="", help="why these numbers are taken; it is kept with them")
     return parser.parse_args(arguments)
 
 
@@ -51,29 +47,29 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _table(options: argparse.Namespace) -> int:
-    from cascadeforest.reports.results import read_results
-    from cascadeforest.reports.table import make_table, write_table
+    from cascadeforest.reports.drawing.table import make_table, write_files
+    from cascadeforest.reports.numbers.results import read_results
 
     results = read_results(options.root, options.suite, [options.experiment])
     files = make_table(options.experiment, results).files()
-    write_table(options.experiment, files, options.root / "results" / options.suite / "tables")
+    write_files(options.experiment, files, options.root / "results" / options.suite / "tables")
     return 0
 
 
 def _figure(options: argparse.Namespace) -> int:
-    from cascadeforest.reports.figure import make_figure, write_figure
-    from cascadeforest.reports.results import read_results
+    from cascadeforest.reports.drawing.table import make_figure, write_files
+    from cascadeforest.reports.numbers.results import read_results
 
     results = read_results(options.root, options.suite, [options.experiment])
     files = make_figure(options.experiment, results).files()
-    write_figure(options.experiment, files, options.root / "results" / options.suite / "figures")
+    write_files(options.experiment, files, options.root / "results" / options.suite / "figures")
     return 0
 
 
 def _index(options: argparse.Namespace) -> int:
     from cascadeforest.data.files import atomic_write
-    from cascadeforest.reports.index_page import index_page
-    from cascadeforest.reports.results import read_results
+    from cascadeforest.reports.drawing.page import index_page
+    from cascadeforest.reports.numbers.results import read_results
 
     folder = options.root / "results" / options.suite
     atomic_write(folder / "index.html", index_page(read_results(options.root, options.suite), folder))
@@ -82,28 +78,25 @@ def _index(options: argparse.Namespace) -> int:
 
 
 def _partial(options: argparse.Namespace) -> int:
-    from cascadeforest.reports.figure import make_figure, write_figure
-    from cascadeforest.reports.results import read_results
-    from cascadeforest.reports.table import make_table, write_table
+    from cascadeforest.reports.drawing.table import make_figure, make_table, write_files
+    from cascadeforest.reports.numbers.results import read_results
 
-    results = read_results(options.root, options.suite)
+    results = read_results(options.root, options.suite, options.only or None)
     folder = options.root / "results" / options.suite
-    for name in results.incomplete():
-        write_table(name, make_table(name, results).files(), folder / "tables")
+    names = [name for name in results.incomplete() if not options.only or name in options.only]
+    for name in names:
+        write_files(name, make_table(name, results).files(), folder / "tables")
         if name in results.figures():
-            write_figure(name, make_figure(name, results).files(), folder / "figures")
-    status = _index(options)
-    # Snakemake takes a file that is there for done, even if what it is made from is not. Older than anything, these
-    # are drawn again by the next run, which tries the failed cells again.
-    kinds = ("tables", "figures")
-    drawn = [path for name in results.incomplete() for kind in kinds for path in folder.glob(f"{kind}/{name}.*")]
-    for path in [folder / "index.html", *drawn]:
-        os.utime(path, (1, 1))
-    return status
+            write_files(name, make_figure(name, results).files(), folder / "figures")
+        # Snakemake takes a file that is there for done, even if what it is made from is not. Without its mark the next
+        # run draws this again, and tries the failed cells again.
+        (folder / "logs" / "table" / f"{name}.complete").unlink(missing_ok=True)
+    # The page shows all experiments: it is drawn where all were asked for.
+    return 0 if options.only else _index(options)
 
 
 def _check(options: argparse.Namespace) -> int:
-    from cascadeforest.reports.regression_check import check
+    from cascadeforest.reports.store.check import check
 
     report = check(options.root, options.suite)
     print("\n".join(report.lines()))
@@ -111,18 +104,25 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _accept(options: argparse.Namespace) -> int:
-    from cascadeforest.reports.accept import accept
+    from cascadeforest.reports.store.accept import accept
 
     print(f"stored: {accept(options.root, options.suite, options.message, options.only)}")
     return 0
 
 
 def _render(options: argparse.Namespace) -> int:
-    from cascadeforest.reports.stored import render_stored
+    from cascadeforest.reports.store.redraw import redraw_stored
 
-    report = render_stored(options.root, options.suite)
+    report = redraw_stored(options.root, options.suite)
     print("\n".join(report.lines()))
     return 1 if report.differences else 0
+
+
+def _refresh(options: argparse.Namespace) -> int:
+    from cascadeforest.reports.store.redraw import refresh
+
+    print(f"written again: {refresh(options.root, options.suite)}")
+    return 0
 
 
 if __name__ == "__main__":

@@ -9,11 +9,11 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 from cascadeforest.data.errors import ConfigError, UserError
 
-_OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_OPENERS = {".gz": gzip.GzipFile, ".bz2": bz2.BZ2File, ".xz": lzma.LZMAFile}
 _BROKEN = (EOFError, gzip.BadGzipFile, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile, zlib.error)
 
 
@@ -41,7 +41,7 @@ def path_of(files: Mapping[str, Path], name: str) -> Path:
 
 
 @contextmanager
-def open_binary(files: Mapping[str, Path], address: str) -> Iterator[BinaryIO]:
+def open_binary(files: Mapping[str, Path], address: str) -> Iterator[IO[bytes]]:
     """Open the bytes that `address` names, decompressed.
 
     Parameters
@@ -54,7 +54,7 @@ def open_binary(files: Mapping[str, Path], address: str) -> Iterator[BinaryIO]:
 
     Yields
     ------
-    BinaryIO
+    file object
         A readable stream of bytes.
 
     Raises
@@ -71,7 +71,7 @@ def open_binary(files: Mapping[str, Path], address: str) -> Iterator[BinaryIO]:
             with zipfile.ZipFile(path) as archive, archive.open(_find_member(archive, member, path)) as stream:
                 yield stream
         else:
-            with _OPENERS.get(path.suffix, open)(path, "rb") as stream:
+            with _OPENERS.get(path.suffix, Path.open)(path, "rb") as stream:
                 yield stream
     except _BROKEN as error:
         raise _broken(path, error) from error
@@ -108,8 +108,8 @@ def read_tar(files: Mapping[str, Path], name: str, wanted: Callable[[str], objec
         with tarfile.open(path) as archive:
             for member in archive:
                 member_name = member.name.removeprefix("./")
-                if member.isfile() and wanted(member_name):
-                    yield member_name, archive.extractfile(member).read()
+                if member.isfile() and wanted(member_name) and (stream := archive.extractfile(member)):
+                    yield member_name, stream.read()
     except _BROKEN as error:
         raise _broken(path, error) from error
 

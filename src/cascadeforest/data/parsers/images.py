@@ -23,7 +23,7 @@ CIFAR_NAMES = f"{CIFAR_FOLDER}/batches.meta.txt"
 def idx(
     files: Mapping[str, Path], *, train_images: str, train_labels: str, test_images: str, test_labels: str
 ) -> Parsed:
-    """Parse the four idx files of MNIST and its kin.
+    """Parse the four idx files of MNIST, or of another data set in its format.
 
     Parameters
     ----------

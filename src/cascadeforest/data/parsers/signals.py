@@ -1,4 +1,4 @@
-"""Signals: one row a recording, one feature a time step."""
+"""Signals: a row is a recording, a feature is a time step."""
 
 import io
 from collections.abc import Mapping, Sequence

@@ -1,9 +1,10 @@
-"""Tables in text or spreadsheet form: one parser with options, and the reading and encoding that the others share."""
+"""Tables in text or spreadsheet form: one parser with options, and functions that other parsers share."""
 
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -37,8 +38,9 @@ def table(
     fill: float | None = None,
     class_order: Sequence[str] | None = None,
     thinned: Mapping[str, int] | None = None,
+    seed: int = 0,
 ) -> Parsed:
-    """Parse a table: one row a sample, one column the target.
+    """Parse a table in which each row is a sample and one column is the target.
 
     Columns are named by `columns`, else by the header row; a table with neither has numbered columns (from 0, negative
     from the end) and its features are called x1, x2, ...
@@ -80,7 +82,9 @@ def table(
     class_order : sequence of str, optional
         Class names in the order of their codes; None sorts them.
     thinned : mapping of str to int, optional
-        Classes of which only so many rows are kept, drawn at random, always the same ones. For one file.
+        Classes of which only so many rows are kept, drawn at random. For one file.
+    seed : int, default=0
+        Seed of that draw.
 
     Returns
     -------
@@ -94,18 +98,18 @@ def table(
     UserError
         If a column that should hold numbers holds text.
     """
-    reading = {"separator": separator, "header": header, "columns": columns, "missing": missing}
-    frame = read_frame(files, train, **reading)
+    read = partial(read_frame, files, separator=separator, header=header, columns=columns, missing=missing)
+    frame = read(train)
     n_train = len(frame)
     if test is not None:
-        frame = concatenate(frame, read_frame(files, test, **reading), train, test)
+        frame = concatenate(frame, read(test), train, test)
     given_test = None
     if test is not None or train_rows is not None:
         given_test = np.arange(len(frame)) >= (n_train if train_rows is None else train_rows)
 
     labels = labels_of(frame[_name(frame, target, train)], train)
     if thinned:
-        kept = _thinned(labels, thinned, train, has_given_test=given_test is not None)
+        kept = _thinned(labels, thinned, train, seed, has_given_test=given_test is not None)
         frame, labels = frame[kept].reset_index(drop=True), labels[kept]
     # All names first: positions count the columns of the file, not those that are left.
     id_names = {_name(frame, column, train) for column in (target, *ids)}
@@ -291,7 +295,9 @@ def labels_of(column: "pd.Series", where: str) -> np.ndarray:
     return column.to_numpy(dtype=object).astype(str)
 
 
-def _thinned(labels: np.ndarray, thinned: Mapping[str, int], where: str, *, has_given_test: bool) -> np.ndarray:
+def _thinned(
+    labels: np.ndarray, thinned: Mapping[str, int], where: str, seed: int, *, has_given_test: bool
+) -> np.ndarray:
     """Which rows are kept: of the classes named so many, drawn at random, of the others all."""
     if has_given_test:
         raise ConfigError(f"{where}: the option 'thinned' is for one table without a given test part.")
@@ -303,7 +309,8 @@ def _thinned(labels: np.ndarray, thinned: Mapping[str, int], where: str, *, has_
                 f"{where}: the option 'thinned' keeps {n_rows} rows of class '{label}', which has {len(rows)}. "
                 "Name a class of the file, and one row or more."
             )
-        kept[np.random.default_rng(seed_for("thinned", where, label)).permutation(rows)[n_rows:]] = False
+        generator = np.random.default_rng(seed_for("thinned", where, label, seed=seed))
+        kept[generator.permutation(rows)[n_rows:]] = False
     return kept
 
 
@@ -330,7 +337,7 @@ def _no_table(address: str, error: Exception) -> UserError:
     )
 
 
-def _name(frame: "pd.DataFrame", column: Column, where: str) -> Any:
+def _name(frame: "pd.DataFrame", column: Column, where: str) -> Column:
     """Name of a column that is given by name or by position."""
     if isinstance(column, int) and -frame.shape[1] <= column < frame.shape[1]:
         return frame.columns[column]

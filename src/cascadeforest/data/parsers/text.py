@@ -94,8 +94,9 @@ def _read_reviews(files: Mapping[str, Path], archive: str) -> list[tuple[str, st
     """(part, polarity, number, text) of each labelled review; training reviews first."""
     reviews = []
     for name, data in read_tar(files, archive, _REVIEW.fullmatch):
-        part, polarity, number = _REVIEW.fullmatch(name).groups()
-        reviews.append((part, polarity, int(number), data.decode("utf-8")))
+        if match := _REVIEW.fullmatch(name):
+            part, polarity, number = match.groups()
+            reviews.append((part, polarity, int(number), data.decode("utf-8")))
     reviews.sort(key=lambda review: (review[0] == "test", *review[1:3]))
     return reviews
 

@@ -4,7 +4,7 @@ import io
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import IO, Literal
 
 import numpy as np
 
@@ -285,6 +285,6 @@ def year(
     )
 
 
-def _filled_lines(stream: BinaryIO) -> Iterator[bytes]:
+def _filled_lines(stream: IO[bytes]) -> Iterator[bytes]:
     """Lines of `stream` that are not blank."""
     return (line for line in stream if line.strip())

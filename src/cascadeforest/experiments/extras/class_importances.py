@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.experiments.extras import Fitted
+from cascadeforest.experiments.fitting import Fitted
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
-def arrays(fitted: Fitted) -> dict[str, Any]:
+def arrays(fitted: Fitted) -> dict[str, np.ndarray]:
     """Local MDI of held-out training rows at the last layer: a line a class, a column a feature; and the class codes.
 
     Raises

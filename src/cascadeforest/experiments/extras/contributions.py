@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from cascadeforest.experiments.extras import Fitted
+from cascadeforest.experiments.fitting import Fitted
+
+if TYPE_CHECKING:
+    import numpy as np
 
 #: Contributions of all features are saved up to this number; of more features `N_FIRST`, and the sum of the others.
 N_ALL, N_FIRST = 12, 2
 
 
-def arrays(fitted: Fitted) -> dict[str, Any]:
+def arrays(fitted: Fitted) -> dict[str, np.ndarray]:
     """Bias, contributions and predictions of the test rows as if the cascade ended at `layers`, and the rows.
 
     `contributions` has the shape (layers, rows, columns, outputs). Columns are all features; of more than `N_ALL` the
@@ -19,7 +22,6 @@ def arrays(fitted: Fitted) -> dict[str, Any]:
     In single precision but for the bias, the targets and the sum over features before it is rounded.
     """
     import numpy as np
-    from scipy.sparse import issparse
 
     from cascadeforest.experiments.explaining import explainer_of
 
@@ -30,15 +32,11 @@ def arrays(fitted: Fitted) -> dict[str, Any]:
     n_features = fitted.X_train.shape[1]
     n_shown = n_features if n_features <= N_ALL else N_FIRST
 
-    def columns(contributions: Any) -> Any:
+    def columns(contributions: np.ndarray) -> np.ndarray:
         if n_shown == n_features:
             return contributions
         others = contributions[:, n_shown:].sum(axis=1, keepdims=True)
         return np.concatenate([contributions[:, :n_shown], others], axis=1)
-
-    def shown(X: Any) -> Any:
-        X = X[:, :n_shown]
-        return np.asarray(X.toarray() if issparse(X) else X, np.float32)
 
     return {
         "layers": np.array(layers, np.int64),
@@ -46,9 +44,9 @@ def arrays(fitted: Fitted) -> dict[str, Any]:
         "bias": np.array([one.bias for one in found]),
         "contributions": np.array([columns(one.contributions) for one in found], np.float32),
         "predictions": np.array([one.prediction for one in found], np.float32),
-        "X_train": shown(fitted.X_train),
+        "X_train": np.asarray(fitted.X_train[:, :n_shown], np.float32),
         "y_train": split.y_train,
-        "X_test": shown(fitted.X_test),
+        "X_test": np.asarray(fitted.X_test[:, :n_shown], np.float32),
         "y_test": split.y_test,
         "rows": split.test_rows,
     }

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.experiments.extras import Fitted
+from cascadeforest.experiments.fitting import Fitted
+
+if TYPE_CHECKING:
+    import numpy as np
 
 #: Points along each feature, and the share of its range that is shown beyond the rows.
 N_POINTS, MARGIN = 200, 0.08
 
 
-def arrays(fitted: Fitted) -> dict[str, Any]:
+def arrays(fitted: Fitted) -> dict[str, np.ndarray]:
     """Predicted class and its probability on a grid, and all rows with true and predicted class.
 
     Raises

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from cascadeforest.experiments.extras import Fitted
+from cascadeforest.experiments.fitting import Fitted
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
-def arrays(fitted: Fitted) -> dict[str, Any]:
+def arrays(fitted: Fitted) -> dict[str, np.ndarray]:
     """Factor alpha of each layer that was grown, and its part in the sum of the factors up to it."""
     import numpy as np
 

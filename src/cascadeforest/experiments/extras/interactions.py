@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from cascadeforest.experiments.extras import Fitted
+from cascadeforest.experiments.fitting import Fitted
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
-def arrays(fitted: Fitted) -> dict[str, Any]:
+def arrays(fitted: Fitted) -> dict[str, np.ndarray]:
     """Features and interactions, a number each: order, layer, importance, stability, and the rules as text.
 
     Features have order 1, layer 0 and stability NaN. `importance` is the mean decrease in impurity, `root_importance`

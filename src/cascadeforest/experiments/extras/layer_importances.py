@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from cascadeforest.experiments.extras import Fitted
+from cascadeforest.experiments.fitting import Fitted
+
+if TYPE_CHECKING:
+    import numpy as np
 
 #: The layer whose columns are saved: the first that sees what forests before it predict.
 LAYER = 2
 
 
-def arrays(fitted: Fitted) -> dict[str, Any]:
+def arrays(fitted: Fitted) -> dict[str, np.ndarray]:
     """MDI of held-out training rows as if the cascade ended at each layer, and in the bag of the columns of layer 2.
 
     `importances` has a line a layer and a column a feature. `columns` are the original features, then those that layer

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.experiments.extras import Fitted
+from cascadeforest.experiments.fitting import Fitted
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
-def arrays(fitted: Fitted) -> dict[str, Any]:
+def arrays(fitted: Fitted) -> dict[str, np.ndarray]:
     """Accuracy (regression: root mean squared error) of training rows, out of fold, and of test rows at each layer.
 
     Only layers that the cascade kept can predict: the curve of the training rows may be longer.

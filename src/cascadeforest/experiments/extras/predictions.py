@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from cascadeforest.experiments.extras import Fitted
+from cascadeforest.experiments.fitting import Fitted
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
-def arrays(fitted: Fitted) -> dict[str, Any]:
+def arrays(fitted: Fitted) -> dict[str, np.ndarray]:
     """Predicted classes (and probabilities) of the test rows, with the rows' numbers and labels."""
     names = ("predicted", "probabilities", "scores")
     kept = {name: fitted.outputs[name] for name in names if name in fitted.outputs}

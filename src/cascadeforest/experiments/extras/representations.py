@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from cascadeforest.experiments.extras import Fitted
+from cascadeforest.experiments.fitting import Fitted
 from cascadeforest.experiments.projection import draw_rows, scatter_ratio, tsne_plane
+
+if TYPE_CHECKING:
+    import numpy as np
 
 #: The name says which layers (`cascadeforest.experiments.extras.extra_name`).
 OF_LAYERS = True
 
 
-def arrays(fitted: Fitted, *layers: int) -> dict[str, Any]:
+def arrays(fitted: Fitted, *layers: int) -> dict[str, np.ndarray]:
     """Training rows, some of them, in the t-SNE plane of what these layers hand on; layer 0 is the input.
 
     Rows and classes are in `rows` (numbers of the data set) and `classes`. `layers` has those that the cascade kept,
@@ -22,7 +25,7 @@ def arrays(fitted: Fitted, *layers: int) -> dict[str, Any]:
 
     y = fitted.split.y_train
     staged_features = fitted.attribute("representations", "staged_training_features")
-    chosen = draw_rows(len(y), fitted.dataset, fitted.repeat)
+    chosen = draw_rows(len(y), fitted.dataset, fitted.repeat, fitted.seed)
     found = {0: fitted.X_train[chosen]} if 0 in layers else {}
     n_layers = 0
     for features in staged_features(fitted.X_train, y):
@@ -30,11 +33,12 @@ def arrays(fitted: Fitted, *layers: int) -> dict[str, Any]:
         if n_layers in layers:
             found[n_layers] = features[chosen]
     shown = [layer for layer in layers if layer in found]
+    planes = np.array([tsne_plane(found[layer], fitted.seed) for layer in shown], np.float32)
     return {
         "layers": np.array(shown, np.int64),
         "n_layers": np.array(n_layers),
         "rows": fitted.split.train_rows[chosen],
         "classes": y[chosen],
-        "coordinates": np.array([tsne_plane(found[layer]) for layer in shown], np.float32).reshape(-1, len(chosen), 2),
+        "coordinates": planes.reshape(-1, len(chosen), 2),
         "feature_ratios": np.array([scatter_ratio(found[layer], y[chosen]) for layer in shown]),
     }

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from cascadeforest.experiments.extras import Fitted
+from cascadeforest.experiments.fitting import Fitted
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
-def arrays(fitted: Fitted) -> dict[str, Any]:
+def arrays(fitted: Fitted) -> dict[str, np.ndarray]:
     """Test accuracy of logistic regression on what layers 0, 1, 2, ... hand on; layer 0 is the input.
 
     It learns from the training rows, features standardised by their mean and deviation there. Where a layer hands
@@ -21,7 +24,7 @@ def arrays(fitted: Fitted) -> dict[str, Any]:
 
     y_train, y_test = fitted.split.y_train, fitted.split.y_test
 
-    def accuracy(train: Any, test: Any) -> float:
+    def accuracy(train: np.ndarray, test: np.ndarray) -> float:
         if train.shape[1]:
             linear = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
         else:

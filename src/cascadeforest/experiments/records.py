@@ -1,0 +1,227 @@
+"""Files that jobs leave in ``results/<suite>``: one for each run, and one for what failed of it.
+
+They are checked when they are read; nobody reads them in another way.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from cascadeforest.data.errors import DamagedFile
+from cascadeforest.data.typed_json import Json
+from cascadeforest.experiments.cells import Cell
+from cascadeforest.experiments.metrics import COST_METRICS, Scores
+from cascadeforest.experiments.plan import Plan, Run
+from cascadeforest.experiments.typed_files import read_typed
+
+logger = logging.getLogger(__name__)
+
+#: Fields of a run that decide its numbers or what is kept of them. The suite is the folder's name.
+DECISIVE = ("dataset", "model", "task", "estimator", "params", "repeats", "extras", "libraries", "seed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredCell(Cell):
+    """A cell with the view of it that tables show.
+
+    Parameters
+    ----------
+    model : str
+        Model preset for which the cell was asked.
+    metrics : dict
+        Name to value: scores, costs, and the number of layers of a cascade.
+    confusion : tuple of tuple of int, or None
+        Test rows by true and predicted class; None in regression.
+    """
+
+    model: str
+    metrics: dict[str, float]
+    confusion: tuple[tuple[int, ...], ...] | None = None
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a job wrote: all repeats of one model on one data set.
+
+    Parameters
+    ----------
+    run : Run
+        What was asked for.
+    data : dict
+        Facts about the data set (``data/processed/<dataset>.json``).
+    scoring : str
+        Digest of the code that computed the metrics (`cascadeforest.experiments.metrics.scoring_digest`).
+    cells : tuple of ScoredCell
+        In the order of the repeats.
+    """
+
+    run: Run
+    data: dict[str, Json]
+    scoring: str
+    cells: tuple[ScoredCell, ...]
+
+    def differences(self, planned: Run | None) -> list[str]:
+        """Return the fields in which the run differs from the planned one, in the order of `DECISIVE`.
+
+        A run with any is not a result of this configuration. Where nothing is planned there is nothing to differ from.
+        """
+        if planned is None:
+            return []
+        return [name for name in DECISIVE if getattr(self.run, name) != getattr(planned, name)]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A repeat that failed.
+
+    Parameters
+    ----------
+    repeat : int
+        Its number.
+    error, message : str
+        Kind of the error, or name of the signal, and what it says.
+    traceback : str
+        Empty for a user's mistake and for a killed process.
+    started_ms, ended_ms : int
+        When it ran, in milliseconds of the epoch.
+    """
+
+    repeat: int
+    error: str
+    message: str
+    traceback: str
+    started_ms: int
+    ended_ms: int
+
+
+@dataclass(frozen=True)
+class Failures:
+    """What failed of a run.
+
+    Parameters
+    ----------
+    dataset, model : str
+        Data set variant and model preset.
+    repeats : tuple of Failure
+        One for each repeat that failed.
+    """
+
+    dataset: str
+    model: str
+    repeats: tuple[Failure, ...]
+
+
+def scored(cell: Cell, model: str, scores: Scores) -> ScoredCell:
+    """Put a cell's scores, its costs and its number of layers side by side."""
+    metrics = scores.metrics | {name: getattr(cell.costs, name) for name in COST_METRICS}
+    if cell.growth is not None:
+        metrics["n_layers"] = cell.growth.n_kept
+    facts = {field.name: getattr(cell, field.name) for field in fields(Cell)}
+    return ScoredCell(**facts, model=model, metrics=metrics, confusion=scores.confusion)
+
+
+def run_path(folder: Path, dataset: str, model: str) -> Path:
+    """Return the file of a run below ``results/<suite>``."""
+    return folder / "runs" / dataset / f"{model}.json"
+
+
+def read_run(folder: Path, dataset: str, model: str) -> RunResult | None:
+    """Read what a job wrote.
+
+    Parameters
+    ----------
+    folder : Path
+        ``results/<suite>``.
+    dataset, model : str
+        Data set variant and model preset.
+
+    Returns
+    -------
+    RunResult or None
+        None if the job has not run.
+
+    Raises
+    ------
+    DamagedFile
+        If the file is not what was written, is that of another run, or lacks a repeat or has one twice.
+    """
+    path = run_path(folder, dataset, model)
+    remedy = f"Run the workflow again, which makes it anew: snakemake --cores all --config suite={folder.name}"
+    try:
+        result = read_typed(RunResult, path, remedy)
+    except FileNotFoundError:
+        return None
+    if result.run.pair != (dataset, model):
+        raise DamagedFile(path, f"it is the result of {result.run.model} on {result.run.dataset}", remedy)
+    repeats = [cell.repeat for cell in result.cells]
+    if repeats != list(result.run.repeats) or len(set(repeats)) < len(repeats):
+        raise DamagedFile(path, f"its repeats are {repeats}, not {list(result.run.repeats)}, each once", remedy)
+    strangers = {(cell.dataset, cell.model) for cell in result.cells} - {(dataset, model)}
+    if strangers:
+        raise DamagedFile(path, f"it has cells of {', '.join(map(str, sorted(strangers)))}", remedy)
+    return result
+
+
+def discard_damaged(folder: Path, plan: Plan) -> list[Path]:
+    """Remove run files that are not what a job wrote, with all that was drawn of them; warn of each.
+
+    Snakemake then makes them again. It takes a file that is there for done, whatever is in it, and a missing one for
+    needless while the tables and the page that are made from it are there.
+
+    Parameters
+    ----------
+    folder : Path
+        ``results/<suite>``.
+    plan : Plan
+        Of the suite.
+
+    Returns
+    -------
+    list of Path
+        The run files that were removed.
+    """
+    removed = []
+    for run in plan.runs:
+        try:
+            read_run(folder, run.dataset, run.model)
+        except DamagedFile as error:
+            path, fault, _ = error.args
+            logger.warning("%s: %s. It is removed with what was drawn of it, and made again.", path, fault)
+            shown = [name for name, experiment in plan.experiments.items() if run.pair in experiment.needed_runs()]
+            patterns = ["index.html", *(f"{kind}/{name}.*" for name in shown for kind in ("tables", "figures"))]
+            for each in (error.path, *(found for pattern in patterns for found in folder.glob(pattern))):
+                each.unlink()
+            removed.append(error.path)
+    return removed
+
+
+def read_failures(folder: Path, dataset: str, model: str) -> list[Failure]:
+    """Read the failed repeats of one model preset on one data set.
+
+    A run split by `seeds_per_job` leaves one file a part, and one of the merging job, which tries the rest again.
+
+    Parameters
+    ----------
+    folder : Path
+        ``results/<suite>``.
+    dataset, model : str
+        Data set variant and model preset.
+
+    Returns
+    -------
+    list of Failure
+        One for each repeat, the newest where several files have it, in the order of the repeats.
+
+    Raises
+    ------
+    DamagedFile
+        If a file is not what was written.
+    """
+    place = folder / "failures" / dataset
+    remedy = "Delete it, or run the workflow again, which tries what failed again."
+    paths = [place / f"{model}.json", *sorted(place.glob(f"{model}.part*.json"))]
+    found = [failure for path in paths if path.is_file() for failure in read_typed(Failures, path, remedy).repeats]
+    newest = {failure.repeat: failure for failure in sorted(found, key=lambda failure: failure.ended_ms)}
+    return [newest[repeat] for repeat in sorted(newest)]

@@ -1,0 +1,482 @@
+"""Read, check and resolve the configuration into the plan of one suite, before anything runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from cascadeforest.data.errors import ConfigError
+from cascadeforest.data.files import read_yaml
+from cascadeforest.data.registry import availability, load_dataset_files, parse_variant
+from cascadeforest.data.schemas import read_schema, validate
+from cascadeforest.data.typed_json import Json, from_json
+from cascadeforest.experiments.code_digest import PACKAGE_FOLDER, defines, module_file
+from cascadeforest.experiments.extras import extra_name
+from cascadeforest.experiments.metrics import METRICS
+from cascadeforest.experiments.plan import NOT_IMPLEMENTED, Bound, Experiment, Marks, Paper, Plan, Run, Status, Suite
+
+#: Parameter of a model that names another one, which it trains.
+LEARNER = "learner"
+RENDERERS = PACKAGE_FOLDER / "reports" / "drawing" / "renderers"
+
+
+@dataclass(frozen=True)
+class ModelEntry:
+    """An entry of ``config/models.yaml`` with what it takes over from its base; the schema describes the fields.
+
+    `ancestry` lists the entry and the entries that it is based on.
+    """
+
+    label: str
+    estimator: dict[str, str]
+    params: dict[str, Json] = field(default_factory=dict)
+    dataset_params: dict[str, dict[str, Json]] = field(default_factory=dict)
+    libraries: tuple[str, ...] = ()
+    deviations: tuple[str, ...] = ()
+    paper: str | None = None
+    ancestry: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ExperimentEntry:
+    """An entry of ``config/experiments/<paper>.yaml``; the schema describes the fields."""
+
+    title: str
+    kind: str
+    render: str
+    datasets: dict[str, tuple[str, ...]]
+    metrics: tuple[str, ...] = ()
+    models: dict[str, str] = field(default_factory=dict)
+    extras: tuple[str, ...] | dict[str, tuple[str, ...]] = ()
+    repeats: int | None = None
+    marks: Marks = "none"
+    win_tie_lose: str | None = None
+    paired_tests: tuple[str, ...] = ()
+    average_rank: tuple[str, ...] | None = None
+    rank_columns: tuple[str, ...] | None = None
+    takes_own: bool = False
+    options: dict[str, Json] = field(default_factory=dict)
+    deviations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """The content of ``config/``, read and checked against its schemas, with the overrides of the command line.
+
+    Parameters
+    ----------
+    suite : str
+        The chosen suite.
+    suites : dict
+        Name to `Suite`.
+    models : dict
+        Name to `ModelEntry`, bases resolved.
+    datasets : dict
+        Name to the content of its data set file.
+    papers : dict
+        Key to `Paper`.
+    experiments : dict
+        File name to the experiments that it declares.
+    own_datasets, own_models : tuple of str
+        The user's own, for experiments that take them.
+    seeds_per_job : int or None
+        Repeats a job.
+    seed : int
+        Part of every seed.
+    """
+
+    suite: str
+    suites: dict[str, Suite]
+    models: dict[str, ModelEntry]
+    datasets: dict[str, dict[str, Json]]
+    papers: dict[str, Paper]
+    experiments: dict[str, dict[str, ExperimentEntry]]
+    own_datasets: tuple[str, ...] = ()
+    own_models: tuple[str, ...] = ()
+    seeds_per_job: int | None = None
+    seed: int = 0
+
+
+def read_configuration(root: Path, overrides: Mapping[str, Json] | None = None) -> Configuration:
+    """Read ``config/`` and check each file against its schema.
+
+    Parameters
+    ----------
+    root : Path
+        Folder that holds ``config/`` and ``workflow/schemas/``.
+    overrides : mapping, optional
+        Keys that replace those of ``config/config.yaml`` (Snakemake's ``--config``).
+
+    Raises
+    ------
+    ConfigError
+        Naming file, key, value and what is allowed.
+    """
+    folder, schemas = root / "config", root / "workflow" / "schemas"
+
+    def checked(name: str, schema: str, also: Mapping[str, Json] | None = None) -> dict[str, Json]:
+        content = read_yaml(folder / name)
+        if not isinstance(content, Mapping):
+            raise ConfigError(f"config/{name}: this is no mapping of keys to values. Take the file from git again.")
+        content = {**content, **(also or {})}
+        validate(content, read_schema(schemas / f"{schema}.schema.yaml"), f"config/{name}")
+        return content
+
+    config = checked("config.yaml", "config", overrides)
+    models = checked("models.yaml", "models")
+    place = "config/config.yaml"
+    return Configuration(
+        suite=from_json(str, config["suite"], f"{place}: suite"),
+        suites=from_json(dict[str, Suite], config["suites"], f"{place}: suites"),
+        models={name: _resolve_base(name, models) for name in models},
+        datasets=load_dataset_files(folder / "datasets"),
+        papers=from_json(dict[str, Paper], checked("papers.yaml", "papers"), "config/papers.yaml"),
+        experiments={
+            path.stem: from_json(
+                dict[str, ExperimentEntry],
+                checked(f"experiments/{path.name}", "experiments"),
+                f"config/experiments/{path.name}",
+            )
+            for path in sorted((folder / "experiments").glob("[!.]*.yaml"))
+        },
+        own_datasets=from_json(tuple[str, ...], config.get("own_datasets", []), f"{place}: own_datasets"),
+        own_models=from_json(tuple[str, ...], config.get("own_models", []), f"{place}: own_models"),
+        seeds_per_job=cast("int | None", config.get("seeds_per_job")),
+        seed=from_json(int, config.get("seed", 0), f"{place}: seed"),
+    )
+
+
+def load_plan(root: Path, overrides: Mapping[str, Json] | None = None) -> Plan:
+    """Read, check and resolve the configuration: `resolve_plan` of `read_configuration`."""
+    return resolve_plan(read_configuration(root, overrides), root)
+
+
+def resolve_plan(configuration: Configuration, root: Path) -> Plan:
+    """Work out the experiments and runs of the chosen suite.
+
+    Parameters
+    ----------
+    configuration : Configuration
+        What ``config/`` says.
+    root : Path
+        Folder of the repository, where data sets of the user's own are looked for.
+
+    Raises
+    ------
+    ConfigError
+        Naming file, key, value and what is allowed.
+    """
+    place = "config/config.yaml"
+    _choose(f"{place}: suite", configuration.suite, configuration.suites)
+    resolver = _Resolver(configuration, root)
+    for name in configuration.own_datasets:  # may be named with a variant
+        _choose(f"{place}: own_datasets", parse_variant(name)[0], configuration.datasets)
+    for name in configuration.own_models:
+        _choose(f"{place}: own_models", name, configuration.models)
+    experiments: dict[str, Experiment] = {}
+    for paper, entries in configuration.experiments.items():
+        for name, entry in entries.items():
+            where = f"config/experiments/{paper}.yaml"
+            if name in experiments:
+                raise ConfigError(f"{where}: the experiment '{name}' is declared twice. Rename one of the two.")
+            experiments[name] = resolver.experiment(name, paper, entry, where)
+    return Plan(
+        suite=configuration.suite,
+        suite_config=configuration.suites[configuration.suite],
+        experiments=experiments,
+        runs=resolver.runs(experiments.values()),
+        papers=configuration.papers,
+        seeds_per_job=configuration.seeds_per_job,
+        seed=configuration.seed,
+    )
+
+
+class _Resolver:
+    """Turns entries of the configuration into experiments and runs, for one suite."""
+
+    def __init__(self, configuration: Configuration, root: Path) -> None:
+        self.configuration = configuration
+        self.suite = configuration.suite
+        self.budget = configuration.suites[configuration.suite]
+        self.models = configuration.models
+        self.datasets = configuration.datasets
+        self.availability = {name: availability(row, root) for name, row in self.datasets.items()}
+        self._check_budget()
+        for name in self.models:
+            self._check_model(name)
+
+    def _check_budget(self) -> None:
+        place = f"config/config.yaml: suites/{self.suite}"
+        for name in self.budget.unavailable:
+            _choose(f"{place}/unavailable", name, self.datasets)
+        for name in self.budget.dataset_repeats:
+            self._base(name, f"{place}/dataset_repeats")
+        for name, caps in self.budget.model_caps.items():
+            _choose(f"{place}/model_caps", name, self.models)
+            for parameter in caps:
+                _choose(f"{place}/model_caps/{name}", parameter, self.models[name].params)
+
+    def _check_model(self, name: str) -> None:
+        entry = self.models[name]
+        for dataset in entry.dataset_params:
+            _choose(f"config/models.yaml: {name}/dataset_params", dataset, self.datasets)
+        if entry.paper is not None:
+            _choose(f"config/models.yaml: {name}/paper", entry.paper, self.configuration.papers)
+        learner = self._learner(name)
+        if learner is None:
+            return
+        place = f"config/models.yaml: {name}/params/{LEARNER}"
+        _choose(place, learner, self.models)
+        if "classification" not in self.models[learner].estimator:
+            raise ConfigError(f"{place} is '{learner}', which has no estimator for classification. Name a classifier.")
+        if self._learner(learner) is not None:
+            raise ConfigError(f"{place} is '{learner}', which has a learner itself. Name a model without one.")
+
+    def _learner(self, preset: str) -> str | None:
+        """The entry that a model trains inside itself."""
+        return cast("str | None", self.models[preset].params.get(LEARNER))
+
+    def _task(self, variant: str) -> str:
+        return cast(str, self.datasets[parse_variant(variant)[0]]["task"])
+
+    def experiment(self, name: str, paper: str, entry: ExperimentEntry, file: str) -> Experiment:
+        """One experiment of the suite."""
+        place, columns, variants = f"{file}: {name}", dict(entry.models), list(entry.datasets.get(self.suite, ()))
+        for column, preset in columns.items():
+            _choose(f"{place}/models/{column}", preset, self.models)
+        for metric in entry.metrics:
+            _choose(f"{place}/metrics", metric, METRICS)
+        for given in entry.datasets:
+            _choose(f"{place}/datasets", given, self.configuration.suites)
+        named = {"paired_tests": entry.paired_tests, "rank_columns": entry.rank_columns or ()}
+        for key, chosen in (named | {"win_tie_lose": (entry.win_tie_lose,) if entry.win_tie_lose else ()}).items():
+            for column in chosen:
+                _choose(f"{place}/{key}", column, columns)
+        if entry.paired_tests and len(entry.metrics) != 1:
+            raise ConfigError(f"{place}/paired_tests are for tables of one metric; metrics are {list(entry.metrics)}.")
+        if entry.takes_own:
+            variants += [own for own in self.configuration.own_datasets if own not in variants]
+            columns |= {own: own for own in self.configuration.own_models}
+        bases = {variant: self._base(variant, f"{place}/datasets/{self.suite}") for variant in variants}
+        missing = {column: NOT_IMPLEMENTED for column, preset in columns.items() if not self._implemented(preset)}
+        self._check_tasks(place, columns, variants)
+        status, reason = self._status(entry, columns, missing, variants, place)
+        return Experiment(
+            id=name,
+            paper=paper,
+            kind=entry.kind,
+            title=entry.title,
+            render=entry.render,
+            status=status,
+            reason=reason,
+            metrics=entry.metrics,
+            columns=columns,
+            labels={column: self.models[preset].label for column, preset in columns.items()},
+            libraries={column: self._libraries(preset) for column, preset in columns.items()},
+            datasets=tuple(variants),
+            published_as={v: cast(str, self.datasets[base].get("published_as", base)) for v, base in bases.items()},
+            repeats={variant: self._repeats(entry, variant, base) for variant, base in bases.items()},
+            absent={variant: absence for variant, base in bases.items() if (absence := self._absence(base))},
+            missing_models=missing,
+            extras=self._extras(entry, columns, place),
+            bounds={
+                column: {variant: self._bounds(preset, base) for variant, base in bases.items()}
+                for column, preset in columns.items()
+            },
+            marks=entry.marks,
+            win_tie_lose=entry.win_tie_lose,
+            paired_tests=entry.paired_tests,
+            average_rank=entry.average_rank,
+            rank_columns=entry.rank_columns,
+            options=entry.options,
+            deviations=(*entry.deviations, *self._model_deviations(columns)),
+        )
+
+    def runs(self, experiments: Iterable[Experiment]) -> tuple[Run, ...]:
+        """The jobs: a pair that several experiments show gets the most repeats and all extras that they ask for."""
+        runs: dict[tuple[str, str], Run] = {}
+        for experiment in experiments:
+            for variant, preset in experiment.needed_runs():
+                before, task = runs.get((variant, preset)), self._task(variant)
+                repeats = max(experiment.repeats[variant], len(before.repeats) if before else 0)
+                extras = {*experiment.needed_extras(preset), *(before.extras if before else ())}
+                runs[variant, preset] = Run(
+                    suite=self.suite,
+                    dataset=variant,
+                    model=preset,
+                    task=task,
+                    estimator=self.models[preset].estimator[task],
+                    params=self._params(preset, parse_variant(variant)[0]),
+                    repeats=tuple(range(repeats)),
+                    extras=tuple(sorted(extras)),
+                    libraries=self._libraries(preset),
+                    seed=self.configuration.seed,
+                )
+        return tuple(runs.values())
+
+    def _check_tasks(self, place: str, columns: Mapping[str, str], variants: Iterable[str]) -> None:
+        for variant in variants:
+            task = self._task(variant)
+            for column, preset in columns.items():
+                if task in self.models[preset].estimator:
+                    continue
+                if variant in self.configuration.own_datasets:
+                    raise ConfigError(
+                        f"config/config.yaml: own_datasets: '{variant}' is a {task}, and {place.partition(': ')[2]} "
+                        "compares classifiers. Take it out, or declare an experiment of your own for it in "
+                        "config/experiments."
+                    )
+                raise ConfigError(
+                    f"{place}: the model '{preset}' (column {column}) has no estimator for {task}, "
+                    f"the task of '{variant}'. Take one of the two out, or add estimator/{task} to the model."
+                )
+
+    def _extras(self, entry: ExperimentEntry, columns: Mapping[str, str], place: str) -> dict[str, tuple[str, ...]]:
+        """Full names of the extras of each column: the same for all, or by column in the configuration."""
+        of = entry.extras if isinstance(entry.extras, dict) else dict.fromkeys(columns, entry.extras)
+        for column in of:
+            _choose(f"{place}/extras", column, columns)
+        return {column: tuple(extra_name(e, entry.options, place) for e in of.get(column, ())) for column in columns}
+
+    def _base(self, variant: str, place: str) -> str:
+        try:
+            base = parse_variant(variant)[0]
+        except ConfigError as error:
+            raise ConfigError(f"{place}: {error}") from error
+        _choose(place, base, self.datasets)
+        return base
+
+    def _absence(self, base: str) -> str | None:
+        return self.budget.unavailable.get(base) or self.availability[base]
+
+    def _implemented(self, preset: str) -> bool:
+        learner = self._learner(preset)
+        if learner and not self._implemented(learner):
+            return False
+        for target in self.models[preset].estimator.values():
+            module, _, name = target.partition(":")
+            if defines(target):
+                continue
+            if module_file(module):
+                raise ConfigError(
+                    f"config/models.yaml: {preset}/estimator is '{target}', but the module {module} defines no {name}. "
+                    "Check the name."
+                )
+            return False
+        return True
+
+    def _status(
+        self,
+        entry: ExperimentEntry,
+        columns: Mapping[str, str],
+        missing: Mapping[str, str],
+        variants: list[str],
+        place: str,
+    ) -> tuple[Status, str]:
+        reasons = []
+        if not renderer_exists(entry.render):
+            written = sorted(path.stem for path in RENDERERS.glob("[a-z]*.py"))
+            if close := difflib.get_close_matches(entry.render, written, n=1, cutoff=0.8):
+                raise ConfigError(f"{place}: render is '{entry.render}'. Did you mean '{close[0]}'?")
+            reasons.append(f"the renderer '{entry.render}' is not written yet")
+        if missing:
+            reasons.append(f"models not written yet: {', '.join(missing)}")
+        if not renderer_exists(entry.render) or (columns and len(missing) == len(columns)):
+            return NOT_IMPLEMENTED, "; ".join(reasons)
+        if not variants:
+            return NOT_IMPLEMENTED, f"{place} names no data set for the suite {self.suite}"
+        return ("partial" if missing else "ready"), "; ".join(reasons)
+
+    def _repeats(self, entry: ExperimentEntry, variant: str, base: str) -> int:
+        protocol = cast("dict[str, int]", self.datasets[base]["protocol"])
+        # Under cross-validation a repeat is a fold: there are no more of them.
+        folds = protocol["folds"] if cast(str, protocol["kind"]) == "cv" else None
+        bound = self.budget.dataset_repeats.get(variant, self.budget.repeats)
+        wanted = protocol.get("repeats", folds) if entry.repeats is None else entry.repeats
+        return min(number for number in (wanted, folds, bound) if number is not None)
+
+    def _settings(self, preset: str, base: str) -> dict[str, Json]:
+        """Parameters of a model on a data set, without the suite's bounds."""
+        return self.models[preset].params | self.models[preset].dataset_params.get(base, {})
+
+    def _own_bounds(self, preset: str, base: str) -> dict[str, Bound]:
+        """Parameters that the suite bounds, without those of a learner inside."""
+        caps = dict(self.budget.caps)
+        for name in reversed(self.models[preset].ancestry):  # the preset's own bounds win over its base's
+            caps |= self.budget.model_caps.get(name, {})
+        bounds = {}
+        for parameter, value in self._settings(preset, base).items():
+            if isinstance(value, int | float) and not isinstance(value, bool) and value > caps.get(parameter, value):
+                bounds[parameter] = Bound(caps[parameter], value)
+        return bounds
+
+    def _bounds(self, preset: str, base: str) -> dict[str, Bound]:
+        """Parameters that the suite bounds, of the model and of a learner inside."""
+        learner = self._learner(preset)
+        inside = self._own_bounds(learner, base) if learner else {}
+        return self._own_bounds(preset, base) | {f"{LEARNER}__{name}": bound for name, bound in inside.items()}
+
+    def _params(self, preset: str, base: str) -> dict[str, Json]:
+        """Parameters of a model on a data set, the suite's bounds applied."""
+        bounds = self._own_bounds(preset, base)
+        params = self._settings(preset, base) | {name: bound.here for name, bound in bounds.items()}
+        if learner := self._learner(preset):
+            params[LEARNER] = {
+                "estimator": self.models[learner].estimator["classification"],
+                "params": self._params(learner, base),
+            }
+        shape = cast("list[int] | None", self.datasets[base].get("shape"))
+        if shape and params.get("scanning"):  # it must know what shape the rows have
+            params["input_shape"] = list(shape)
+        return params
+
+    def _libraries(self, preset: str) -> tuple[str, ...]:
+        learner = self._learner(preset)
+        inside = self._libraries(learner) if learner else ()
+        return tuple(dict.fromkeys([*self.models[preset].libraries, *inside]))
+
+    def _model_deviations(self, columns: Mapping[str, str]) -> list[str]:
+        """What the models' entries say of themselves, one sentence for all models that say the same."""
+        labels: dict[str, list[str]] = {}
+        for preset in dict.fromkeys(columns.values()):
+            for sentence in self.models[preset].deviations:
+                labels.setdefault(sentence, []).append(self.models[preset].label)
+        return [f"{', '.join(dict.fromkeys(names))}: {sentence}" for sentence, names in labels.items()]
+
+
+def renderer_exists(name: str) -> bool:
+    """Whether there is a module that draws experiments of this kind."""
+    return (RENDERERS / f"{name}.py").is_file()
+
+
+def _resolve_base(name: str, models: Mapping[str, Json], seen: tuple[str, ...] = ()) -> ModelEntry:
+    """An entry with what it takes over from its bases."""
+    row = dict(cast("Mapping[str, Json]", models[name]))
+    base = cast("str | None", row.pop("base", None))
+    place = f"config/models.yaml: {name}"
+    if base is None:
+        return dataclasses.replace(from_json(ModelEntry, row, place), ancestry=(*seen, name))
+    _choose(f"{place}/base", base, models)
+    if base in (*seen, name):
+        raise ConfigError(f"{place}/base is '{base}', which is based on {name} itself. Break the circle.")
+    inherited = _resolve_base(base, models, (*seen, name))
+    given = from_json(ModelEntry, {"label": inherited.label, "estimator": dict(inherited.estimator)} | row, place)
+    by_dataset = dict(inherited.dataset_params)
+    for dataset, params in given.dataset_params.items():
+        by_dataset[dataset] = by_dataset.get(dataset, {}) | params
+    replaced = {key: getattr(given, key) for key in row if key not in ("params", "dataset_params")}
+    return dataclasses.replace(inherited, **replaced, params=inherited.params | given.params, dataset_params=by_dataset)
+
+
+def _choose(place: str, value: str, allowed: Iterable[str]) -> None:
+    """Raise an error that names place, value and what is allowed, unless `value` is."""
+    allowed = list(allowed)
+    if value in allowed:
+        return
+    close = difflib.get_close_matches(str(value), allowed, n=1)
+    hint = f" Did you mean '{close[0]}'?" if close else ""
+    raise ConfigError(f"{place} is '{value}'; choose one of {', '.join(allowed) or '(none is defined)'}.{hint}")

@@ -1,0 +1,71 @@
+"""The binned matrix as the kernels read it: columns of two values as bits, and a copy row by row where that pays."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cascadeforest.forest._arrays import read_only
+from cascadeforest.forest._nodes import Cells
+from cascadeforest.forest.binning import BinnedMatrix
+
+#: Bytes of a cache line, and of a matrix that the caches of a core hold anyway.
+_CACHE_LINE, _CACHE = 64, 1 << 18
+#: Words a row for columns of two values. A node reads all of them, so that more would cost more than they save.
+_MOST_WORDS = 4
+
+
+def cells_for(binned: BinnedMatrix, max_features: int) -> Cells:
+    """Lay out a binned matrix for the kernels.
+
+    Parameters
+    ----------
+    binned : BinnedMatrix
+        Bins.
+    max_features : int
+        Features that a node looks at.
+
+    Returns
+    -------
+    Cells
+        Columns of two values are bits. All other columns are also copied row by row where that saves reading.
+    """
+    by_feature, distance = binned.flat()
+    n_features, n_rows = binned.columns.shape
+    overlapping = distance != n_rows  # a sliding window: row by row already
+    packed = np.zeros(n_features, bool) if overlapping else _two_valued(binned.columns)
+    wide = np.flatnonzero(~packed)
+    place = np.empty(n_features, np.int32)
+    place[wide], place[packed] = np.arange(len(wide)), np.arange(n_features - len(wide))
+    # Cache lines that a node of n rows reads: feature by feature one for each 64 rows of the matrix, but at most n, and
+    # that for each feature looked at; row by row those of n rows, or of as many features as are looked at.
+    lines_of_row = min(max_features, len(wide) // _CACHE_LINE + 1)
+    few = n_rows * max_features // (_CACHE_LINE * lines_of_row)
+    pays = max_features > lines_of_row and len(wide) * n_rows > _CACHE and not overlapping
+    by_row = np.ascontiguousarray(binned.columns[wide].T).reshape(-1) if pays else np.empty(0, np.uint8)
+    words, n_words = _words(binned.columns[packed]) if packed.any() else (np.empty(0, np.uint64), 0)
+    return Cells(
+        by_feature,
+        read_only(by_row),
+        read_only(words),
+        read_only(place),
+        read_only(packed),
+        distance,
+        len(wide),
+        n_words,
+        few if pays else 0,
+    )
+
+
+def _two_valued(columns: np.ndarray) -> np.ndarray:
+    """Features that are kept as bits: those of at most two values, none missing, if they are few words together."""
+    found = columns.max(axis=1, initial=0) <= 1 if columns.shape[1] else np.zeros(len(columns), bool)
+    return found if 2 <= np.count_nonzero(found) <= 64 * _MOST_WORDS else np.zeros(len(columns), bool)
+
+
+def _words(columns: np.ndarray) -> tuple[np.ndarray, int]:
+    """Bits of 0-1 columns, row by row, and words a row."""
+    n_words = -(-len(columns) // 64)
+    bits = np.zeros((columns.shape[1], 8 * n_words), np.uint8)
+    packed = np.packbits(columns, axis=0, bitorder="little")
+    bits[:, : len(packed)] = packed.T
+    return bits.view("<u8").astype(np.uint64, copy=False).reshape(-1), n_words

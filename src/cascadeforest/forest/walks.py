@@ -1,0 +1,302 @@
+"""The walk of rows through a fitted model, which explanations follow.
+
+Each class of models that can be explained has a method ``walk`` in its own body. A subclass may predict in another way,
+so it must define ``walk`` again.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cascadeforest.forest._types import MatrixLike
+from cascadeforest.forest.binning import BinMapper, BinnedMatrix
+from cascadeforest.forest.growth import in_bag_counts, kernel_weights
+from cascadeforest.forest.learned_rows import KeepsRows, Rows
+from cascadeforest.forest.trees import Trees
+
+if TYPE_CHECKING:
+    from cascadeforest.forest._base import Forest
+
+#: X, y and sample_weight as `fit` takes them.
+Given = tuple[MatrixLike, ArrayLike, ArrayLike | None]
+
+#: Error for models whose last fit left nothing behind.
+INTERRUPTED = "The last fit of the model was interrupted by an error; fit it again."
+
+
+@dataclass(frozen=True)
+class LearnedForest:
+    """A forest and the rows that it learned from.
+
+    Parameters
+    ----------
+    trees : Trees
+        The trees.
+    offset, scale : float
+        The forest predicts ``offset + scale * value``.
+    seeds : ndarray of shape (n_trees,), uint64
+        Seeds that draw the bootstraps again.
+    n_draws : int
+        Draws of a bootstrap; 0 without bootstrap.
+    binned : BinnedMatrix
+        Features that the forest saw.
+    rows : ndarray of shape (n,), int32
+        Rows of the matrix that the forest learned from.
+    places : ndarray of shape (n,), int64
+        Places of these rows among the training rows of the layer.
+    Y : ndarray of shape (n, n_outputs)
+        Responses of these rows: indicators of the classes, or targets.
+    weights : ndarray of shape (n,) or None
+        Weights of these rows.
+    balance : bool
+        Whether each tree made the weights of its classes equal (class_weight="balanced_subsample").
+    """
+
+    trees: Trees
+    offset: float
+    scale: float
+    seeds: np.ndarray
+    n_draws: int
+    binned: BinnedMatrix
+    rows: np.ndarray
+    places: np.ndarray
+    Y: np.ndarray
+    weights: np.ndarray | None
+    balance: bool = False
+
+    def in_bag(self, tree: int) -> np.ndarray:
+        """How often a tree drew each of `rows`."""
+        return in_bag_counts(self.seeds[tree], self.n_draws, len(self.rows))
+
+    def tree_weights(self, tree: int) -> np.ndarray:
+        """Weight of each of `rows` in a tree, shape (n,): 0 for rows out of the bag."""
+        counts = self.in_bag(tree)
+        weights = counts.astype(np.float64)
+        if self.weights is not None:
+            weights *= self.weights
+        if self.balance:
+            frequency = counts @ self.Y
+            weights *= self.Y @ (counts.sum() / (np.count_nonzero(frequency) * np.maximum(frequency, 1)))
+        return weights
+
+
+@dataclass
+class TrainedLayer:
+    """A fitted layer and the rows that it learned from.
+
+    Parameters
+    ----------
+    binned : BinnedMatrix
+        What the layer sees of all training rows.
+    rows : ndarray of shape (n,), int32
+        Rows of the matrix that reach the layer, ascending.
+    Y : ndarray of shape (n, n_outputs)
+        Responses of these rows.
+    weights : ndarray of shape (n,) or None
+        Weights of these rows.
+    n_given : int
+        Original features among the columns that the layer sees; they stand in front.
+    n_added : int
+        Columns behind them, which the layers before predicted: the outputs of their first forest, of their second, ...
+    forests : list of list of LearnedForest
+        For each forest, the models whose mean new rows get.
+    held_out : list of list of (LearnedForest, ndarray or None)
+        For each forest, the models that speak for training rows, each with the places of the rows that it held out.
+        None in place of the places: each tree speaks for the rows that it did not draw.
+    share : float
+        Weight of the layer in the model's prediction: ``(1 - share) * before + share * layer``.
+    """
+
+    binned: BinnedMatrix
+    rows: np.ndarray
+    Y: np.ndarray
+    weights: np.ndarray | None
+    n_given: int
+    n_added: int
+    forests: list[list[LearnedForest]]
+    held_out: list[list[tuple[LearnedForest, np.ndarray | None]]]
+    share: float = 1.0
+
+    @property
+    def mean_response(self) -> np.ndarray:
+        """What is predicted for a row that all trees drew, shape (n_outputs,)."""
+        if self.weights is None:
+            return self.Y.mean(axis=0)
+        weighted = self.weights > 0
+        return np.average(self.Y[weighted], axis=0, weights=self.weights[weighted])
+
+
+class Reached(NamedTuple):
+    """New rows at a layer.
+
+    Parameters
+    ----------
+    binned : BinnedMatrix
+        What the layer sees of all new rows; valid until the walk goes on.
+    rows : ndarray of shape (n,), int32
+        Rows that reach the layer.
+    prediction : ndarray of shape (n_samples, n_outputs)
+        Prediction for all rows by the layers so far.
+    lasting : ndarray of int32
+        Rows whose final prediction contains what this layer says, if other layers follow.
+    """
+
+    binned: BinnedMatrix
+    rows: np.ndarray
+    prediction: np.ndarray
+    lasting: np.ndarray
+
+
+class Walk(ABC):
+    """The way of rows through a fitted model, layer by layer.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted.
+    n_jobs : int, optional
+        Threads.
+
+    Attributes
+    ----------
+    rows_leave : bool
+        Whether each row is predicted by the last layer that it reaches, so that later layers learn from fewer rows.
+    passes_sum_on : bool
+        Whether layers see the prediction of all layers before, in place of that of the last one.
+    """
+
+    rows_leave: bool = False
+    passes_sum_on: bool = False
+
+    def __init__(self, model: KeepsRows, n_jobs: int | None = None):
+        self.model: Any = model  # each kind of walk knows the attributes of its own models
+        self.n_jobs = n_jobs
+
+    @property
+    def n_layers(self) -> int:
+        """Number of layers."""
+        return 1
+
+    @property
+    def vector_dtype(self) -> str:
+        """Precision of what a layer predicts: "float64", "float32" or "float16"."""
+        return "float64"
+
+    def columns_of(self, number: int) -> tuple[int, int]:
+        """`n_given` and `n_added` of a layer (see `TrainedLayer`)."""
+        return self.model.n_features_in_, 0
+
+    @abstractmethod
+    def layers(self, X: MatrixLike) -> Iterator[Reached]:
+        """Yield new rows at each layer; the last one has the prediction of the model."""
+
+    @abstractmethod
+    def trained_layers(self, learned: Rows) -> Iterator[TrainedLayer]:
+        """Yield each layer with its training rows, from `training_rows`; valid until the walk goes on."""
+
+    @abstractmethod
+    def _reader(self) -> tuple[Any, BinMapper]:
+        """A copy of the model with the parameters of `fit`, which may note the rows that it checks, and its bins."""
+
+    def training_rows(self, given: Given | None = None) -> Rows:
+        """Rows that the model learned from.
+
+        Parameters
+        ----------
+        given : tuple of (X, y, sample_weight), optional
+            What `fit` had; None for the rows that the model keeps.
+
+        Returns
+        -------
+        Rows
+
+        Raises
+        ------
+        ValueError
+            If the model keeps no rows and none are given, or others than those of `fit`.
+        """
+        known = self.model._learned_rows
+        if known is None:
+            raise ValueError(INTERRUPTED)
+        if given is not None:
+            rows = self._read(given)
+            if name := known.difference(rows):
+                raise ValueError(
+                    f"{name} is not what the model learned from; give the same rows as fit had, in the same order, "
+                    "with the same sample_weight and class_weight."
+                )
+            return rows._replace(centers=known.centers)
+        if known.rows is None:
+            raise ValueError(
+                "The model has no training rows: it was pickled, came back from another process, or was told to forget "
+                "them; models keep them in memory only. Give X_train, y_train (and sample_weight): what fit had."
+            )
+        return known.rows
+
+    def _read(self, given: Given) -> Rows:
+        """Check and bin rows as `fit` does."""
+        (reader, mapper), model = self._reader(), self.model
+        X, y, _, weights, *balanced = reader._training_data(*given)
+        if reader.n_features_in_ != model.n_features_in_:
+            raise ValueError(
+                f"X_train has {reader.n_features_in_} features, but the model learned from {model.n_features_in_}; "
+                "give the rows that it learned from."
+            )
+        names, known = (getattr(m, "feature_names_in_", None) for m in (reader, model))
+        if names is not None and known is not None and (other := names != known).any():
+            raise ValueError(
+                f"X_train has the column {names[other][0]!r} where the model learned from {known[other][0]!r}; give "
+                "the rows that it learned from."
+            )
+        if hasattr(model, "classes_") and not np.array_equal(reader.classes_, model.classes_):
+            raise ValueError(
+                f"y_train has the classes {reader.classes_.tolist()}, but the model learned "
+                f"{model.classes_.tolist()}; give the rows that it learned from."
+            )
+        return Rows.of(mapper.transform(X, n_jobs=self.n_jobs), y, weights, balanced=any(balanced))
+
+    def responses(self, y: np.ndarray) -> np.ndarray:
+        """Indicators of class numbers, or targets, as an array of shape (n_samples, n_outputs)."""
+        return np.eye(len(self.model.classes_))[y] if hasattr(self.model, "classes_") else y.reshape(-1, 1).copy()
+
+
+class ForestWalk(Walk):
+    """A single forest is one layer."""
+
+    model: Forest
+
+    def layers(self, X: MatrixLike) -> Iterator[Reached]:
+        """As in `Walk`."""
+        model, binned = self.model, self.model._binned(X)
+        rows = np.arange(binned.columns.shape[1], dtype=np.int32)
+        values = model.trees_.predict(binned, n_jobs=self.n_jobs)
+        yield Reached(binned, rows, model._offset + model._scale * values, rows)
+
+    def trained_layers(self, learned: Rows) -> Iterator[TrainedLayer]:
+        """As in `Walk`; rows without weight are held out too."""
+        model, bags, Y, weights = self.model, self.model._bags, self.responses(learned.y), learned.weights
+        rows = np.arange(len(Y), dtype=np.int32)
+        kept = rows if weights is None else rows[weights > 0]
+        forest = LearnedForest(
+            *(model.trees_, model._offset, model._scale, bags.seeds, bags.n_draws),
+            *(learned.binned, kept, kept.astype(np.int64), Y[kept], None if weights is None else weights[kept]),
+            learned.balanced,
+        )
+        yield TrainedLayer(learned.binned, rows, Y, weights, model.n_features_in_, 0, [[forest]], [[(forest, None)]])
+
+    def training_rows(self, given: Given | None = None) -> Rows:
+        """As in `Walk`, with the weights that the trees saw."""
+        rows = super().training_rows(given)
+        return rows if rows.weights is None else rows._replace(weights=kernel_weights(rows.weights))
+
+    def _reader(self) -> tuple[Any, BinMapper]:
+        reader = copy.copy(self.model)
+        reader.__dict__.update(self.model._weighted_by)
+        return reader, self.model.bin_mapper_

@@ -1,0 +1,1 @@
+"""From tidy frames to tables, pictures, captions and the page; words stand in `templates`."""

@@ -1,0 +1,127 @@
+"""A figure: a picture, the numbers drawn in it, its caption. Files are the same bytes for the same results.
+
+One style for all of them, whatever the user's matplotlib settings say: colours that colour-blind readers can tell apart
+and that stay apart in grey (series differ in marker and line too), black on white also on a dark page.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from cascadeforest.reports.drawing.panels import BLACK, GREY
+from cascadeforest.reports.numbers.frame import TidyRow, to_csv
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as MatplotlibFigure
+
+SUFFIXES = (".svg", ".png", ".csv")
+#: Those of `SUFFIXES` whose bytes depend on the version of matplotlib too.
+PICTURE_SUFFIXES = (".svg", ".png")
+#: Names of clip paths in matplotlib's SVG.
+_CLIP = re.compile(rb"(?<=#)p[0-9a-f]{10}(?=\))|(?<=<clipPath id=\")p[0-9a-f]{10}")
+_STYLE = MappingProxyType(
+    {
+        "figure.facecolor": "white",
+        "savefig.facecolor": "white",
+        "figure.dpi": 100,
+        "savefig.dpi": 150,
+        "font.family": ["DejaVu Sans"],  # comes with matplotlib: the same letters on every machine
+        "font.size": 8,
+        "axes.titlesize": 8.5,
+        "axes.titlelocation": "left",
+        "axes.labelsize": 8,
+        "axes.labelcolor": BLACK,
+        "axes.edgecolor": GREY,
+        "axes.linewidth": 0.8,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.axisbelow": True,
+        "axes.grid": True,
+        "grid.color": "#E3E3E3",
+        "grid.linewidth": 0.6,
+        "xtick.color": GREY,
+        "ytick.color": GREY,
+        "xtick.labelcolor": BLACK,
+        "ytick.labelcolor": BLACK,
+        "xtick.labelsize": 7.5,
+        "ytick.labelsize": 7.5,
+        "legend.fontsize": 7.5,
+        "legend.frameon": False,
+        "lines.linewidth": 1.6,
+        "lines.markersize": 5,
+        "text.color": BLACK,
+        # Letters as shapes: as text they would be set in whatever font the reader has.
+        "svg.fonttype": "path",
+        "svg.hashsalt": "cascadeforest",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure, ready to be drawn.
+
+    Parameters
+    ----------
+    caption : str
+        What stands below it: what is drawn, and the paper's numbers.
+    alt : str
+        The picture in words, for who cannot see it.
+    rows : tuple of TidyRow
+        The numbers that are drawn.
+    draw : callable
+        Gives the matplotlib figure; it is called within `_STYLE`.
+    """
+
+    caption: str
+    alt: str
+    rows: tuple[TidyRow, ...]
+    draw: Callable[[], MatplotlibFigure]
+
+    def files(self) -> dict[str, bytes]:
+        """Suffix to content."""
+        return {**self.pictures(), ".csv": self.csv()}
+
+    def csv(self) -> bytes:
+        """The drawn numbers as a tidy table."""
+        return to_csv(self.rows).encode("utf-8")
+
+    def pictures(self) -> dict[str, bytes]:
+        """Suffix to picture; neither date nor host are in it."""
+        import matplotlib
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+        with matplotlib.rc_context():
+            matplotlib.rcdefaults()
+            matplotlib.rcParams.update(_STYLE)
+            picture = self.draw()
+            FigureCanvasAgg(picture)
+            # One layout for both files, computed once.
+            picture.draw_without_rendering()
+            picture.set_layout_engine("none")
+            return {
+                ".svg": _numbered(_saved(picture, "svg", {"Date": None, "Title": self.alt})),
+                ".png": _saved(picture, "png", {"Software": None, "Description": self.alt}),
+            }
+
+
+def _saved(picture: MatplotlibFigure, form: str, metadata: dict[str, Any]) -> bytes:
+    stream = io.BytesIO()
+    picture.savefig(stream, format=form, metadata=metadata)
+    return stream.getvalue()
+
+
+def _numbered(svg: bytes) -> bytes:
+    """Name clip paths by their order.
+
+    matplotlib names them by digests of their places, and the layout's solver moves these in the last bits from call to
+    call: too little for any other number in the file.
+    """
+    names = dict.fromkeys(_CLIP.findall(svg))
+    numbers = {name: b"clip%d" % number for number, name in enumerate(names, 1)}
+    return _CLIP.sub(lambda found: numbers[found.group()], svg)

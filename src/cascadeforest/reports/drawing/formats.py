@@ -1,0 +1,218 @@
+"""Markdown, LaTeX and HTML of a table; each writer only knows how its format writes a `TableView`."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from cascadeforest.reports.drawing.view import PUBLISHED, SUMMARY, Cell, Row, TableView
+
+#: Marks that a table sets in bold, and the sign that others put behind the number.
+BOLD_MARKS = frozenset({"best", "predicted"})
+SIGNS = {"second": "•", "worse": "•", "differs": "≠"}
+
+# Markdown ------------------------------------------------------------------------------------------------------------
+
+_MARKDOWN = str.maketrans({character: f"\\{character}" for character in r"\`*_|[]<>"})
+
+
+def to_markdown(view: TableView) -> str:
+    """Write a table as Markdown: heading, table, notes, deviations.
+
+    A repeated label is left out, as in the papers.
+    """
+    numbers = len(view.heads)
+    lines = [
+        f"### {_markdown(view.name)}: {_markdown(view.title)}",
+        "",
+        _line(map(_markdown, view.all_heads)),
+        _line(["---"] * len(view.label_heads) + ["---:"] * numbers + (["---"] if view.size_head else [])),
+    ]
+    for index, row in enumerate(view.rows):
+        labels = [_markdown(label or "") for label in view.new_labels(index)]
+        # Markdown has no cell over several columns: a reason is given once, its first words in each.
+        cells = [
+            text
+            for cell, span in row.merged()
+            for text in [_markdown_cell(cell), *[f"*{_markdown(cell.text.partition(':')[0])}*"] * (span - 1)]
+        ]
+        lines.append(_line([*labels, *cells, *([_markdown(row.size)] if view.size_head else [])]))
+    for heading, sentences in (("", view.notes), ("Deviations from the paper:", view.deviations)):
+        if sentences:
+            lines += ["", *([heading, ""] if heading else []), *(f"- {_markdown(sentence)}" for sentence in sentences)]
+    return "\n".join(lines) + "\n"
+
+
+def _markdown(text: str) -> str:
+    return text.translate(_MARKDOWN)
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _markdown_cell(cell: Cell) -> str:
+    text = _markdown(cell.text)
+    if cell.is_word:
+        return f"*{text}*"
+    text = f"**{text}**" if cell.mark in BOLD_MARKS else text
+    return f"{text} {SIGNS[cell.mark]}" if cell.mark in SIGNS else text
+
+
+# LaTeX ---------------------------------------------------------------------------------------------------------------
+
+_MATH = {"±": "pm", "×": "times", "•": "bullet", "≠": "neq", "≤": "leq", "≥": "geq", "→": "rightarrow", "√": "surd"}
+_GREEK = {"α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "θ": "theta", "μ": "mu", "σ": "sigma", "Σ": "Sigma"}
+_TEXT = {
+    "\\": "backslash",
+    "~": "asciitilde",
+    "^": "asciicircum",
+    "<": "less",
+    ">": "greater",
+    "|": "bar",
+    '"': "quotedbl",
+}
+_LATEX = str.maketrans(
+    {character: f"\\{character}" for character in "&%$#_{}"}
+    | {character: rf"$\{name}$" for character, name in (_MATH | _GREEK).items()}
+    | {character: rf"\text{name}{{}}" for character, name in _TEXT.items()}
+    | {"−": r"$-$", "…": r"\ldots{}", "°": r"$^\circ$"}
+)
+
+
+def to_latex(view: TableView) -> str:
+    """Write a table as LaTeX with booktabs rules; needs the package booktabs and nothing else.
+
+    A ``table`` environment; notes and deviations stand under the tabular.
+    """
+    columns = "l" * len(view.label_heads) + "r" * len(view.heads) + ("l" if view.size_head else "")
+    lines = [
+        r"% needs \usepackage{booktabs}",
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{_latex(view.title)} (suite {_latex(view.suite)})}}",
+        rf"\label{{tab:{view.name}}}",
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        _latex_line([_latex(head) for head in view.all_heads]),
+        r"\midrule",
+    ]
+    for index, row in enumerate(view.rows):
+        labels = view.new_labels(index)
+        if index and labels[0] is not None:
+            summary_begins = row.kind == SUMMARY and view.rows[index - 1].kind != SUMMARY
+            lines.append(r"\midrule" if summary_begins else r"\addlinespace")
+        cells = [_latex_cell(cell, row.kind, span) for cell, span in row.merged()]
+        size = [_latex(row.size)] if view.size_head else []
+        lines.append(_latex_line([*(_latex(label or "") for label in labels), *cells, *size]))
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    sentences = [*view.notes, *(f"Deviation: {sentence}" for sentence in view.deviations)]
+    if sentences:
+        # A minipage breaks the lines of a long note also in a centred table.
+        lines += [r"\par\smallskip", r"\begin{minipage}{\linewidth}\footnotesize"]
+        lines += [rf"{_latex(sentence)}\par" for sentence in sentences]
+        lines.append(r"\end{minipage}")
+    return "\n".join([*lines, r"\end{table}"]) + "\n"
+
+
+def _latex(text: str) -> str:
+    return text.translate(_LATEX)
+
+
+def _latex_line(cells: Sequence[str]) -> str:
+    # A line that begins with "[" would be read as the option of the \\ before it.
+    line = " & ".join(cells)
+    return rf"{{}}{line} \\" if line.startswith("[") else rf"{line} \\"
+
+
+def _latex_cell(cell: Cell, kind: str, span: int) -> str:
+    text = _latex(cell.text)
+    if cell.is_word:
+        return rf"\multicolumn{{{span}}}{{l}}{{\textit{{{text}}}}}"
+    text = rf"\textbf{{{text}}}" if cell.mark in BOLD_MARKS else text
+    text = rf"{text}~{_latex(SIGNS[cell.mark])}" if cell.mark in SIGNS else text
+    return rf"{{\small {text}}}" if kind == PUBLISHED and text else text
+
+
+# HTML ----------------------------------------------------------------------------------------------------------------
+
+#: How a screen reader says a mark that others see.
+_SPOKEN = {
+    "best": "best",
+    "predicted": "predicted class",
+    "second": "second best",
+    "worse": "worse",
+    "differs": "differs",
+}
+
+
+def to_html(view: TableView) -> str:
+    """Write the table element, to be put into a page that styles it.
+
+    ``<table>`` with caption, column and row heads; equal labels below each other are one head.
+    """
+    skip = int(view.is_grouped)
+    labels = [f'<th scope="col">{_html(text)}</th>' if text else "<td></td>" for text in view.label_heads[skip:]]
+    heads = [f'<th scope="col" class="number">{_html(text)}</th>' for text in view.heads]
+    size = [f'<th scope="col" class="size">{_html(view.size_head)}</th>'] if view.size_head else []
+    head = "".join([*labels, *heads, *size])
+    spans = _row_spans(view)
+    bodies = []
+    for name, group in groupby(enumerate(view.rows), key=lambda pair: pair[1].labels[0]):
+        lines = [_html_row(view, row, spans[index], skip) for index, row in group]
+        if view.is_grouped:
+            # A line of its own keeps the name in sight, and the models' column first, where a phone shows a part.
+            width = len(view.all_heads) - 1
+            lines.insert(
+                0, f'<tr class="group"><th scope="rowgroup" colspan="{width}"><span>{_html(name)}</span></th></tr>\n'
+            )
+        bodies.append(f"<tbody>\n{''.join(lines)}</tbody>\n")
+    caption = f"<caption>{_html(view.title)}</caption>"
+    return f"<table>\n{caption}\n<thead>\n<tr>{head}</tr>\n</thead>\n{''.join(bodies)}</table>"
+
+
+def _row_spans(view: TableView) -> list[list[int]]:
+    """For each row and label column the number of rows that the label stands for; 0: it stands above already."""
+    spans = [[1] * len(row.labels) for row in view.rows]
+    for index in range(len(view.rows) - 1, 0, -1):
+        for column, label in enumerate(view.new_labels(index)):
+            if label is None and column < len(view.label_heads) - 1:
+                spans[index - 1][column] += spans[index][column]
+                spans[index][column] = 0
+    return spans
+
+
+def _html_row(view: TableView, row: Row, spans: list[int], skip: int) -> str:
+    parts = []
+    for column, (label, span) in list(enumerate(zip(row.labels, spans, strict=True)))[skip:]:
+        if span:
+            scope = "row" if span == 1 else "rowgroup"
+            rows = f' rowspan="{span}"' if span > 1 else ""
+            style = "" if view.label_heads[column] else "source"
+            parts.append(f'<th scope="{scope}"{rows}{_class(style)}>{_html(label)}</th>')
+    parts += [_html_cell(cell, span) for cell, span in row.merged()]
+    if view.size_head:
+        parts.append(f'<td class="size">{_html(row.size)}</td>')
+    return f"<tr{_class(row.kind)}>{''.join(parts)}</tr>\n"
+
+
+def _html_cell(cell: Cell, span: int) -> str:
+    if cell.is_word:
+        columns = f' colspan="{span}"' if span > 1 else ""
+        return f'<td{columns} class="word">{_html(cell.text)}</td>'
+    text = _html(cell.text)
+    if cell.mark in BOLD_MARKS:
+        text = f'<strong>{text}<span class="spoken"> ({_SPOKEN[cell.mark]})</span></strong>'
+    elif cell.mark in SIGNS:
+        sign = f'<span class="mark" aria-hidden="true">{SIGNS[cell.mark]}</span>'
+        text = f'{text}{sign}<span class="spoken"> ({_SPOKEN[cell.mark]})</span>'
+    return f'<td class="number">{text}</td>'
+
+
+def _class(name: str) -> str:
+    return f' class="{name}"' if name else ""
+
+
+def _html(text: str) -> str:
+    return html.escape(text)

@@ -1,0 +1,170 @@
+"""Lines of a table: our numbers, and the paper's below."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from cascadeforest.experiments.plan import NOT_IMPLEMENTED
+from cascadeforest.reports.drawing.view import NOT_PRINTED, PUBLISHED, REPRODUCED, Cell, Row, number_text, printed_text
+from cascadeforest.reports.numbers.cells import Cells
+from cascadeforest.reports.numbers.frame import FAILED, OK, UNAVAILABLE, TidyRow
+from cascadeforest.reports.numbers.metrics import DIFFERENCES, known_metric
+from cascadeforest.reports.numbers.printed_numbers import PublishedNumber
+from cascadeforest.reports.numbers.statistics import LEVEL
+
+#: Label of the one line of a data set that has the same reason everywhere.
+EVERYTHING = "all"
+#: Reasons of up to so many letters stand in the cell itself.
+_SHORT_REASON = 25
+
+
+def said_once(lines: list[Row], rows: Iterable[TidyRow | None]) -> list[Row]:
+    """Return the lines of a data set, made of `rows`; a reason that holds for all its numbers gets one line."""
+    reasons = {(row.status, row.note) for row in rows if row is not None}
+    if len(reasons) > 1 or (OK, "") in reasons or not lines:
+        return lines
+    first, *others, last = lines[0].labels
+    told = replace(lines[0], labels=(first, *(EVERYTHING for _ in others), last))
+    return [told, *(line for line in lines if line.kind == PUBLISHED)]
+
+
+def published_cell(cells: Cells, row: TidyRow) -> Cell:
+    """Write the paper's number of a row: its digits, or what was computed from several of its numbers."""
+    number = cells.published.number(row.dataset, row.model, row.metric, row.condition)
+    if number is not None and row.published in (None, float(number.value)):
+        return printed_cell(row.metric, number)
+    if row.published is None:
+        return Cell(NOT_PRINTED, is_word=True)
+    write = signed_text if row.metric in DIFFERENCES else number_text
+    return Cell(write(row.metric, row.published, None))
+
+
+def printed_cell(metric: str, number: PublishedNumber | None) -> Cell:
+    """Write a number of the paper with its digits; None: the paper prints none here."""
+    if number is None:
+        return Cell(NOT_PRINTED, is_word=True)
+    return Cell(f"{number.qualifier} {printed_text(metric, number.value, number.std)}".strip(), number.mark)
+
+
+def signed_text(metric: str, difference: float, std: float | None) -> str:
+    """Write a difference with its sign, in percent points where the metric is in percent."""
+    sign = "+" if difference > 0 else ""
+    return f"{sign}{number_text(metric, difference, std)}".replace("-", "−")
+
+
+def difference_words(metric: str) -> str:
+    """Return the label of the line of differences of a metric."""
+    return "difference (points)" if known_metric(metric).percent else "difference"
+
+
+def numbered_lines(
+    cells: Cells,
+    labels: Sequence[str],
+    rows: Sequence[TidyRow | None],
+    size: str | None = None,
+    text: Callable[[TidyRow], str] | None = None,
+    words: str | Sequence[str] = "",
+    printed: Callable[[TidyRow], Cell] | None = None,
+) -> list[Row]:
+    """Return a reproduced line and, where the paper prints any of its numbers, the published line below it.
+
+    Parameters
+    ----------
+    cells, labels
+        For the papers' numbers; head of the line.
+    rows : sequence of TidyRow or None
+        Its numbers; None where a column does not apply.
+    size : str, optional
+        Repeats and test rows; by default those of `rows`.
+    text : callable, optional
+        Writes a number; by default with the decimal places of its metric and its deviation.
+    words : str or sequence of str
+        What stands where a column does not apply; one for each column, or the same for all.
+    printed : callable, optional
+        Writes what the paper has beside a number; by default `published_cell`.
+    """
+    apart = [Cell(word, is_word=bool(word)) for word in ([words] * len(rows) if isinstance(words, str) else words)]
+
+    def write(row: TidyRow) -> Cell:
+        return number_cell(row) if text is None or row.mean is None else Cell(text(row), row.mark)
+
+    found = [row for row in rows if row is not None]
+    told = {(row.status, row.note) for row in found}
+    if len(told) == 1 and found[0].status != OK and (isinstance(words, str) or None not in rows):
+        ours = number_cells(found[:1]) * len(rows)
+    else:
+        ours = tuple(one if row is None else write(row) for row, one in zip(rows, apart, strict=True))
+    lines = [Row((*labels, REPRODUCED), ours, REPRODUCED, size_text(found) if size is None else size)]
+    beside = printed or (lambda row: published_cell(cells, row))
+    theirs = tuple(one if row is None else beside(row) for row, one in zip(rows, apart, strict=True))
+    if any(row is not None and not one.is_word for row, one in zip(rows, theirs, strict=True)):
+        lines.append(Row((*labels, PUBLISHED), theirs, PUBLISHED))
+    return lines
+
+
+def published_text(cells: Cells, row: TidyRow) -> str:
+    """Return what stands behind one of our numbers in a panel's title: `` (published 94)``, or nothing."""
+    number = cells.published.number(row.dataset, row.model, row.metric, row.condition)
+    return f" (published {printed_text(row.metric, number.value, None)})" if number else ""
+
+
+def number_cells(rows: Sequence[TidyRow | None]) -> tuple[Cell, ...]:
+    """Write the numbers of a line; a reason that all of them have in full."""
+    told = {None if row is None else (row.status, row.note) for row in rows}
+    first = rows[0]
+    if len(told) == 1 and first is not None and first.status != OK:
+        reason = f"{first.status}: {first.note}" if _has_reason(first) else first.status
+        return (Cell(reason, is_word=True),) * len(rows)
+    return tuple(map(number_cell, rows))
+
+
+def number_cell(row: TidyRow | None) -> Cell:
+    """Write a number, or a short form of the reason why there is none (`is_abbreviated`)."""
+    if row is None:
+        return Cell("not applicable", is_word=True)
+    if row.status == FAILED and row.note:
+        return Cell(f"failed: {row.note.split(':')[0]}", is_word=True)
+    if row.status != OK:
+        return Cell(row.note if _has_reason(row) and not is_abbreviated(row) else row.status, is_word=True)
+    if row.metric in DIFFERENCES:
+        # The mark follows from a test; the sign before the number says which of the two models it is for.
+        tested = f" (p < {LEVEL:g})" if row.mark else ""
+        return Cell(f"{signed_text(row.metric, row.number, row.std)}{tested}")
+    return Cell(number_text(row.metric, row.number, row.std), row.mark)
+
+
+def size_text(rows: Iterable[TidyRow | None]) -> str:
+    """Write how many repeats and test rows are behind the numbers of a line."""
+    sizes = sorted({(row.n, row.n_test) for row in rows if row is not None and row.n})
+    return ", ".join(f"{n} × {n_test:,}" for n, n_test in sizes)
+
+
+def _has_reason(row: TidyRow) -> bool:
+    return bool(row.note) and row.status != NOT_IMPLEMENTED
+
+
+def is_abbreviated(row: TidyRow) -> bool:
+    """Return whether a cell shows less than the reason of a row."""
+    return row.status == FAILED or (row.status == UNAVAILABLE and len(row.note) > _SHORT_REASON)
+
+
+def common_places(values: Iterable[float | None], digits: int = 3) -> int:
+    """Return the decimal places, 0 to 6, that give the largest of some numbers so many significant digits."""
+    largest = max((abs(value) for value in values if value is not None and math.isfinite(value)), default=0.0)
+    magnitude = math.floor(math.log10(largest)) if largest else 0
+    return min(max(digits - 1 - magnitude, 0), 6)
+
+
+def signed(value: float, places: int) -> str:
+    """Write a number with a minus sign that is as wide as a plus, and no minus before zeros."""
+    text = f"{value:,.{places}f}"
+    text = text.removeprefix("-") if not text.strip("-0.,") else text
+    return text.replace("-", "−")
+
+
+def mean_text(row: TidyRow, places: int) -> str:
+    """Write mean and deviation of a row with so many decimal places."""
+    text = signed(row.number, places)
+    return text if row.std is None else f"{text} ± {row.std:,.{places}f}"

@@ -1,0 +1,147 @@
+"""The report of a suite: one page that needs nothing but itself, from the results behind the tables."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from cascadeforest.data.files import read_yaml
+from cascadeforest.experiments.plan import NOT_IMPLEMENTED
+from cascadeforest.reports.drawing.figure import Figure
+from cascadeforest.reports.drawing.formats import to_html
+from cascadeforest.reports.drawing.table import SUFFIXES, make_table
+from cascadeforest.reports.drawing.words import environment
+from cascadeforest.reports.numbers.origin import cpu_seconds, origin
+from cascadeforest.reports.numbers.published import LAYOUTS, render_printed
+from cascadeforest.reports.numbers.results import Results
+
+BEYOND = "beyond"
+FIGURE_TYPES = {".svg": "image/svg+xml", ".png": "image/png"}
+FORMATS = {".csv": "CSV", ".md": "Markdown", ".tex": "LaTeX"}
+
+
+def index_page(results: Results, folder: Path) -> str:
+    """Return the page as HTML.
+
+    It says nothing about the time of its making: the dates in it are those of the cells.
+
+    Parameters
+    ----------
+    results : Results
+        What the tables are made from.
+    folder : Path
+        Folder that the page will stand in; its ``figures/`` are embedded, its ``tables/`` linked.
+    """
+    experiments = [_experiment(name, results, folder) for name in results.experiments]
+    facts = origin(results)
+    hosts = facts["hosts"]
+    return (
+        environment()
+        .get_template("index.html.j2")
+        .render(
+            suite=results.suite,
+            description=results.plan.suite_config.description,
+            papers=list(_papers(experiments, results)),
+            counts={s: [e["status"] for e in experiments].count(s) for s in ("ready", "partial", NOT_IMPLEMENTED)},
+            left_out=results.plan.left_out,
+            facts=facts,
+            cpu_time=duration(facts["cpu_seconds"]),
+            machines=[f"{host['processor']} ({host['cores']} cores), {host['platform']}" for host in hosts],
+            pythons=sorted({host["python"] for host in hosts}),
+            models=_models(results),
+            failures=[
+                {"place": f"{preset} on {dataset}, repeat {one.repeat}", "reason": f"{one.error}: {one.message}"}
+                for (dataset, preset), failed in sorted(results.failures.items())
+                for one in failed
+            ],
+        )
+    )
+
+
+def duration(seconds: float) -> str:
+    """Write a time in the two units that matter.
+
+    Examples
+    --------
+    >>> duration(0.42), duration(75), duration(7384), duration(200_000)
+    ('0.4 s', '1 min 15 s', '2 h 3 min', '2 d 7 h')
+    """
+    whole = round(seconds)
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    if whole < 86400:
+        return f"{whole // 3600} h {whole % 3600 // 60} min"
+    return f"{whole // 86400} d {whole % 86400 // 3600} h"
+
+
+def _experiment(name: str, results: Results, folder: Path) -> dict[str, Any]:
+    """What the page says about one experiment."""
+    experiment = results.experiments[name]
+    shown = {key: getattr(experiment, key) for key in ("id", "paper", "kind", "title", "status", "reason", "absent")}
+    shown["printed"] = _printed(name, results)
+    if not experiment.is_implemented:
+        return shown
+    table = make_table(name, results)
+    return shown | {
+        "table": to_html(table.view),
+        "notes": table.view.notes,
+        "deviations": table.view.deviations,
+        "links": {FORMATS[suffix]: f"tables/{name}{suffix}" for suffix in SUFFIXES},
+        "figure": _figure(name, folder, table.figure) if table.figure else None,
+    }
+
+
+def _printed(name: str, results: Results) -> dict[str, list[list[str]]] | None:
+    """Head and body of the table as the paper prints it; None if it is none."""
+    layouts = results.published / LAYOUTS
+    layout = read_yaml(layouts).get(name) if layouts.is_file() else None
+    if layout is None:
+        return None
+    # The spaces around a line bring back its empty first and last cells.
+    printed = render_printed(name, results.published).splitlines()
+    lines = [[cell.strip() for cell in f" {line} ".split(" | ")] for line in printed]
+    return {"head": lines[: len(layout["header"])], "body": lines[len(layout["header"]) :]}
+
+
+def _figure(name: str, folder: Path, figure: Figure) -> dict[str, Any] | None:
+    """The picture of an experiment as a data address, with words and links to its files; None if it is not drawn."""
+    files = {path.suffix: f"figures/{path.name}" for path in sorted((folder / "figures").glob(f"{name}.*"))}
+    suffix = next((suffix for suffix in FIGURE_TYPES if suffix in files), None)
+    if suffix is None:
+        return None
+    content = base64.b64encode((folder / files[suffix]).read_bytes()).decode("ascii")
+    return {
+        "source": f"data:{FIGURE_TYPES[suffix]};base64,{content}",
+        "alt": figure.alt,
+        "caption": figure.caption,
+        "links": {ending[1:].upper(): file for ending, file in files.items()},
+    }
+
+
+def _papers(experiments: list[dict[str, Any]], results: Results) -> Iterable[dict[str, Any]]:
+    """Experiments by paper; what belongs to none of them last."""
+    for key, paper in results.plan.papers.items():
+        if chosen := [experiment for experiment in experiments if experiment["paper"] == key]:
+            source = f"{paper.short}; {paper.source}"
+            yield {"key": key, "title": paper.title, "source": source, "experiments": chosen}
+    if rest := [experiment for experiment in experiments if experiment["paper"] not in results.plan.papers]:
+        yield {"key": BEYOND, "title": "Beyond the papers", "source": "", "experiments": rest}
+
+
+def _models(results: Results) -> list[dict[str, Any]]:
+    """What each model preset cost in this suite."""
+    labels = {p: e.labels[c] for e in results.experiments.values() for c, p in e.columns.items()}
+    costs = [(preset, dataset, cpu_seconds(c)) for (dataset, preset), run in results.runs.items() for c in run.cells]
+    frame = pd.DataFrame(costs, columns=["preset", "dataset", "seconds"]).groupby("preset")
+    counted = frame.agg(data=("dataset", "nunique"), cells=("seconds", "size"), seconds=("seconds", "sum"))
+    return [
+        {"preset": preset, "label": labels.get(preset, preset), "time": duration(row["seconds"])}
+        | {"data": int(row["data"]), "cells": int(row["cells"])}
+        for preset, row in counted.iterrows()
+    ]

@@ -1,0 +1,81 @@
+"""How well importances tell relevant features from permuted copies: AUC by method (interp-table4, interp-table5).
+
+``options: {columns: {name: {model: ..., extra: ..., label: ...}}}`` names the importances, ``compared`` those that are
+ranked and marked against each other (default all), ``test`` the column that the others are tested against.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from cascadeforest.data.errors import ConfigError
+from cascadeforest.experiments.plan import Experiment
+from cascadeforest.reports.drawing.lines import numbered_lines
+from cascadeforest.reports.drawing.table import Table, table_view
+from cascadeforest.reports.drawing.words import Words, reasons
+from cascadeforest.reports.numbers import importances
+from cascadeforest.reports.numbers.cells import Cells
+from cascadeforest.reports.numbers.frame import OK, UNAVAILABLE, to_rows
+from cascadeforest.reports.numbers.results import Results
+from cascadeforest.reports.numbers.scores import averages, frame_of_repeats, with_published
+from cascadeforest.reports.numbers.statistics import RankSumTest, mark_worse, ranked
+
+AUC = "roc_auc"
+NOT_FINITE = "an importance is no finite number"
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the experiment: the importances, which of them are compared, and a test of one against others."""
+
+    columns: dict[str, dict[str, str]]
+    test: RankSumTest
+    compared: tuple[str, ...] = ()
+
+
+def render(experiment: Experiment, results: Results) -> Table:
+    """Make the table."""
+    importances.check_has_copies(experiment)
+    cells, columns = Cells(experiment, results), importances.importance_columns(experiment)
+    options = cells.options(Options)
+    compared, place = list(options.compared or columns), f"{experiment.place}/options"
+    if unknown := [name for name in compared if name not in columns]:
+        raise ConfigError(f"{place}/compared has '{unknown[0]}'; choose from {', '.join(columns)}.")
+    tested = options.test.tested(compared, f"{place}/test")
+    values = frame_of_repeats(_repeats(cells, columns))
+    frame = ranked(averages(values), compared, experiment.marks)
+    rows = to_rows(with_published(cells, mark_worse(frame, values, options.test, tested)))
+    lines = []
+    for dataset in experiment.datasets:
+        shown = [row for row in rows if row.dataset == dataset]
+        half = cells.facts(dataset).get("features", 0) // 2
+        size = ", ".join(f"{n} × ({half:,} + {half:,})" for n in sorted({row.n for row in shown if row.n is not None}))
+        lines += numbered_lines(cells, (dataset,), shown, size)
+    words = Words(
+        "auc_ranking",
+        cells,
+        test=options.test,
+        labels={name: column.label for name, column in columns.items()},
+        among=[columns[name].label for name in compared] if len(compared) < len(columns) else [],
+        reasons=reasons(cells, rows, lambda row: columns[row.model].label),
+    )
+    heads = [column.label for column in columns.values()]
+    view = table_view(cells, ["data set"], heads, lines, words.notes(), "repeats × (features + copies)")
+    return Table(tuple(rows), view)
+
+
+def _repeats(cells: Cells, columns: Mapping[str, importances.ImportanceColumn]) -> Iterable[tuple[object, ...]]:
+    """Yield the AUC of each repeat, for a frame of repeats."""
+    for dataset in cells.experiment.datasets:
+        for name, column in columns.items():
+            key, status = (dataset, name, "", AUC), cells.status(dataset, column.model)
+            saved = cells.arrays(dataset, column.model, column.extra)
+            for repeat, arrays in enumerate(saved):
+                area = importances.ranking_auc(
+                    arrays["importances"]
+                )  # a rank among numbers that are not finite is none
+                yield (*key, repeat, area, math.nan, *((OK, "") if math.isfinite(area) else (UNAVAILABLE, NOT_FINITE)))
+            if not saved:
+                yield (*key, math.nan, math.nan, math.nan, *status)

@@ -1,0 +1,99 @@
+"""Time and pass rate of DDBF by iteration (ddbf-table5): a line for each data set, model and quantity.
+
+A row passes where an iteration finds it easy; rates are shares of all rows, so that they add up. Models without
+iterations have their times in the last column. Means are over all repeats, whatever their split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from cascadeforest.data.errors import ConfigError
+from cascadeforest.experiments.plan import Experiment
+from cascadeforest.reports.drawing.lines import numbered_lines, said_once
+from cascadeforest.reports.drawing.table import Table, table_view
+from cascadeforest.reports.drawing.view import Row, metric_head
+from cascadeforest.reports.drawing.words import Words, processors
+from cascadeforest.reports.numbers.cells import Cells, Values
+from cascadeforest.reports.numbers.frame import ALL, Key, TidyRow
+from cascadeforest.reports.numbers.results import Results
+from cascadeforest.reports.numbers.splits import kinds
+
+EXTRA = "iterations"
+TIMES, RATES = ("fit_cpu_seconds", "predict_cpu_seconds"), ("train_pass_rate", "test_pass_rate")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the experiment: how many of the first iterations are shown."""
+
+    iterations: int = 3
+
+
+def render(experiment: Experiment, results: Results) -> Table:
+    """Make the table."""
+    cells = Cells(experiment, results)
+    n_shown = cells.options(Options).iterations
+    if n_shown < 1:
+        raise ConfigError(f"{experiment.place}/options/iterations is {n_shown}; show one iteration or more.")
+    rows = {row.key: row for pair in cells.pairs for row in _rows(cells, *pair, n_shown)}
+    annulled = {
+        cells.name(*pair): sum(int((~run["is_valid"][:n_shown]).sum()) for run in cells.arrays(*pair, EXTRA) if run)
+        for pair in cells.pairs
+    }
+    found = {"n_shown": n_shown, "annulled": annulled, "processors": list(processors(cells)), "kinds": kinds(cells)}
+    heads = [*(f"Iteration {k}" for k in range(1, n_shown + 1)), f"First {n_shown}, or all"]
+    lines = [line for dataset in experiment.datasets for line in _lines(cells, dataset, rows, _conditions(n_shown))]
+    notes = Words("iteration_table", cells, **found).notes()
+    return Table(tuple(rows.values()), table_view(cells, ("data set", "model", ""), heads, lines, notes))
+
+
+def quantities(arrays: Mapping[str, np.ndarray], n_shown: int) -> dict[tuple[str, str], float]:
+    """Return the numbers of one repeat by metric and condition; "all" sums the iterations that are shown and ran."""
+    rates = {
+        f"{part}_pass_rate": arrays[f"easy_counts_{part}"].sum(axis=1) / arrays[f"class_counts_{part}"][0].sum()
+        for part in ("train", "test")
+    }
+    found: dict[tuple[str, str], float] = {}
+    for metric, values in ({name: arrays[name] for name in TIMES} | rates).items():
+        shown = [float(value) for value in values[:n_shown]]
+        found |= {(metric, condition): value for condition, value in zip(_conditions(n_shown), shown, strict=False)}
+        found[metric, ALL] = sum(shown)
+    return found
+
+
+def _conditions(n_shown: int) -> list[str]:
+    return [*(f"iteration {k}" for k in range(1, n_shown + 1)), ALL]
+
+
+def _rows(cells: Cells, dataset: str, column: str, n_shown: int) -> Iterable[TidyRow]:
+    runs = cells.arrays(dataset, column, EXTRA)
+    found = [quantities(run, n_shown) for run in runs if run]
+    # Times printed without an iteration are times of a model that has none.
+    is_whole = any(cells.published.number(dataset, column, metric) for metric in TIMES)
+    if (runs and not found) or (not runs and is_whole):
+        for metric in TIMES:
+            yield cells.row(dataset, column, "", metric, cells.metric(dataset, column, metric))
+        return
+    for metric in (*TIMES, *RATES):
+        for condition in _conditions(n_shown):
+            values: Values = [one[metric, condition] for one in found if (metric, condition) in one]
+            yield cells.row(dataset, column, condition, metric, values or ("ended before" if found else None))
+
+
+def _lines(cells: Cells, dataset: str, rows: dict[Key, TidyRow], conditions: list[str]) -> list[Row]:
+    lines: list[Row] = []
+    shown: list[TidyRow | None] = []
+    for column in cells.experiment.columns:
+        words = "no iterations" if cells.all(dataset, column) else ""
+        for metric in (*TIMES, *RATES):
+            own = [rows.get((dataset, column, condition, metric)) for condition in conditions]
+            own[-1] = own[-1] or rows.get((dataset, column, "", metric))
+            if own[-1] is not None:
+                labels = (dataset, cells.label(column), metric_head(metric))
+                lines += numbered_lines(cells, labels, own, words=words)
+                shown += own
+    return said_once(lines, shown)

@@ -1,0 +1,198 @@
+"""Importance of features and interactions against their order (hidf-fig3): a box for each group of orders.
+
+Input features have order 1. The order of an interaction is the sum of the orders of its components and reaches
+hundreds, so that orders above `N_SINGLE` share boxes (`order_group`). Drawn is the marginal importance, the largest
+decrease in impurity by a root split; the CSV files have the mean decrease in impurity too. First repeat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pandas as pd
+from scipy.stats import spearmanr
+
+from cascadeforest.data.errors import ConfigError
+from cascadeforest.experiments.plan import Experiment, Pair
+from cascadeforest.reports.drawing import panels as draw
+from cascadeforest.reports.drawing.figure import Figure
+from cascadeforest.reports.drawing.lines import numbered_lines
+from cascadeforest.reports.drawing.table import Table, table_view
+from cascadeforest.reports.drawing.view import Row, metric_head
+from cascadeforest.reports.drawing.words import Words
+from cascadeforest.reports.numbers.cells import Cells
+from cascadeforest.reports.numbers.frame import TidyRow
+from cascadeforest.reports.numbers.results import Results
+
+EXTRA = "interactions"
+MARGINAL, MDI = "root_importance", "importance"
+STATISTICS = {"median": 0.5, "lower quartile": 0.25, "upper quartile": 0.75, "largest": 1.0}
+#: Orders up to this one have a box each.
+N_SINGLE = 12
+#: Fewer columns than this are drawn as points: quartiles would be the points themselves.
+N_BOX = 5
+TOO_FEW, CONSTANT = "fewer than three interactions", "the same for all interactions"
+NO_INTERACTIONS = "no interactions found"
+#: Tidy rows of one model on one data set, by condition and metric.
+Facts = dict[tuple[str, str], TidyRow]
+#: Panels are as wide as their numbers of boxes, but no narrower than this many.
+LEAST_BOXES = 5
+#: Part of the highest value by which points must differ to have names of their own.
+CLOSE = 0.05
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the experiment: input features that the picture names, else the two of largest importance.
+
+    `layers` is for the figure of the same models, with which this one shares its options.
+    """
+
+    informative: tuple[int, ...] = ()
+    layers: tuple[int, ...] = ()
+
+
+def render(experiment: Experiment, results: Results) -> Table:
+    """Make picture and table."""
+    cells = Cells(experiment, results, [EXTRA])
+    frames = {pair: _columns(cells, *pair) for pair in cells.pairs}
+    informative = cells.options(Options).informative
+    n_features = min((int((frame.order == 1).sum()) for frame in frames.values() if len(frame)), default=None)
+    if n_features is not None and any(not 0 <= k < n_features for k in informative):
+        place = f"{experiment.place}/options/informative"
+        raise ConfigError(f"{place} is {list(informative)}; give a list of columns below {n_features}.")
+    facts = {pair: {row.key[2:]: row for row in _facts(cells, *pair, frame)} for pair, frame in frames.items()}
+    rows = tuple(row for own in facts.values() for row in own.values())
+    drawn = tuple(row for pair, frame in frames.items() for row in _drawn(cells, *pair, frame))
+    words = Words("order_boxes", cells, frames=frames, facts=facts, informative=informative)
+    heads = ["features", "of these at a root", *(f"marginal importance, {name}" for name in STATISTICS)]
+    lines = [line for pair, frame in frames.items() for line in _lines(cells, *pair, frame, facts[pair])]
+    view = table_view(cells, (*cells.label_heads, "order"), heads, lines, words.notes(), "")
+    picture = draw.Picture([_part(cells, dataset, frames, informative) for dataset in experiment.datasets])
+    return Table(rows, view, Figure(words.caption(), words.alt(), drawn, picture.draw))
+
+
+def order_group(order: int) -> str:
+    """Return the name of a group: up to `N_SINGLE` the order itself, above ``13 to 24``, ``25 to 48``, ...
+
+    Groups do not depend on the orders found, so that pictures of other models and data have the same.
+    """
+    first, last = N_SINGLE + 1, 2 * N_SINGLE
+    while order > last:
+        first, last = last + 1, 2 * last
+    return str(order) if order <= N_SINGLE else f"{first} to {last}"
+
+
+def rank_correlation(interactions: pd.DataFrame, metric: str) -> tuple[float, float] | str:
+    """Return Spearman's correlation of order and importance with its p-value, or why there is none.
+
+    The p-value (two-sided, t distribution) has three significant digits: it is computed by a foreign library.
+    """
+    if len(interactions) < 3:
+        return TOO_FEW if len(interactions) else NO_INTERACTIONS
+    if interactions.order.nunique() == 1 or interactions[metric].nunique() == 1:
+        return CONSTANT
+    found = spearmanr(interactions.order, interactions[metric])
+    return float(found.statistic), float(f"{found.pvalue:.3g}")
+
+
+def _columns(cells: Cells, dataset: str, column: str) -> pd.DataFrame:
+    """Return features and interactions, one a row; nothing if the run is not there."""
+    arrays = cells.first_arrays(dataset, column, EXTRA)
+    frame = pd.DataFrame({name: arrays.get(name, []) for name in ("order", "layer", MARGINAL, MDI)})
+    n_features = int((frame.order == 1).sum())
+    names = [f"x{k}" if k < n_features else f"I{k - n_features + 1}" for k in range(len(frame))]
+    return frame.assign(name=names, group=[order_group(int(order)) for order in frame.order])
+
+
+def _groups(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the groups of orders, ascending."""
+    return dict(iter(frame.sort_values("order", kind="stable").groupby("group", sort=False)))
+
+
+def _facts(cells: Cells, dataset: str, column: str, frame: pd.DataFrame) -> Iterable[TidyRow]:
+    row = partial(cells.row, dataset, column)
+    if frame.empty:
+        yield row("", MARGINAL, None)
+        return
+    for name, own in _groups(frame).items():
+        yield row(f"order {name}", "columns", len(own))
+        yield row(f"order {name}", "columns_at_a_root", int((own[MARGINAL] > 0).sum()))
+        for metric in (MARGINAL, MDI):
+            for statistic, share in STATISTICS.items():
+                yield row(f"order {name}, {statistic}", metric, float(np.quantile(own[metric], share)))
+    for metric in (MARGINAL, MDI):
+        found = rank_correlation(frame[frame.order > 1], metric)
+        for k, name in enumerate(("rank_correlation", "p_value")):
+            yield row(f"interactions, {metric}", name, found if isinstance(found, str) else found[k])
+
+
+def _drawn(cells: Cells, dataset: str, column: str, frame: pd.DataFrame) -> Iterable[TidyRow]:
+    if frame.empty:
+        yield cells.row(dataset, column, "", MARGINAL, None)
+    for one in frame.itertuples():
+        condition = f"order {one.order}, {one.name}" + (f", layer {one.layer}" if one.layer else "")
+        for metric in (MARGINAL, MDI):
+            yield cells.row(dataset, column, condition, metric, getattr(one, metric))
+
+
+def _lines(cells: Cells, dataset: str, column: str, frame: pd.DataFrame, facts: Facts) -> Iterable[Row]:
+    labels = cells.labels(dataset, column)
+    if frame.empty:
+        yield from numbered_lines(cells, (*labels, ""), [facts["", MARGINAL]] * (2 + len(STATISTICS)))
+    for name in _groups(frame):
+        own = [
+            row for row in facts.values() if row.condition.partition(", ")[0] == f"order {name}" and row.metric != MDI
+        ]
+        yield from numbered_lines(cells, (*labels, name), own, "")
+
+
+def _part(cells: Cells, dataset: str, frames: dict[Pair, pd.DataFrame], informative: tuple[int, ...]) -> draw.Part:
+    """The panels of one data set, one for each model, on one scale."""
+    own = {column: frames[dataset, column] for column in cells.experiment.columns}
+    if all(frame.empty for frame in own.values()):
+        return draw.Part(title=dataset, words=cells.reasons(dataset))
+    highest = max(frame[MARGINAL].max() for frame in own.values() if len(frame)) or 1.0
+    y = draw.Axis(metric_head(MARGINAL), (-0.03 * highest, 1.05 * highest))
+    panels = []
+    for column, frame in own.items():
+        title = cells.label(column) if cells.has_models else ""
+        if frame.empty:
+            panels.append(draw.Panel(title=title, words=cells.reason(dataset, column), width=LEAST_BOXES))
+            continue
+        groups = _groups(frame)
+        ticks = {float(k): f"{name.replace(' to ', '–')} ({len(groups[name]):,})" for k, name in enumerate(groups)}
+        width = max(len(groups), LEAST_BOXES)
+        # Names of features stand on the left, where no other box is.
+        x = draw.Axis("order (in brackets: how many)", (-2.1, width - 0.4), ticks=ticks, upright=True)
+        marks = [_box(k, own) for k, own in enumerate(groups.values())]
+        marks += _names(frame, informative, CLOSE * highest)
+        if len(groups) == 1:
+            marks.append(draw.Text(0.7, highest / 2, NO_INTERACTIONS.replace(" ", "\n"), "left center", draw.GREY))
+        panels.append(draw.Panel(marks, title, x, y, width=width))
+    return draw.Part([panels], title=dataset, height=2.9)
+
+
+def _box(at: int, own: pd.DataFrame) -> draw.Mark:
+    """A box of a group of orders, or points if it is small."""
+    colour = draw.ORANGE if own.order.max() == 1 else draw.BLUE
+    if len(own) < N_BOX:
+        return draw.Points([at] * len(own), own[MARGINAL], draw.Look(colour, "D"), size=3.5)
+    return draw.Boxes([at], [own[MARGINAL]], colour)
+
+
+def _names(frame: pd.DataFrame, informative: tuple[int, ...], close: float) -> Iterable[draw.Mark]:
+    """Points and names of some input features; close ones share a text."""
+    features = frame[frame.order == 1].sort_values(MARGINAL, ascending=False, kind="stable")
+    named = features.loc[features.index.isin(informative)] if informative else features[features[MARGINAL] > 0][:2]
+    starts = [0]
+    for k in range(1, len(named)):
+        starts.append(starts[-1] if named[MARGINAL].iloc[starts[-1]] - named[MARGINAL].iloc[k] < close else k)
+    for _, text in named.groupby(starts[: len(named)]):
+        middle = float(text[MARGINAL].mean())
+        yield draw.Points([0] * len(text), text[MARGINAL], draw.Look(draw.ORANGE, "o"), size=4.5)
+        side = "bottom" if middle < close else "center"  # not across the axis
+        yield draw.Text(-0.45, middle, "\n".join(text["name"]), f"right {side}")

@@ -1,0 +1,78 @@
+"""Training rows in the plane of what layers hand on (mddf-fig2b, hidf-fig2): a panel for each layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import product
+
+import numpy as np
+
+from cascadeforest.experiments.plan import Experiment, Pair
+from cascadeforest.experiments.projection import PERPLEXITY
+from cascadeforest.reports.drawing import panels
+from cascadeforest.reports.drawing.lines import numbered_lines, published_text
+from cascadeforest.reports.drawing.panels import Axis, Look, Panel, Part
+from cascadeforest.reports.drawing.table import Table, table_view, with_figure
+from cascadeforest.reports.drawing.view import metric_head
+from cascadeforest.reports.drawing.words import Words, metric_label, number
+from cascadeforest.reports.numbers import representation_maps as numbers
+from cascadeforest.reports.numbers.cells import Cells
+from cascadeforest.reports.numbers.representation_maps import FEATURES, LINEAR, NOTHING, PLANE, Options
+from cascadeforest.reports.numbers.results import Results
+
+
+def render(experiment: Experiment, results: Results) -> Table:
+    """Make picture and table."""
+    options = Cells(experiment, results).options(Options)
+    cells = Cells(experiment, results, options.extras)
+    rows = {row.key: row for row in numbers.facts(cells, options)}
+    metrics = (LINEAR,) if options.separability else (PLANE, FEATURES)
+    names = [f"layer {layer}" if layer else "the input" for layer in options.layers]
+    words = Words("representation_maps", cells, options=options, names=names, perplexity=PERPLEXITY)
+    lines = []
+    for pair in cells.pairs:
+        shown = [rows[*pair, f"layer {layer}", metric] for metric, layer in product(metrics, options.layers)]
+        lines.extend(numbered_lines(cells, cells.labels(*pair), shown, ""))
+    heads = [f"{metric_head(metric)}, {name}" for metric, name in product(metrics, names)]
+    view = table_view(cells, cells.label_heads, heads, lines, words.notes(), "")
+    picture = panels.Picture([part for pair in cells.pairs for part in _parts(cells, pair, options)])
+    return with_figure(rows.values(), view, words, numbers.drawn(cells, options), picture)
+
+
+def _parts(cells: Cells, pair: Pair, options: Options) -> Iterable[Part]:
+    """The panels of one model, and below them the curve of the linear accuracies."""
+    found = numbers.values(cells, pair, options)
+    if not found:
+        yield Part(title=cells.name(*pair), words=cells.reason(*pair))
+        return
+    arrays = cells.first_arrays(*pair, options.extras[0])
+    planes = dict(zip(arrays["layers"].tolist(), arrays["coordinates"], strict=True))
+    names = {code: cells.class_name(pair[0], code) for code in sorted(set(arrays["classes"].tolist()))}
+    # Names of a few letters stand among the points, longer ones in a legend.
+    metric, is_short, shown = LINEAR if options.separability else PLANE, max(map(len, names.values())) <= 3, []
+    for layer in options.layers:
+        row = cells.row(*pair, f"layer {layer}", metric, found[metric, layer])
+        title = f"Layer {layer}" if layer else "The input"
+        title += f"\n{metric_label(metric)} {number(row)}" if row.mean is not None else ""
+        if isinstance(words := found[PLANE, layer], str):
+            shown.append(Panel(title=title, words=words))
+        else:
+            marks = list(_marks(planes[layer], arrays["classes"], names, is_short))
+            shown.append(Panel(marks, title + published_text(cells, row), Axis("t-SNE 1"), Axis("t-SNE 2"), equal=True))
+    title = f"{cells.name(*pair)}, {len(arrays['rows']):,} training rows"
+    yield Part([shown], title, height=panels.WIDTH / max(len(shown), 2) * 0.92 + 0.15, legend=not is_short)
+    if accuracy := {layer: 100 * value for layer, value in numbers.accuracies(found).items()}:
+        hollow = {layer: value for layer, value in accuracy.items() if found.get((PLANE, layer)) == NOTHING}
+        line = panels.Line(list(accuracy), list(accuracy.values()))
+        dots = panels.Line(list(hollow), list(hollow.values()), Look(line="none"), hollow=True)
+        x, y = Axis("layer (0: the input)", ticks="whole"), Axis(metric_head(LINEAR), (0, 105))
+        yield Part([[Panel([line, dots], x=x, y=y)]], height=1.45)
+
+
+def _marks(plane: np.ndarray, classes: np.ndarray, names: Mapping[int, str], is_short: bool) -> Iterable[panels.Mark]:
+    """The points of each class; short names stand at the point next to the middle of the class."""
+    yield from panels.class_points(plane, classes, names, alpha=0.75)
+    for code, name in names.items() if is_short else ():
+        own = plane[classes == code]
+        x, y = own[np.hypot(*(own - np.median(own, axis=0)).T).argmin()]
+        yield panels.Text(x, y, name, bold=True, halo=True)

@@ -1,0 +1,242 @@
+"""Scores of models on data sets, mean and deviation over repeats, with the paper's numbers below.
+
+One metric: models are columns. Several metrics: a line for each model, metrics are columns, as the papers print
+accuracy beside time and memory. ``options: {splits: n}``: a line for each split and metric, models are columns.
+``{differences: {to: column, of: [...]}}`` adds these columns minus that one, ``{ratio_of: column}`` the cost of that
+column divided by the cost of each other one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+from cascadeforest.data.errors import ConfigError
+from cascadeforest.experiments.plan import Experiment
+from cascadeforest.reports.drawing import lines as draw
+from cascadeforest.reports.drawing.table import Table, table_view
+from cascadeforest.reports.drawing.view import NOT_PRINTED, SUMMARY, Cell, Row, decimals, metric_head, number_text
+from cascadeforest.reports.drawing.words import Words, layers, processors, protocols, reasons
+from cascadeforest.reports.numbers import costs, scores
+from cascadeforest.reports.numbers.cells import Cells
+from cascadeforest.reports.numbers.frame import ALL, OK, Key, TidyRow, to_rows
+from cascadeforest.reports.numbers.metrics import COST_FLOORS
+from cascadeforest.reports.numbers.results import Results
+from cascadeforest.reports.numbers.splits import conditions, kinds
+from cascadeforest.reports.numbers.statistics import LEVEL
+
+REFERENCE, NOT_COMPARED = "reference", "not compared"
+
+
+@dataclass(frozen=True)
+class Differences:
+    """The column that is subtracted, and the columns it is subtracted from."""
+
+    to: str
+    of: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the experiment: number of splits that the paper prints, and what is compared."""
+
+    splits: int | None = None
+    differences: Differences | None = None
+    ratio_of: str | None = None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The numbers by key, and what stands in the lines of a data set: labels, and column and metric of each number."""
+
+    cells: Cells
+    found: dict[Key, TidyRow]
+    grid: list[tuple[tuple[str, ...], list[tuple[str, str]]]]
+
+    def lines(
+        self, dataset: str, condition: str | Mapping[str, str], name: Callable[[str], str] = str
+    ) -> Iterable[tuple[tuple[str, ...], list[str], list[TidyRow | None]]]:
+        """Yield labels, columns and numbers of each line that has any; `name` gives the rows' metric for a metric."""
+        metrics = self.cells.experiment.metrics
+        where = dict.fromkeys(metrics, condition) if isinstance(condition, str) else condition
+        for labels, keys in self.grid:
+            places = [(dataset, column, where.get(metric, metric), name(metric)) for column, metric in keys]
+            rows = [self.found.get(place) for place in places]
+            if any(rows):
+                yield labels, [column for column, _ in keys], rows
+
+
+def render(experiment: Experiment, results: Results) -> Table:
+    """Make the table."""
+    cells = Cells(experiment, results)
+    options = _checked(cells)
+    values = scores.repeats(cells)
+    frame = scores.scores(cells, values)
+    measured = to_rows(scores.split_scores(cells, values, options.splits) if options.splits else frame)
+    rows = [*measured, *to_rows(scores.summaries(cells, values, frame)), *costs.memory_rows(cells)]
+    if wanted := options.differences:
+        rows += to_rows(scores.differences(cells, values, [(column, wanted.to) for column in wanted.of]))
+    if options.ratio_of:
+        rows += costs.ratio_rows(cells, {row.key: row for row in measured}, options.ratio_of)
+    layout = Layout(cells, {row.key: row for row in rows}, _grid(cells, options))
+    several = len(experiment.metrics) > 1
+    heads = map(metric_head, experiment.metrics) if several and not options.splits else experiment.labels.values()
+    label_heads = ("data set", "split", "measure") if options.splits else ("data set", "model")[: 1 + several]
+    lines, notes = list(_lines(layout, options)), _notes(layout, options)
+    return Table(tuple(rows), table_view(cells, label_heads, list(heads), lines, notes, "repeats × test rows"))
+
+
+def _checked(cells: Cells) -> Options:
+    options, experiment = cells.options(Options), cells.experiment
+    if options.splits is not None and options.splits < 1:
+        raise ConfigError(f"{experiment.place}/options/splits is {options.splits}; give the paper's number of splits.")
+    if options.differences:
+        scores.check_once(cells, "differences", (options.differences.to, *options.differences.of))
+        scores.compared_metric(experiment)
+    if options.ratio_of:
+        cells.check_columns("ratio_of", [options.ratio_of])
+        if len(experiment.metrics) < 2:
+            raise ConfigError(f"{experiment.place}/metrics is {list(experiment.metrics)}; ratios need several metrics.")
+    return options
+
+
+def _grid(cells: Cells, options: Options) -> list[tuple[tuple[str, ...], list[tuple[str, str]]]]:
+    columns, metrics = list(cells.experiment.columns), cells.experiment.metrics
+    if options.splits:
+        return [((metric_head(metric),), [(column, metric) for column in columns]) for metric in metrics]
+    if len(metrics) == 1:
+        return [((), [(column, metrics[0]) for column in columns])]
+    return [((cells.label(column),), [(column, metric) for metric in metrics]) for column in columns]
+
+
+# Lines ----------------------------------------------------------------------------------------------------------------
+
+
+def _lines(layout: Layout, options: Options) -> Iterable[Row]:
+    cells, experiment = layout.cells, layout.cells.experiment
+    for dataset in experiment.datasets:
+        yield from _dataset_lines(layout, dataset, options.splits)
+        if options.differences:
+            yield from _difference_lines(layout, dataset, options.differences.to)
+    summarised = scores.summarised_metrics(experiment)
+    if experiment.average_rank is not None:
+        yield from _summary_lines(layout, "average rank", ["average_rank"], summarised, "not ranked")
+    if reference := experiment.win_tie_lose:
+        label = f"win/tie/lose of {cells.label(reference)}"
+        yield from _summary_lines(layout, label, scores.OUTCOMES, summarised, NOT_COMPARED, reference)
+    for reference in experiment.paired_tests:
+        label, tested = (
+            f"win/tie/lose of {cells.label(reference)}, tested",
+            list(map("tested_{}".format, scores.OUTCOMES)),
+        )
+        yield from _summary_lines(layout, label, tested, {experiment.metrics[0]: reference}, NOT_COMPARED, reference)
+    if options.ratio_of:
+        yield from _ratio_lines(layout, options.ratio_of)
+
+
+def _dataset_lines(layout: Layout, dataset: str, n_splits: int | None) -> list[Row]:
+    cells = layout.cells
+    lines: list[Row] = []
+    shown: list[TidyRow | None] = []
+    for condition in conditions(cells, dataset, n_splits) if n_splits else [""]:
+        for labels, columns, rows in layout.lines(dataset, condition):
+            heads = tuple(filter(None, (dataset, condition, *labels)))
+            own = draw.numbered_lines(cells, heads, rows, words="not applicable", printed=partial(_published, cells))
+            # A line without any number for each data set would bury the others: a note names these models.
+            if len(own) > 1 or not set(columns) <= cells.experiment.missing_models.keys():
+                lines += own
+                shown += rows
+    return draw.said_once(lines, shown)
+
+
+def _published(cells: Cells, row: TidyRow) -> Cell:
+    """Write the paper's number; its one figure of memory stands below our peak of training."""
+    memory = cells.published.number(row.dataset, row.model, costs.MEMORY) if row.metric == costs.MEMORY_BELOW else None
+    if memory is None:
+        return draw.published_cell(cells, row)
+    cell = draw.printed_cell(costs.MEMORY, memory)
+    return replace(cell, text=f"{cell.text} MB")
+
+
+def _difference_lines(layout: Layout, dataset: str, reference: str) -> Iterable[Row]:
+    """Columns minus the reference; nothing where none of them has a number."""
+    for _, columns, rows in layout.lines(dataset, f"against {reference}", "{}_difference".format):
+        found = [row for row in rows if row is not None]
+        if any(row.status == OK for row in found):
+            words = [REFERENCE if column == reference else NOT_COMPARED for column in columns]
+            label = f"{dataset}: {draw.difference_words(found[0].metric)}"
+            yield from draw.numbered_lines(layout.cells, (label,), rows, words=words)
+
+
+def _summary_lines(
+    layout: Layout, label: str, names: list[str], of_metrics: dict[str, str], words: str, reference: str = ""
+) -> Iterable[Row]:
+    """Lines over all data sets: the rows `names`, joined in a cell; `of_metrics` has their condition by metric."""
+    cells, places = layout.cells, 3 if len(names) == 1 else 0
+
+    def text(row: TidyRow) -> str:
+        return "/".join(f"{layout.found[*row.key[:3], name].mean:.{places}f}" for name in names)
+
+    def printed(row: TidyRow) -> Cell:
+        numbers = [cells.published.number(ALL, row.model, name, row.condition) for name in names]
+        texts = [f"{number.value:f}" for number in numbers if number is not None]
+        return Cell("/".join(texts)) if len(texts) == len(names) else Cell(NOT_PRINTED, is_word=True)
+
+    for labels, columns, rows in layout.lines(ALL, of_metrics, lambda _: names[0]):
+        n = max(row.n or 0 for row in rows if row is not None)
+        size = f"over {n} data set{'s' if n > 1 else ''}" if n else ""
+        apart = [REFERENCE if column == reference else words for column in columns]
+        first, *others = draw.numbered_lines(cells, (label, *labels), rows, size, text, apart, printed)
+        yield from (replace(first, kind=SUMMARY), *others)
+
+
+def _ratio_lines(layout: Layout, reference: str) -> Iterable[Row]:
+    cells, against = layout.cells, f"against {reference}"
+
+    def text(row: TidyRow) -> str:
+        if row.metric == costs.DIFFERENCE:
+            return f"{draw.signed_text(row.metric, row.number, row.std)} points"
+        places, names = decimals(row.metric, row.number), (costs.SMALLEST, costs.LARGEST)
+        ends = [layout.found.get((*row.key[:2], f"{against}, {name}", row.metric)) for name in names]
+        shown = " to ".join(f"{end.mean:,.{places}f}" for end in ends if end is not None)
+        return number_text(row.metric, row.number, None) + (f" ({shown})" if shown else "")
+
+    def printed(row: TidyRow) -> Cell:
+        cell = draw.published_cell(cells, row)
+        is_points = row.metric == costs.DIFFERENCE and not cell.is_word
+        return replace(cell, text=f"{cell.text} points") if is_points else cell
+
+    for dataset in cells.experiment.datasets:
+        label = f"{dataset}, cost of {cells.label(reference)} divided by the model's"
+        for labels, _, rows in layout.lines(dataset, against, costs.ratio_name):
+            if any(row is not None and (row.mean is not None or row.published is not None) for row in rows):
+                yield from draw.numbered_lines(cells, (label, *labels), rows, None, text, NOT_COMPARED, printed)
+
+
+# Notes ----------------------------------------------------------------------------------------------------------------
+
+
+def _notes(layout: Layout, options: Options) -> tuple[str, ...]:
+    cells, metrics, rows = layout.cells, layout.cells.experiment.metrics, list(layout.found.values())
+    ran = [cell for pair in cells.pairs for cell in cells.all(*pair)]
+    shown = [row for row in rows if row.dataset != ALL and row.metric in metrics]
+    return Words(
+        "scores",
+        cells,
+        options=options,
+        what=metric_head(metrics[0]) if len(metrics) == 1 else "",
+        protocols=protocols(cells),
+        layers=layers(cells),
+        conditions={row.condition for row in shown},
+        kinds=kinds(cells) if options.splits else [],
+        ranked_over=scores.ranked_datasets(cells.experiment),
+        level=LEVEL,
+        floors=COST_FLOORS,
+        threads=sorted({cell.threads for cell in ran}),
+        memory_methods=sorted({cell.costs.memory_method for cell in ran}),
+        processors=list(processors(cells)),
+        prints_memory=any(row.metric == costs.MEMORY for row in rows),
+        texts=costs.texts(cells, layout.found),
+        reasons=reasons(cells, shown),
+    ).notes()

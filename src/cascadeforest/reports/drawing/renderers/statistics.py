@@ -1,0 +1,125 @@
+"""Facts about data sets as they were loaded, and test errors on them, with the paper's numbers below.
+
+``options: {facts: {fact: head}}`` names the facts (hidf-table1, interp-table3), ``class_counts: true`` adds the rows of
+each class, ``test`` a test of one model's errors against others. The error is 1 - accuracy, in regression the RMSE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from cascadeforest.data.errors import ConfigError
+from cascadeforest.experiments.plan import Experiment
+from cascadeforest.reports.drawing.lines import numbered_lines, published_cell
+from cascadeforest.reports.drawing.table import Table, table_view
+from cascadeforest.reports.drawing.view import Cell, Row, number_text
+from cascadeforest.reports.drawing.words import Words, protocols, reasons
+from cascadeforest.reports.numbers.cells import Cells
+from cascadeforest.reports.numbers.frame import UNAVAILABLE, TidyRow, to_rows
+from cascadeforest.reports.numbers.results import Results
+from cascadeforest.reports.numbers.scores import repeats, scores
+from cascadeforest.reports.numbers.statistics import RankSumTest, mark_worse
+
+ACCURACY, ERROR, RMSE, REGRESSION = "accuracy", "error_rate", "rmse", "regression"
+CLASS_COUNT, DIFFERS = "class_count", "differs"
+#: Up to so many classes are listed; of more, the smallest and the largest count is shown.
+N_LISTED = 7
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the experiment: facts with the heads of their columns, and what else is shown."""
+
+    facts: dict[str, str]
+    class_counts: bool = False
+    test: RankSumTest | None = None
+
+
+def render(experiment: Experiment, results: Results) -> Table:
+    """Make the table."""
+    cells = Cells(experiment, results)
+    options, labels = cells.options(Options), experiment.labels
+    facts = [row for dataset in experiment.datasets for row in _facts(cells, dataset, options)]
+    errors = to_rows(_errors(cells, options)) if experiment.columns else []
+    rows = [*facts, *errors]
+    heads = [*options.facts.values(), *(["rows of each class"] if options.class_counts else [])]
+    heads += [f"test error, {labels[column]}" for column in experiment.columns]
+    lines = [line for dataset in experiment.datasets for line in _lines(cells, dataset, options, rows)]
+    words = Words(
+        "statistics",
+        cells,
+        options=options,
+        n_listed=N_LISTED,
+        differs=any(row.mark == DIFFERS for row in facts),
+        protocols=protocols(cells),
+        reasons=reasons(cells, errors),
+    )
+    size = "repeats × test rows" if experiment.columns else ""
+    return Table(tuple(rows), table_view(cells, ["data set"], heads, lines, words.notes(), size))
+
+
+def _facts(cells: Cells, dataset: str, options: Options) -> Iterable[TidyRow]:
+    """Yield the facts, then the counts of the classes in the order of their codes (JSON has them by name)."""
+    facts, absent = cells.facts(dataset), cells.experiment.absent.get(dataset)
+    for fact in options.facts:
+        row = TidyRow(dataset, "", "", fact)
+        if number := cells.published.number(dataset, "", fact):
+            row = replace(row, published=float(number.value))
+        if absent or not facts:
+            yield replace(row, status=UNAVAILABLE, note=absent or "not prepared")
+        elif facts.get(fact) is None:
+            yield replace(row, status=UNAVAILABLE, note=REGRESSION)
+        else:
+            differs = row.published is not None and row.published != facts[fact]
+            yield replace(row, mean=float(facts[fact]), mark=DIFFERS if differs else "")
+    for name in facts["class_names"] if options.class_counts and facts and not absent else ():
+        yield TidyRow(dataset, "", f"class {name}", CLASS_COUNT, mean=float(facts["class_counts"][name]))
+
+
+def _errors(cells: Cells, options: Options) -> pd.DataFrame:
+    """Return the tidy frame of test errors."""
+    experiment = cells.experiment
+    if set(experiment.metrics) != {ACCURACY, RMSE}:
+        found = f"{experiment.place}/metrics is {list(experiment.metrics)}"
+        raise ConfigError(f"{found}; errors are made of {ACCURACY} and {RMSE}.")
+    values = repeats(cells)
+    values = values[values.metric == values.dataset.map({name: _metric(cells, name) for name in experiment.datasets})]
+    of_classes = values.metric == ACCURACY
+    errors = values.value.mask(of_classes, 1 - values.value)
+    values = values.assign(value=errors, metric=values.metric.mask(of_classes, ERROR))
+    frame = scores(cells, values)
+    if options.test is None:
+        return frame
+    tested = options.test.tested(list(experiment.columns), f"{experiment.place}/options/test")
+    return mark_worse(frame, values, options.test, tested)
+
+
+def _metric(cells: Cells, dataset: str) -> str:
+    """Return what the error of a data set is made of; of one that is not prepared the paper's numbers say it."""
+    if facts := cells.facts(dataset):
+        return RMSE if facts["task"] == REGRESSION else ACCURACY
+    printed = any(cells.published.number(dataset, column, RMSE) for column in cells.experiment.columns)
+    return RMSE if printed else ACCURACY
+
+
+def _lines(cells: Cells, dataset: str, options: Options, rows: list[TidyRow]) -> list[Row]:
+    own = [row for row in rows if row.dataset == dataset]
+    counts = [row for row in own if row.metric == CLASS_COUNT]
+
+    def text(row: TidyRow) -> str:
+        if row.model:
+            return number_text(row.metric, row.number, row.std)
+        numbers = [one.number for one in counts] if row.metric == CLASS_COUNT else [row.number]
+        numbers = numbers if len(numbers) <= N_LISTED else [min(numbers), max(numbers)]
+        return (" / " if len(counts) <= N_LISTED else " to ").join(f"{number:,.0f}" for number in numbers)
+
+    def printed(row: TidyRow) -> Cell:
+        return Cell(REGRESSION, is_word=True) if row.note == REGRESSION else published_cell(cells, row)
+
+    shown: list[TidyRow | None] = [row for row in own if row.metric in options.facts]
+    shown += (counts[:1] or [None]) if options.class_counts else []
+    shown += [row for row in own if row.model]
+    return numbered_lines(cells, (dataset,), shown, text=text, printed=printed)

@@ -1,0 +1,98 @@
+"""DDBF's thresholds compared (ddbf-threshold): scores, who passes at once, and where mutual information fell back.
+
+Where mutual information passes no row the mean takes its place, so that both thresholds can make one model: equal
+numbers are then said to be that, and only the mean's carry a mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from cascadeforest.data.errors import ConfigError
+from cascadeforest.experiments.plan import Experiment, Pair
+from cascadeforest.reports.drawing.lines import number_cell, numbered_lines, said_once
+from cascadeforest.reports.drawing.table import Table, table_view
+from cascadeforest.reports.drawing.view import Row, metric_head
+from cascadeforest.reports.drawing.words import Words, reasons
+from cascadeforest.reports.numbers.cells import Cells
+from cascadeforest.reports.numbers.frame import TidyRow, to_rows
+from cascadeforest.reports.numbers.results import Results
+from cascadeforest.reports.numbers.scores import repeats, scores
+from cascadeforest.reports.numbers.splits import kinds
+
+EXTRA = "iterations"
+RATE, FALLBACKS, ITERATIONS = "train_pass_rate", "fallbacks", "n_layers"
+FIRST = "iteration 1"
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the experiment: columns with mutual information, to the column of the same model with the mean."""
+
+    means: dict[str, str] = field(default_factory=dict)
+
+
+def render(experiment: Experiment, results: Results) -> Table:
+    """Make the table."""
+    cells = Cells(experiment, results)
+    means = cells.options(Options).means
+    cells.check_columns("means", (*means, *means.values()))
+    scored = to_rows(scores(cells, repeats(cells)))
+    for dataset, column in cells.pairs:
+        if not all(cells.arrays(dataset, column, EXTRA)):
+            place = f"{experiment.place}/models/{column}"
+            raise ConfigError(f"{place}: '{experiment.columns[column]}' has no iterations. Take it out.")
+    ties = {(data, name) for data, name in cells.pairs if name in means and _is_tie(cells, data, name, means[name])}
+    rows = {row.key: row for row in _rows(cells, scored, means, ties)}
+    metrics = [metric for metric in experiment.metrics if any(row.metric == metric for row in scored)]
+    heads = [*map(metric_head, metrics), "easy in iteration 1 (% of training rows)", "fell back to the mean"]
+    lines = [line for dataset in experiment.datasets for line in _lines(cells, dataset, rows, metrics)]
+    same = {name: [data for data, other in cells.pairs if other == name and (data, name) in ties] for name in means}
+    words = Words("threshold_table", cells, same=same, means=means, kinds=kinds(cells), reasons=reasons(cells, scored))
+    return Table(tuple(rows.values()), table_view(cells, ("data set", "model"), heads, lines, words.notes()))
+
+
+def _is_tie(cells: Cells, dataset: str, column: str, mean: str) -> bool:
+    """Return whether a model fell back in every repeat, divided the rows as the mean does and has its numbers."""
+    arrays = zip(cells.arrays(dataset, column, EXTRA), cells.arrays(dataset, mean, EXTRA), strict=False)
+    found = zip(arrays, cells.all(dataset, column), cells.all(dataset, mean), strict=False)
+    same = [
+        bool(mine["fell_back"].any())
+        # The last iteration answers all rows that are left, whoever is easy in it.
+        and mine["easy_counts_train"][:-1].tolist() == other["easy_counts_train"][:-1].tolist()
+        and all(cell.metrics.get(metric) == twin.metrics.get(metric) for metric in cells.experiment.metrics)
+        for (mine, other), cell, twin in found
+    ]
+    return bool(same) and all(same)
+
+
+def _rows(cells: Cells, scored: list[TidyRow], means: dict[str, str], ties: set[Pair]) -> Iterable[TidyRow]:
+    for pair in cells.pairs:
+        found = [row for row in scored if (row.dataset, row.model) == pair]
+        yield from (replace(row, mark="") if pair in ties else row for row in found)
+        runs = cells.arrays(*pair, EXTRA)
+        rates = [float(run["easy_counts_train"][0].sum() / run["class_counts_train"][0].sum()) for run in runs]
+        yield cells.row(*pair, FIRST, RATE, rates)
+        if pair[1] in means:
+            yield cells.row(*pair, "", FALLBACKS, [float(run["fell_back"].sum()) for run in runs])
+            yield cells.row(*pair, "", ITERATIONS, [float(len(run["fell_back"])) for run in runs])
+
+
+def _lines(cells: Cells, dataset: str, rows: dict[tuple[str, str, str, str], TidyRow], metrics: list[str]) -> list[Row]:
+    def text(row: TidyRow) -> str:
+        if row.metric != FALLBACKS:
+            return number_cell(row).text
+        counts = [rows[*row.key[:3], metric].mean or 0.0 for metric in (FALLBACKS, ITERATIONS)]
+        return "{} of {} iterations".format(*(f"{n:.0f}" if n == round(n) else f"{n:.1f}" for n in counts))
+
+    lines: list[Row] = []
+    shown: list[TidyRow | None] = []
+    for column in cells.experiment.columns:
+        own = [rows.get((dataset, column, "", metric)) for metric in metrics]
+        own += [rows[dataset, column, FIRST, RATE], rows.get((dataset, column, "", FALLBACKS))]
+        # Nothing to fall back from: the threshold is not mutual information.
+        words = "–" if cells.all(dataset, column) else ""
+        lines += numbered_lines(cells, (dataset, cells.label(column)), own, text=text, words=words)
+        shown += own
+    return said_once(lines, shown)

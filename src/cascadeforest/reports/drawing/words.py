@@ -1,0 +1,276 @@
+"""Notes, captions and descriptions of pictures: Jinja templates that a person can edit, filled with facts.
+
+A template (``templates/<name>.j2``) has the macros ``notes``, ``caption`` and ``alt``, as far as they are needed. Each
+line of ``notes`` that is not empty is one note; the lines of the other macros are joined. ``templates/common.j2`` has
+the sentences that many tables need.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+from cascadeforest.reports.drawing.lines import is_abbreviated, signed, signed_text
+from cascadeforest.reports.drawing.view import metric_head, number_text
+from cascadeforest.reports.numbers.cells import Cells
+from cascadeforest.reports.numbers.frame import TidyRow
+from cascadeforest.reports.numbers.metrics import known_metric
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_URL = re.compile(r"https?://[^\s<>\"]+[^\s<>\".,;)]")
+_BOLD = re.compile(r"\*\*(.+?)\*\*")
+
+
+class Words:
+    """The sentences of one table or figure.
+
+    Parameters
+    ----------
+    template : str
+        Name of the template, without its suffix.
+    cells : Cells
+        Cells of the experiment.
+    **facts
+        What the template speaks of.
+    """
+
+    def __init__(self, template: str, cells: Cells, **facts: object) -> None:
+        self._title = cells.experiment.title
+        self._module = (
+            environment()
+            .get_template(f"{template}.j2")
+            .make_module(
+                {
+                    "cells": cells,
+                    "experiment": cells.experiment,
+                    "suite": cells.results.suite,
+                    "published": cells.published,
+                    "bounds": list(bounds(cells)),
+                    "stand_in": stand_in(cells),
+                    "compared": compared(cells),
+                    **facts,
+                }
+            )
+        )
+
+    def notes(self) -> tuple[str, ...]:
+        """Return the notes below the table."""
+        return tuple(self.lines("notes"))
+
+    def caption(self) -> str:
+        """Return what stands below the picture."""
+        return " ".join(self.lines("caption"))
+
+    def alt(self) -> str:
+        """Return the picture in words, for readers who do not see it."""
+        return " ".join([f"{self._title}.", *self.lines("alt")])
+
+    def lines(self, macro: str, *arguments: object) -> Iterable[str]:
+        """Return the lines that a macro of the template writes."""
+        text = str(getattr(self._module, macro)(*arguments)) if hasattr(self._module, macro) else ""
+        return filter(None, (re.sub(r"\s+", " ", line).strip() for line in text.splitlines()))
+
+
+@cache
+def environment() -> Environment:
+    """Return the templates with the filters that they use."""
+    import jinja2
+    from markupsafe import Markup
+
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("cascadeforest.reports.drawing"),
+        autoescape=jinja2.select_autoescape(("html.j2",)),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        extensions=["jinja2.ext.do"],
+    )
+    made.filters |= {
+        "listed": listed,
+        "zip": zip,
+        "head": metric_head,
+        "label": metric_label,
+        "number": number,
+        "signed": signed,
+        "shown": lambda value, metric: number_text(metric, value, None),
+        "difference": lambda row: signed_text(row.metric, row.mean, row.std),
+        "sentence": lambda text: Markup(html_sentence(text)),
+        "bold": lambda text: Markup(_BOLD.sub(r"<strong>\1</strong>", html.escape(text))),
+    }
+    return made
+
+
+def listed(names: Sequence[str]) -> str:
+    """Write names as a list in words: ``a, b and c``."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]])) if names else ""
+
+
+def metric_label(metric: str) -> str:
+    """Return a metric in a sentence, without what stands in brackets."""
+    return known_metric(metric).label.partition(" (")[0]
+
+
+def number(row: TidyRow, spread: bool = False) -> str:
+    """Write the number of a row in a sentence, with its unit: ``93.12 %``; why there is none: ``unknown (not run)``.
+
+    Parameters
+    ----------
+    row : TidyRow
+        The number.
+    spread : bool
+        Whether the standard deviation stands behind it.
+    """
+    if row.mean is None:
+        return f"unknown ({row.note or row.status})"
+    text = number_text(row.metric, row.mean, row.std if spread else None).replace("-", "−")
+    return f"{text} %" if known_metric(row.metric).percent else text
+
+
+def html_sentence(text: str) -> str:
+    """Escape a sentence of plain text and make its web addresses links."""
+    parts, end = [], 0
+    for found in _URL.finditer(text):
+        address = html.escape(found.group())
+        parts += [html.escape(text[end : found.start()]), f'<a href="{address}">{address}</a>']
+        end = found.end()
+    return "".join([*parts, html.escape(text[end:])])
+
+
+# Facts of every experiment -------------------------------------------------------------------------------------------
+
+
+def bounds(cells: Cells) -> Iterable[str]:
+    """Yield what the suite bounds: ``gcForest and RF n_estimators 100 of 500``, ``at most 3 repeats``."""
+    experiment, suite = cells.experiment, cells.results.plan.suite_config
+    together: dict[str, list[str]] = {}
+    for column in experiment.shown_columns():
+        rows: dict[str, list[str]] = {}
+        for dataset in experiment.present():
+            bounded = experiment.bounds.get(column, {}).get(dataset, {}).items()
+            words = ", ".join(f"{name} {bound.here:g} of {bound.unbounded:g}" for name, bound in bounded)
+            rows.setdefault(words, []).append(dataset)
+        for words, datasets in rows.items():
+            place = "" if len(rows) == 1 else f" on {listed(datasets)}"
+            if words:
+                together.setdefault(f"{words}{place}", []).append(cells.label(column))
+    for words, labels in together.items():
+        yield f"{listed(list(dict.fromkeys(labels)))} {words}"
+    if suite.repeats is not None and not set(experiment.datasets) <= suite.dataset_repeats.keys():
+        yield f"at most {suite.repeats} repeats"
+    for bound in dict.fromkeys(suite.dataset_repeats.values()):
+        if names := [name for name in experiment.datasets if suite.dataset_repeats.get(name) == bound]:
+            yield f"{listed(names)} at most {bound} repeat{'s' if bound > 1 else ''}"
+
+
+def stand_in(cells: Cells) -> Mapping[str, Sequence[str]]:
+    """Return the data sets of the paper's figure (`wanted`), and those that stand for them here (`others`)."""
+    experiment, wanted = cells.experiment, cells.common.paper_datasets
+    shown = experiment.present()
+    others = [name for name in shown if experiment.base(name) not in wanted] if wanted else []
+    lacking = [name for name in wanted if name not in map(experiment.base, shown)]
+    return {"wanted": wanted, "others": others, "lacking": lacking}
+
+
+def processors(cells: Cells) -> Iterable[Mapping[str, object]]:
+    """Yield the data sets whose costs come from processors of different names.
+
+    Columns are compared repeat by repeat: a repeat whose cells name several processors cannot be; repeats from several
+    machines have a wider spread.
+
+    Yields
+    ------
+    mapping
+        `dataset`, `names` of the processors, `mixed`: number of repeats whose columns differ, `repeats`, and `models`:
+        processor to the labels of the models that ran on it in a mixed repeat.
+    """
+    experiment = cells.experiment
+    for dataset in experiment.present():
+        ran = {column: cells.all(dataset, column) for column in experiment.shown_columns()}
+        found = {
+            column: [str(cell.provenance.host["processor"] or "an unknown processor") for cell in own]
+            for column, own in ran.items()
+            if own
+        }
+        names = sorted(set().union(*found.values()))
+        mixed = [k for k, of_repeat in enumerate(zip(*found.values(), strict=True)) if len(set(of_repeat)) > 1]
+        if len(names) > 1:
+            models = {
+                name: [cells.label(c) for c, own in found.items() if name in {own[k] for k in mixed}] for name in names
+            }
+            yield {
+                "dataset": dataset,
+                "names": names,
+                "mixed": len(mixed),
+                "repeats": experiment.repeats[dataset],
+                "models": {name: labels for name, labels in models.items() if labels},
+            }
+
+
+def compared(cells: Cells) -> list[str]:
+    """Return the labels of the columns that are ranked and marked against each other; empty if all are."""
+    experiment = cells.experiment
+    named = experiment.rank_columns or tuple(experiment.columns)
+    if len(named) == len(experiment.columns):
+        return []
+    return [cells.label(column) for column in named if column in experiment.shown_columns()]
+
+
+def reasons(
+    cells: Cells, rows: Iterable[TidyRow], label: Callable[[TidyRow], str] | None = None
+) -> list[Mapping[str, object]]:
+    """Return the reasons that cells of a table abbreviate, with the models and data sets that they hold for.
+
+    Parameters
+    ----------
+    cells : Cells
+        Cells of the experiment.
+    rows : iterable of TidyRow
+        Its numbers, without those that follow from others.
+    label : callable, optional
+        Words for the model of a row; by default the column's label.
+
+    Returns
+    -------
+    list of mapping
+        `status`, `note`, `models` and `datasets`; no data sets if it holds for several and all.
+    """
+    found: dict[tuple[str, str], dict[str, dict[str, None]]] = {}
+    for row in rows:
+        if is_abbreviated(row) and row.dataset in cells.experiment.present():
+            words = label(row) if label else cells.label(row.model)
+            found.setdefault((row.status, row.note), {}).setdefault(words, {})[row.dataset] = None
+    together: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+    for (status, note), models in found.items():
+        for words, datasets in models.items():
+            everywhere = len(datasets) == len(cells.experiment.present()) > 1
+            together.setdefault((status, note, () if everywhere else tuple(datasets)), []).append(words)
+    return [{"status": s, "note": n, "datasets": places, "models": m} for (s, n, places), m in together.items()]
+
+
+def protocols(cells: Cells, datasets: Iterable[str] | None = None) -> dict[str, list[str]]:
+    """Return how rows are split to the data sets that are split so; data that are not prepared are left out."""
+    kinds: dict[str, list[str]] = {}
+    for dataset in cells.experiment.present() if datasets is None else datasets:
+        if protocol := cells.facts(dataset).get("protocol"):
+            kinds.setdefault(protocol, []).append(dataset)
+    return kinds
+
+
+def layers(cells: Cells) -> dict[str, dict[str, list[int]]]:
+    """Return, by data set and label, the layers that predict in each repeat, of the columns in `layers_of`."""
+    cells.check_columns("layers_of", cells.common.layers_of)
+    found = {
+        dataset: {
+            cells.label(column): [int(n) for n in cells.metric(dataset, column, "n_layers")]
+            for column in cells.common.layers_of
+            if cells.all(dataset, column)
+        }
+        for dataset in cells.experiment.present()
+    }
+    return {dataset: counts for dataset, counts in found.items() if counts}

@@ -1,0 +1,291 @@
+"""What the repeats of an experiment gave: cells, saved arrays, and tidy rows of numbers found in them."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from cascadeforest.data.errors import ConfigError
+from cascadeforest.data.typed_json import from_json
+from cascadeforest.experiments.plan import NOT_IMPLEMENTED, Experiment, Pair
+from cascadeforest.experiments.records import Failure, ScoredCell
+from cascadeforest.reports.numbers.frame import FAILED, OK, UNAVAILABLE, TidyRow
+from cascadeforest.reports.numbers.printed_numbers import Published
+from cascadeforest.reports.numbers.results import Results
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Options = TypeVar("Options")
+#: A number of each repeat; words where there is no number.
+Values = float | str | Sequence[float | str] | None
+
+
+@dataclass(frozen=True)
+class CommonOptions:
+    """Options that every experiment can have.
+
+    Parameters
+    ----------
+    published : dict
+        Column to the `model` and `condition` under which the published file has its numbers, if not under its name.
+    paper_datasets : tuple of str
+        Data sets that the paper's figure shows, where others stand for them.
+    layers_of : tuple of str
+        Columns whose numbers of layers stand under the table, repeat by repeat.
+    layers_as : str
+        What the paper calls layers.
+    """
+
+    published: dict[str, dict[str, str]] = field(default_factory=dict)
+    paper_datasets: tuple[str, ...] = ()
+    layers_of: tuple[str, ...] = ()
+    layers_as: str = "layers"
+
+
+class Cells:
+    """The cells of one experiment by data set and column.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        One experiment of the plan.
+    results : Results
+        Its cells.
+    needed : iterable of str
+        Extras that the table or figure is made from.
+
+    Raises
+    ------
+    ConfigError
+        If the experiment's cells do not save these extras.
+    """
+
+    def __init__(self, experiment: Experiment, results: Results, needed: Iterable[str] = ()) -> None:
+        self.experiment, self.results = experiment, results
+        self.published = Published(experiment, results.published)
+        self.pairs: list[Pair] = [(dataset, column) for dataset in experiment.datasets for column in experiment.columns]
+        self.common = self._read_options(CommonOptions)
+        for extra in needed:
+            if extra not in experiment.all_extras:
+                raise ConfigError(
+                    f"{experiment.place}/extras are {list(experiment.all_extras)}; add '{extra.partition('-')[0]}'."
+                )
+
+    def options(self, kind: type[Options]) -> Options:
+        """Return the experiment's own options, without `CommonOptions`; `ConfigError` if one does not fit."""
+        return self._read_options(kind)
+
+    def check_columns(self, option: str, names: Iterable[str]) -> None:
+        """Raise `ConfigError` if an option names something else than columns of the experiment."""
+        for name in names:
+            if name not in self.experiment.columns:
+                choice = ", ".join(self.experiment.columns)
+                raise ConfigError(f"{self.experiment.place}/options/{option} has '{name}'; choose from {choice}.")
+
+    def _read_options(self, kind: type[Options]) -> Options:
+        common = {option.name for option in fields(CommonOptions)}
+        wanted = {
+            name: value
+            for name, value in self.experiment.options.items()
+            if (name in common) == (kind is CommonOptions)
+        }
+        return from_json(kind, wanted, f"{self.experiment.place}/options")
+
+    # Words --------------------------------------------------------------------------------------------------------
+
+    @property
+    def has_models(self) -> bool:
+        """Whether several models are shown, which must then be told apart."""
+        return len(self.experiment.columns) > 1
+
+    @property
+    def label_heads(self) -> tuple[str, ...]:
+        """Heads of the columns of a table that name data set and model."""
+        return ("data set", "model") if self.has_models else ("data set",)
+
+    def label(self, column: str) -> str:
+        """Return a model in words."""
+        return self.experiment.labels[column]
+
+    def labels(self, dataset: str, column: str) -> tuple[str, ...]:
+        """Return what stands below `label_heads`."""
+        return (dataset, self.label(column)) if self.has_models else (dataset,)
+
+    def name(self, dataset: str, column: str) -> str:
+        """Return the data set, and the model where several are shown, in words."""
+        return ", ".join(self.labels(dataset, column))
+
+    def prefix(self, column: str) -> str:
+        """Return the model before another word, where several models are shown: ``gcForest, ``."""
+        return f"{self.label(column)}, " if self.has_models else ""
+
+    def title(self, dataset: str, column: str, n: int | None = None) -> str:
+        """Return data set, model and number of repeats, by default of all: ``digits, gcForest, 10 repeats``."""
+        n = len(self.all(dataset, column)) if n is None else n
+        return f"{self.name(dataset, column)}, {n} repeat{'s' if n > 1 else ''}"
+
+    def sizes(self, dataset: str) -> str:
+        """Return the data set and, if a model ran, the numbers of rows in the first repeat of the first that did."""
+        cell = next((cells[0] for column in self.experiment.columns if (cells := self.all(dataset, column))), None)
+        return dataset if cell is None else f"{dataset}, {cell.n_train:,} training and {cell.n_test:,} test rows"
+
+    def reasons(self, dataset: str) -> str:
+        """Return why no model has numbers on a data set."""
+        return "; ".join(dict.fromkeys(self.reason(dataset, column) for column in self.experiment.columns))
+
+    def facts(self, dataset: str) -> dict[str, Any]:
+        """Return what is known of a data set; empty if it is not prepared."""
+        return self.results.summaries.get(dataset, {})
+
+    def class_name(self, dataset: str, code: int) -> str:
+        """Return the name of a class; its code if the data set is not prepared."""
+        names = self.facts(dataset).get("class_names", [])
+        return names[code] if code < len(names) else str(code)
+
+    def feature_names(self, dataset: str, names: dict[str, tuple[str, ...]], n_features: int) -> list[str]:
+        """Return names of features: those of the option `features` for the data set, else x1, x2, ..."""
+        base = self.experiment.base(dataset)
+        if base not in names:
+            return [f"x{k}" for k in range(1, n_features + 1)]
+        if len(names[base]) != n_features:
+            raise ConfigError(
+                f"{self.experiment.place}/options/features/{base} is {list(names[base])!r}; {dataset} has {n_features} "
+                "features: name them all, or leave the entry out."
+            )
+        return list(names[base])
+
+    # Numbers ------------------------------------------------------------------------------------------------------
+
+    def status(self, dataset: str, column: str) -> tuple[str, str]:
+        """Return whether all repeats of a model on a data set are there (``ok``), and else why not."""
+        preset, experiment = self.experiment.columns[column], self.experiment
+        if dataset in experiment.absent:
+            return UNAVAILABLE, experiment.absent[dataset]
+        if column in experiment.missing_models:
+            return NOT_IMPLEMENTED, ""
+        if failure := self.results.failures.get((dataset, preset)):
+            return FAILED, failure_words(failure)
+        if self.results.cells(dataset, preset, experiment.repeats[dataset]) is None:
+            return UNAVAILABLE, "not run"
+        return OK, ""
+
+    def reason(self, dataset: str, column: str) -> str:
+        """Return why a model has no numbers on a data set."""
+        return ": ".join(filter(None, self.status(dataset, column)))
+
+    def all(self, dataset: str, column: str) -> list[ScoredCell]:
+        """Return the cells of all repeats in their order; none if not all of them are there."""
+        if self.status(dataset, column)[0] != OK:
+            return []
+        return self.results.cells(dataset, self.experiment.columns[column], self.experiment.repeats[dataset]) or []
+
+    def metric(self, dataset: str, column: str, name: str) -> list[float]:
+        """Return a metric of all repeats; none if a repeat lacks it."""
+        cells = self.all(dataset, column)
+        return [cell.metrics[name] for cell in cells] if all(name in cell.metrics for cell in cells) else []
+
+    def n_test(self, dataset: str, column: str) -> int:
+        """Return the number of rows of the smallest test set among the repeats."""
+        return min(cell.n_test for cell in self.all(dataset, column))
+
+    def size(self, dataset: str, column: str) -> str:
+        """Return what stands behind a line: repeats and test rows."""
+        n = len(self.all(dataset, column))
+        return f"{n} × {self.n_test(dataset, column):,}" if n else ""
+
+    def arrays(self, dataset: str, column: str, extra: str) -> list[dict[str, np.ndarray]]:
+        """Return what each repeat saved as an extra; nothing if the repeats are not there.
+
+        Raises
+        ------
+        UserError
+            If a repeat saved no such arrays, or they are gone or damaged.
+        """
+        return [self.results.arrays(cell, extra) for cell in self.all(dataset, column)]
+
+    def first_arrays(self, dataset: str, column: str, extra: str) -> dict[str, np.ndarray]:
+        """Return what the first repeat saved as an extra; nothing if the repeats are not there."""
+        cells = self.all(dataset, column)
+        return self.results.arrays(cells[0], extra) if cells else {}
+
+    def row(
+        self,
+        dataset: str,
+        column: str,
+        condition: str,
+        metric: str,
+        values: Values,
+        *,
+        why_not: str = "not a finite number in every run",
+        of_data: bool = False,
+        n_test: int | None = None,
+    ) -> TidyRow:
+        """Return mean and deviation over repeats as a tidy row, with the paper's number.
+
+        Parameters
+        ----------
+        dataset, column, condition, metric : str
+            Its key.
+        values : float, str, sequence of them, or None
+            A number a repeat. Words say why there is none. Nothing: the repeats are not there.
+        why_not : str
+            Words for numbers that are not finite.
+        of_data : bool
+            Whether it is a fact about the data, which has no model.
+        n_test : int, optional
+            Test rows behind the numbers; by default those of the smallest test set among the repeats.
+        """
+        model = "" if of_data else column
+        row = TidyRow(dataset, model, condition, metric)
+        if number := self.published.number(dataset, model, metric, condition):
+            row = replace(row, published=float(number.value))
+        found = [values] if isinstance(values, str | int | float) else list(() if values is None else values)
+        if not found:
+            status, note = self.status(dataset, column)
+            return replace(row, status=status, note=note)
+        if words := [value for value in found if isinstance(value, str)]:
+            return replace(row, status=UNAVAILABLE, note="; ".join(dict.fromkeys(words)))
+        numbers = [float(value) for value in found]
+        if not all(map(math.isfinite, numbers)):
+            return replace(row, status=UNAVAILABLE, note=why_not)
+        mean, spread = numbers[0], None
+        if len(numbers) > 1:
+            mean, spread = statistics.fmean(numbers), statistics.stdev(numbers)
+        n_test = self.n_test(dataset, column) if n_test is None else n_test
+        return replace(row, mean=mean, std=spread, n=len(numbers), n_test=n_test)
+
+
+def failure_words(failures: Sequence[Failure]) -> str:
+    """Return the first failure in words: a message can be long and have lines, a table cell has neither."""
+    lines = failures[0].message.strip().splitlines()
+    message = f"{failures[0].error}: {lines[0]}" if lines else failures[0].error
+    message = message if len(message) <= 300 else f"{message[:299]}…"
+    return message if len(failures) == 1 else f"{message} ({len(failures)} repeats)"
+
+
+def by_layer(curves: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
+    """Gather runs of different length by layer.
+
+    Parameters
+    ----------
+    curves : sequence of ndarray
+        One a run; the first axis is the layer.
+
+    Returns
+    -------
+    list of lists
+        For each layer that at least half of the runs have, its entries of the runs that have it.
+    """
+    found = [[curve[k] for curve in curves if len(curve) > k] for k in range(max(map(len, curves), default=0))]
+    return [entries for entries in found if 2 * len(entries) >= len(curves)]
+
+
+def means(rows: Iterable[TidyRow], scale: float = 1.0) -> tuple[list[float], list[float] | None]:
+    """Return means (NaN: none) and deviations (0: none; None if no row has one) for marks of a picture."""
+    found = list(rows)
+    spreads = [scale * (row.std or 0.0) for row in found] if any(row.std is not None for row in found) else None
+    return [math.nan if row.mean is None else scale * row.mean for row in found], spreads

@@ -1,0 +1,156 @@
+"""The tidy table: one row per data set, column, condition and metric.
+
+The CSV of these rows is the table; Markdown, LaTeX and HTML are renderings of it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from cascadeforest.data.errors import ConfigError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+OK, FAILED, UNAVAILABLE = "ok", "failed", "unavailable"
+#: The data set name of rows that sum up over data sets, in our tables and in the published files.
+ALL = "all"
+#: Data set, model, condition and metric of a row.
+Key: TypeAlias = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True)
+class TidyRow:
+    """One row of the tidy table; None and "" are empty cells.
+
+    Parameters
+    ----------
+    dataset, model, condition, metric : str
+        The key. `dataset` is a variant id or ``all``, `model` a column of the experiment or ``""``.
+    mean, std : float or None
+        Over repeats, in the metric's stored unit; `std` with ddof = 1.
+    n : int or None
+        Number of repeats; of data sets in rows over ``all``.
+    n_test : int or None
+        Size of the smallest test set among the repeats.
+    published, published_std : float or None
+        The paper's number, in the unit of `mean`.
+    rank : float or None
+        Among the compared columns, 1 is best, ties share the average.
+    mark : str
+        ``best``, ``second``, ... or ``""``.
+    status : str
+        ``ok``, ``failed``, ``not implemented`` or ``unavailable``.
+    note : str
+        The reason, where there is no number.
+    """
+
+    dataset: str
+    model: str
+    condition: str
+    metric: str
+    mean: float | None = None
+    std: float | None = None
+    n: int | None = None
+    n_test: int | None = None
+    published: float | None = None
+    published_std: float | None = None
+    rank: float | None = None
+    mark: str = ""
+    status: str = OK
+    note: str = ""
+
+    @property
+    def key(self) -> Key:
+        """What names the row."""
+        return self.dataset, self.model, self.condition, self.metric
+
+    @property
+    def number(self) -> float:
+        """The mean of a row that has one."""
+        assert self.mean is not None, self.key
+        return self.mean
+
+
+COLUMNS = tuple(field.name for field in fields(TidyRow))
+KEY = COLUMNS[:4]
+
+
+def to_csv(rows: Iterable[TidyRow]) -> str:
+    """Write rows as CSV: floats with 10 significant digits, nothing for no value; the same bytes every time.
+
+    Parameters
+    ----------
+    rows : iterable of TidyRow
+
+    Returns
+    -------
+    str
+    """
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in rows:
+        writer.writerow([_text(getattr(row, column)) for column in COLUMNS])
+    return stream.getvalue()
+
+
+def _text(value: float | int | str | None) -> str:
+    if value is None:
+        return ""
+    return format(value, ".10g") if isinstance(value, float) else str(value)
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    """Read the texts of a tidy CSV file.
+
+    Raises
+    ------
+    ConfigError
+        If it has other columns.
+    """
+    with path.open(encoding="utf-8", newline="") as stream:
+        reader = csv.DictReader(stream)
+        if tuple(reader.fieldnames or ()) != COLUMNS:
+            raise ConfigError(f"{path}: the columns are {reader.fieldnames}; they must be {', '.join(COLUMNS)}.")
+        return list(reader)
+
+
+def to_frame(rows: Iterable[TidyRow]) -> pd.DataFrame:
+    """Give rows as a DataFrame, for whoever computes with them.
+
+    Parameters
+    ----------
+    rows : iterable of TidyRow
+
+    Returns
+    -------
+    DataFrame
+        With the columns `COLUMNS`; numbers as float64 (NaN: no value), counts as Int64.
+    """
+    import pandas as pd
+
+    frame = pd.DataFrame([[getattr(row, column) for column in COLUMNS] for row in rows], columns=list(COLUMNS))
+    numbers = {name: "float64" for name in ("mean", "std", "published", "published_std", "rank")}
+    return frame.astype(numbers | {"n": "Int64", "n_test": "Int64"})
+
+
+def to_rows(frame: pd.DataFrame) -> list[TidyRow]:
+    """Return the rows of a frame that has the key and any of the other columns; missing values become None or "".
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Tidy.
+    """
+    known = [name for name in COLUMNS if name in frame]
+    rows = []
+    for values in frame[known].astype(object).itertuples(index=False, name=None):
+        told: dict[str, Any] = {name: v for name, v in zip(known, values, strict=True) if v is not None and v == v}
+        rows.append(TidyRow(**told | {name: int(told[name]) for name in ("n", "n_test") if name in told}))
+    return rows

@@ -1,0 +1,88 @@
+"""Importances of features that cells saved: which columns are made of them, and what they are compared with."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from cascadeforest.data.errors import ConfigError
+from cascadeforest.data.names import parse_variant
+from cascadeforest.data.typed_json import from_json
+from cascadeforest.experiments.plan import Experiment
+
+if TYPE_CHECKING:
+    import numpy as np
+
+#: The operation that puts a permuted copy behind each column of a data set.
+IRRELEVANT = "irrelevant"
+
+
+@dataclass(frozen=True)
+class ImportanceColumn:
+    """One importance of one model, a column of the experiment, whose cells save it as `extra`, by default its name."""
+
+    model: str
+    label: str
+    extra: str = ""
+
+
+def importance_columns(experiment: Experiment) -> dict[str, ImportanceColumn]:
+    """Read ``options: {columns: {name: {model: ..., label: ..., extra: ...}}}``.
+
+    Raises
+    ------
+    ConfigError
+        If there are none, a model is no column of the experiment, or it does not save the extra.
+    """
+    place = f"{experiment.place}/options/columns"
+    given = from_json(dict[str, ImportanceColumn], experiment.options.get("columns"), place)
+    if not given:
+        raise ConfigError(f"{place} is empty; give {{name: {{model: ..., label: ...}}}}.")
+    found = {name: replace(one, extra=one.extra or name) for name, one in given.items()}
+    for name, column in found.items():
+        if column.model not in experiment.columns:
+            raise ConfigError(f"{place}/{name}/model is '{column.model}'; choose from {', '.join(experiment.columns)}.")
+        saved = experiment.extras.get(column.model, ())
+        if column.extra not in saved:
+            raise ConfigError(
+                f"{place}/{name} needs the extra '{column.extra}', but extras of {column.model} are "
+                f"{', '.join(saved) or 'none'}. Add it: 'extras: {{{column.model}: [{column.extra}]}}'."
+            )
+    return found
+
+
+def check_has_copies(experiment: Experiment) -> None:
+    """Raise `ConfigError` for data sets without permuted copies of their columns."""
+    for dataset in experiment.datasets:
+        if IRRELEVANT not in parse_variant(dataset)[1]:
+            raise ConfigError(
+                f"{experiment.place}/datasets: '{dataset}' has no permuted copies of its columns; relevant features "
+                f"are told from these. Take '{dataset}+{IRRELEVANT}'."
+            )
+
+
+def ranking_auc(importances: np.ndarray) -> float:
+    """Return the area under the ROC curve of telling original columns from their permuted copies by importance.
+
+    Parameters
+    ----------
+    importances : ndarray of shape (2 * n_features,)
+        The original columns, then their copies; not clipped.
+
+    Returns
+    -------
+    float
+        Share of pairs (original column, copy) in which the original column is more important, ties counting half; NaN
+        if an importance is not finite.
+    """
+    import numpy as np
+    from scipy.stats import rankdata
+
+    n = len(importances) // 2
+    scale = np.abs(importances).max()
+    if not np.isfinite(scale):
+        return math.nan
+    # Sums of the same terms in another order (shares of few rows, as MDA is made of) tie.
+    rounded = np.round(importances / scale, 12) if scale > 0 else importances
+    return float((rankdata(rounded)[:n].sum() - n * (n + 1) / 2) / n**2)

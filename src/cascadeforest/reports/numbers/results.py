@@ -1,0 +1,171 @@
+"""What a report is made from: plan, runs, failures, facts about the data, the papers' numbers.
+
+Rendering is a pure function of `Results`. They are read from ``results/`` after a run (`read_results`) or from what was
+accepted (`cascadeforest.reports.store.stored.read_stored`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cascadeforest.data.dataset import read_summary
+from cascadeforest.data.errors import UserError
+from cascadeforest.experiments.cells import read_arrays
+from cascadeforest.experiments.plan import Experiment, Pair, Plan, read_plan
+from cascadeforest.experiments.records import Failure, RunResult, ScoredCell, read_failures, read_run
+
+if TYPE_CHECKING:
+    import numpy as np
+
+PLAN = "plan.json"
+#: Folder of the cells, and of the arrays that they saved.
+CELL_CACHE = Path("results") / "cells"
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything that a rendering reads.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of the suite.
+    runs : dict
+        Data set variant and model preset to the run; what has not run is not there.
+    failures : dict
+        The same to the repeats that failed.
+    summaries : dict
+        Data set variant to its facts (``data/processed/<variant>.json``).
+    published : Path
+        Folder of the papers' numbers.
+    stale : dict
+        Data set variant and model preset to the fields in which the run differs from the plan: it was left by another
+        configuration, so it counts as not run.
+    arrays_folder : Path
+        Folder of the arrays that cells saved.
+    remedy : str
+        What to do about a damaged file of arrays, for the message.
+    """
+
+    plan: Plan
+    runs: dict[Pair, RunResult]
+    failures: dict[Pair, list[Failure]]
+    summaries: dict[str, dict[str, Any]]
+    published: Path
+    stale: dict[Pair, list[str]] = field(default_factory=dict)
+    arrays_folder: Path = CELL_CACHE
+    remedy: str = ""
+
+    @property
+    def suite(self) -> str:
+        """Name of the suite."""
+        return self.plan.suite
+
+    @property
+    def experiments(self) -> dict[str, Experiment]:
+        """Every declared experiment, in the order of the configuration."""
+        return self.plan.experiments
+
+    def experiment(self, name: str, option: str = "--experiment") -> Experiment:
+        """Return one experiment that can be drawn (`Plan.experiment`)."""
+        return self.plan.experiment(name, option)
+
+    def drawable(self) -> list[str]:
+        """Return the ids of the experiments that have a table."""
+        return self.plan.drawable()
+
+    def figures(self) -> list[str]:
+        """Return the ids of the experiments that have a picture beside their table."""
+        return [name for name in self.drawable() if self.experiments[name].is_figure]
+
+    def only(self, names: Collection[str]) -> Results:
+        """Return the part that some experiments show (`Plan.only`)."""
+        plan = self.plan.only(names)
+        pairs = {pair for experiment in plan.experiments.values() for pair in experiment.needed_runs()}
+        shown = plan.variants()
+        return replace(
+            self,
+            plan=plan,
+            runs={pair: run for pair, run in self.runs.items() if pair in pairs},
+            failures={pair: failure for pair, failure in self.failures.items() if pair in pairs},
+            summaries={name: facts for name, facts in self.summaries.items() if name in shown},
+        )
+
+    def incomplete(self) -> list[str]:
+        """Return the ids of the experiments whose table lacks a run: it failed, or did not come to its turn."""
+        experiments = {name: self.experiment(name) for name in self.drawable()}
+        return [name for name, e in experiments.items() if any(pair not in self.runs for pair in e.needed_runs())]
+
+    def cells(self, dataset: str, preset: str, repeats: int) -> list[ScoredCell] | None:
+        """Return the first `repeats` cells of a run in their order, or None if not all of them are there.
+
+        A run can have more repeats than a table shows: another table may ask for them.
+        """
+        run = self.runs.get((dataset, preset))
+        cells = [cell for cell in run.cells if cell.repeat < repeats] if run else []
+        return cells if cells and len(cells) == repeats else None
+
+    def all_cells(self) -> list[ScoredCell]:
+        """Return the cells of all runs."""
+        return [cell for run in self.runs.values() for cell in run.cells]
+
+    def arrays(self, cell: ScoredCell, extra: str) -> dict[str, np.ndarray]:
+        """Return what a cell saved as an extra.
+
+        Raises
+        ------
+        UserError
+            If it saved no such arrays, or the file is gone or damaged.
+        """
+        if extra not in cell.extras:
+            raise UserError(
+                f"{cell.model} on {cell.dataset}, repeat {cell.repeat}: extras are {', '.join(cell.extras) or 'none'}, "
+                f"and '{extra}' is needed. Name it in the experiment: 'extras: [{extra}]' (config/experiments), and "
+                "run again."
+            )
+        return read_arrays(self.arrays_folder, cell.extras[extra], self.remedy)
+
+
+def read_results(root: Path, suite: str, experiments: Iterable[str] | None = None) -> Results:
+    """Read what a run of the workflow left.
+
+    Runs that are missing, or were made by another configuration, are left out: a table says so in words.
+
+    Parameters
+    ----------
+    root : Path
+        Folder of the repository.
+    suite : str
+        Name of the suite: its files lie in ``results/<suite>``.
+    experiments : iterable of str, optional
+        Read only what these experiments show; default all.
+
+    Raises
+    ------
+    UserError
+        If there is no plan of this suite, or a file is malformed or not what was written.
+    """
+    folder = root / "results" / suite
+    plan = read_plan(folder / PLAN, suite)
+    chosen = [plan.experiments[name] for name in experiments or plan.experiments if name in plan.experiments]
+    runs: dict[Pair, RunResult] = {}
+    failures: dict[Pair, list[Failure]] = {}
+    stale: dict[Pair, list[str]] = {}
+    for pair in sorted({pair for experiment in chosen for pair in experiment.needed_runs()}):
+        run = read_run(folder, *pair)
+        if run is not None and (differing := run.differences(plan.run(*pair))):
+            stale[pair] = differing
+            run = None
+        if run is not None:
+            runs[pair] = run
+        elif failed := read_failures(folder, *pair):
+            failures[pair] = failed
+    shown = sorted({dataset for e in chosen if e.is_implemented for dataset in e.present()})
+    processed = root / "data" / "processed"
+    summaries = {name: read_summary(path) for name in shown if (path := processed / f"{name}.json").is_file()}
+    remedy = f"Delete it and run again: snakemake --cores all --config suite={suite}"
+    published = root / "reports" / "published"
+    return Results(plan, runs, failures, summaries, published, stale, root / CELL_CACHE, remedy)

@@ -1,0 +1,241 @@
+"""Scores of models on data sets: tidy frames, differences between two models, and what is counted over all data sets.
+
+A frame of repeats has a row for each repeat: the key of the tidy table, `repeat`, `value` and `n_test`; where there is
+no number, `status` and `note` say why. `averages` makes a tidy frame of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import fmean, stdev
+from typing import Any, TypeAlias
+
+import pandas as pd
+
+from cascadeforest.data.errors import ConfigError
+from cascadeforest.experiments.metrics import COST_METRICS, METRICS
+from cascadeforest.experiments.plan import NOT_IMPLEMENTED, Experiment
+from cascadeforest.reports.numbers.cells import Cells
+from cascadeforest.reports.numbers.frame import ALL, KEY, OK, UNAVAILABLE, TidyRow, to_rows
+from cascadeforest.reports.numbers.metrics import DIFFERENCES, known_metric
+from cascadeforest.reports.numbers.results import Results
+from cascadeforest.reports.numbers.splits import ALL_SPLITS, by_split, split_name
+from cascadeforest.reports.numbers.statistics import average_ranks, compare_means, complete, paired_t, ranked, sign
+
+REGRESSION_METRICS = frozenset({"rmse"})
+#: Metrics that a model of either task has.
+COMMON_METRICS = COST_METRICS | {"n_layers"}
+#: Metrics of the rows that count wins; where a test decided them, with ``tested_`` before.
+OUTCOMES = ["win", "tie", "lose"]
+#: Marks of a tested difference by the outcome of the test.
+_MARKS = {"win": "better", "lose": "worse"}
+#: Decides between the repeats of two models, where True says that higher is better; None decides nothing.
+Decider: TypeAlias = Callable[[Sequence[float], Sequence[float], bool], str | None]
+#: Data set to the repeats of each of its splits.
+Splits: TypeAlias = Mapping[str, Sequence[Sequence[int]]]
+
+
+def metrics_for(cells: Cells, dataset: str) -> list[str]:
+    """Return the metrics of the experiment that mean something for a data set; all if its task is not known."""
+    task = cells.facts(dataset).get("task")
+    other = METRICS.keys() - REGRESSION_METRICS if task == "regression" else REGRESSION_METRICS if task else frozenset()
+    return [metric for metric in cells.experiment.metrics if metric in COMMON_METRICS or metric not in other]
+
+
+# Frames ---------------------------------------------------------------------------------------------------------------
+
+
+def frame_of_repeats(rows: Iterable[Sequence[object]]) -> pd.DataFrame:
+    """Return a frame of repeats: key, repeat, value, n_test, status, note."""
+    return pd.DataFrame(list(rows), columns=[*KEY, "repeat", "value", "n_test", "status", "note"])
+
+
+def repeats(cells: Cells) -> pd.DataFrame:
+    """Return the frame of repeats of the experiment, in the order data set, column, metric, repeat."""
+    rows: list[tuple[object, ...]] = []
+    for dataset, column in cells.pairs:
+        status = cells.status(dataset, column)
+        for metric in metrics_for(cells, dataset):
+            key = dataset, column, "", metric
+            reason = "not a cascade" if metric == "n_layers" else f"the model gives no {known_metric(metric).label}"
+            for cell in cells.all(dataset, column):
+                value = cell.metrics.get(metric, math.nan)
+                told = (OK, "") if value == value else (UNAVAILABLE, reason)
+                rows.append((*key, cell.repeat, value, cell.n_test, *told))
+            if status[0] != OK:
+                rows.append((*key, math.nan, math.nan, math.nan, *status))
+    return frame_of_repeats(rows)
+
+
+def averages(values: pd.DataFrame) -> pd.DataFrame:
+    """Return the tidy frame of a frame of repeats: mean, std (ddof = 1), n, n_test; no number if a repeat has none."""
+    frame = values.groupby(list(KEY), sort=False, as_index=False).agg(
+        mean=("value", fmean),  # exact sum: independent of the order, so equal results tie
+        std=("value", lambda found: stdev(found.tolist()) if len(found) > 1 and found.notna().all() else math.nan),
+        n=("value", "size"),
+        n_test=("n_test", "min"),
+        status=("status", lambda found: next((status for status in found if status != OK), OK)),
+        note=("note", "max"),
+    )
+    lacking = frame.status != OK
+    return frame.assign(n=frame["n"].mask(lacking), n_test=frame.n_test.mask(lacking))
+
+
+def with_published(cells: Cells, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the tidy frame with the paper's numbers."""
+    rows = frame[list(KEY)].itertuples()
+    found = [cells.published.number(row.dataset, row.model, row.metric, row.condition) for row in rows]
+    return frame.assign(
+        published=[math.nan if number is None else float(number.value) for number in found],
+        published_std=[math.nan if number is None or number.std is None else float(number.std) for number in found],
+    )
+
+
+def compared_columns(experiment: Experiment) -> list[str]:
+    """Return the columns that are ranked and marked against each other."""
+    return list(experiment.rank_columns or experiment.columns)
+
+
+def scores(cells: Cells, values: pd.DataFrame) -> pd.DataFrame:
+    """Return the tidy frame of scores, with ranks, marks and the paper's numbers."""
+    frame = ranked(averages(values), compared_columns(cells.experiment), cells.experiment.marks)
+    return with_published(cells, frame)
+
+
+def split_scores(cells: Cells, values: pd.DataFrame, n_printed: int) -> pd.DataFrame:
+    """Return the tidy frame of scores within each split, and over all; measured costs are not compared.
+
+    Over all splits the paper's number is the mean of the numbers that it prints of each.
+    """
+    frame = scores(cells, by_split(cells, values, n_printed))
+    costs = frame.metric.isin(COST_METRICS)
+    frame = frame.assign(rank=frame["rank"].mask(costs), mark=frame.mark.mask(costs, ""))
+    for row in frame[frame.condition == ALL_SPLITS].itertuples():
+        keys = [(row.dataset, row.model, row.metric, split_name(k)) for k in range(n_printed)]
+        printed = [number.value for key in keys if (number := cells.published.number(*key)) is not None]
+        if len(printed) == n_printed:
+            frame.loc[row.Index, "published"] = float(sum(printed) / n_printed)
+    return frame
+
+
+# Differences ----------------------------------------------------------------------------------------------------------
+
+
+def check_once(cells: Cells, option: str, columns: Sequence[str]) -> None:
+    """Raise `ConfigError` if an option names what is no column, or a column twice."""
+    cells.check_columns(option, columns)
+    if twice := [column for column in columns if columns.count(column) > 1]:
+        raise ConfigError(f"{cells.experiment.place}/options/{option} has '{twice[0]}' more than once.")
+
+
+def compared_metric(experiment: Experiment) -> str:
+    """Return the only metric of an experiment whose models are compared in pairs; `ConfigError` if there is none."""
+    known = sorted(name.removesuffix("_difference") for name in DIFFERENCES if name.endswith("_difference"))
+    if len(experiment.metrics) != 1 or experiment.metrics[0] not in known:
+        found = f"{experiment.place}/metrics is {list(experiment.metrics)}"
+        raise ConfigError(f"{found}; a table of pairs has one metric: {' or '.join(known)}.")
+    return experiment.metrics[0]
+
+
+def differences(
+    cells: Cells, values: pd.DataFrame, pairs: Sequence[tuple[str, str]], splits: Splits | None = None
+) -> pd.DataFrame:
+    """Return the tidy frame of the first minus the second model of each pair, repeat by repeat: data set, then pair.
+
+    The condition is ``against <second>``. A row is marked ``better`` or ``worse`` where `paired_t` finds a difference;
+    repeats that share one of `splits` are not independent, so the test then compares means of splits. Without a number
+    of either model the row has that one's reason.
+    """
+    rows: list[tuple[object, ...]] = []
+    marks, published = [], []
+    for dataset, of_dataset in values.groupby("dataset", sort=False):
+        of_model = dict(list(of_dataset.groupby("model", sort=False)))
+        metric = of_dataset.metric.iloc[0]
+        for column, reference in pairs:
+            both = [list(of_model[one].itertuples()) for one in (column, reference)]
+            key = dataset, column, f"against {reference}", f"{metric}_difference"
+            lacking = [(one.status, one.note) for part in both for one in part if one.status != OK]
+            rows += (
+                [(*key, math.nan, math.nan, math.nan, *lacking[0])]
+                if lacking
+                else [
+                    (*key, a.repeat, a.value - b.value, min(a.n_test, b.n_test), OK, "")
+                    for a, b in zip(*both, strict=True)
+                ]
+            )
+            own, other = (_means(part, (splits or {}).get(dataset, ())) for part in both)
+            marks.append("" if lacking else _MARKS.get(paired_t(own, other, sign(metric) < 0) or "", ""))
+            printed = [cells.published.number(dataset, one, metric) for one in (column, reference)]
+            known = [number.value for number in printed if number is not None]
+            published.append(float(known[0] - known[1]) if len(known) == 2 else math.nan)
+    return averages(frame_of_repeats(rows)).assign(mark=marks, published=published)
+
+
+def _means(part: Iterable[Any], groups: Sequence[Sequence[int]]) -> list[float]:
+    """Return the values of the repeats, or their means by group."""
+    values = {one.repeat: one.value for one in part}
+    return [fmean(values[repeat] for repeat in group) for group in groups] or list(values.values())
+
+
+# Rows over all data sets ----------------------------------------------------------------------------------------------
+
+
+def summarised_metrics(experiment: Experiment) -> dict[str, str]:
+    """Return the metrics over which rows for ``all`` sum up, and the condition that tells them apart there.
+
+    A table of one metric needs no condition: the papers' files have none either.
+    """
+    compared = [metric for metric in experiment.metrics if METRICS[metric] is not None]
+    return {metric: "" if len(experiment.metrics) == 1 else metric for metric in compared}
+
+
+def ranked_datasets(experiment: Experiment) -> list[str]:
+    """Return the data sets over which ranks are averaged: those that the paper ranks, or all if the suite has none."""
+    wanted = set(experiment.average_rank or ())
+    return [name for name in experiment.datasets if experiment.base(name) in wanted] or list(experiment.datasets)
+
+
+def summaries(cells: Cells, values: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the tidy rows over all data sets: average ranks, wins, wins that a test decides."""
+    experiment = cells.experiment
+    rows: list[tuple[object, ...]] = []
+
+    def add(column: str, condition: str, name: str, mean: float, n: int, needed: list[str], why_not: str) -> None:
+        lacks_model = any(one in experiment.missing_models for one in needed)
+        told = (OK, "") if n else (NOT_IMPLEMENTED, "") if lacks_model else (UNAVAILABLE, f"on no data set {why_not}")
+        rows.append((ALL, column, condition, name, mean if n else math.nan, n or math.nan, *told))
+
+    def count(metric: str, reference: str, condition: str, prefix: str, decide: Decider, needed: str) -> None:
+        found = complete(values[values.metric == metric])
+        for column in experiment.columns:
+            both = [(found.get((d, reference)), found.get((d, column))) for d in experiment.datasets]
+            outcomes = [decide(own, other, sign(metric) < 0) for own, other in both if own and other]
+            why_not, n = (
+                f"have both {cells.label(reference)} and this model {needed}",
+                len(outcomes) - outcomes.count(None),
+            )
+            for name in OUTCOMES if column != reference else ():
+                add(column, condition, prefix + name, float(outcomes.count(name)), n, [reference, column], why_not)
+
+    for metric, condition in summarised_metrics(experiment).items():
+        if experiment.average_rank is not None:
+            compared = compared_columns(experiment)
+            means = sign(metric) * frame[frame.metric == metric].pivot(index="dataset", columns="model", values="mean")
+            found, n = average_ranks(means.reindex(index=ranked_datasets(experiment), columns=compared))
+            for column in compared:
+                mean, n_ranked = found.get(column, math.nan), n if column in found else 0
+                add(column, condition, "average_rank", mean, n_ranked, [column], "has every compared model a number")
+        if experiment.win_tie_lose is not None:
+            count(metric, experiment.win_tie_lose, condition, "", compare_means, "a number")
+    for reference in experiment.paired_tests:
+        count(experiment.metrics[0], reference, reference, "tested_", paired_t, "three repeats")
+    return with_published(cells, pd.DataFrame(rows, columns=[*KEY, "mean", "n", "status", "note"]))
+
+
+def score_rows(experiment: Experiment, results: Results) -> list[TidyRow]:
+    """Return the tidy rows of an experiment that compares models: scores, then rows over all data sets."""
+    cells = Cells(experiment, results)
+    values = repeats(cells)
+    frame = scores(cells, values)
+    return to_rows(frame) + to_rows(summaries(cells, values, frame))

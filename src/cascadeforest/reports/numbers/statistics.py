@@ -1,0 +1,133 @@
+"""What tables count and test: ranks and marks, average ranks, wins, a paired test and a rank-sum test over repeats.
+
+Numbers are compared unrounded. Means are exact sums (`statistics.fmean`), so equal results tie whatever the order of
+their repeats.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any, Literal
+
+import pandas as pd
+
+from cascadeforest.data.errors import ConfigError
+from cascadeforest.reports.numbers.frame import OK
+from cascadeforest.reports.numbers.metrics import known_metric
+
+#: A paired difference is found where p is below.
+LEVEL = 0.05
+#: Fewer repeats are not tested: differences of whole test rows are too often the same by chance.
+FEWEST = 3
+#: Mark of a model that another one is significantly better than, as the papers' files have it.
+WORSE = "worse"
+#: Place among the distinct means of a line to mark, by the rule of the experiment.
+_MARKS: dict[str, dict[float, str]] = {"none": {}, "best": {1: "best"}, "best_and_second": {1: "best", 2: "second"}}
+
+
+def sign(metric: str) -> float:
+    """Return -1 where higher is better, 1 where lower is, and NaN where neither is."""
+    higher = known_metric(metric).higher_is_better
+    return math.nan if higher is None else -1.0 if higher else 1.0
+
+
+def ranked(frame: pd.DataFrame, compared: Sequence[str], rule: str) -> pd.DataFrame:
+    """Return the tidy frame with `rank` and `mark` of each mean.
+
+    Models of `compared` are compared within a data set, condition and metric. Equal means share the average of their
+    ranks, and the mark. A mean that is compared with no other has no mark. `rule` is `marks` of the experiment.
+    """
+    means = (frame["mean"] * frame.metric.map(sign)).where(frame.model.isin(compared))
+    groups = means.groupby([frame.dataset, frame.condition, frame.metric], sort=False)
+    places = groups.rank(method="dense").where(groups.transform("count") > 1)
+    return frame.assign(rank=groups.rank(), mark=[_MARKS[rule].get(place, "") for place in places])
+
+
+def average_ranks(means: pd.DataFrame) -> tuple[dict[str, float], int]:
+    """Return the average rank of each model that has any number, and the number of data sets that count.
+
+    `means` has data sets as rows and models as columns; the lowest is best. A data set counts if each of these models
+    has a number there.
+    """
+    full = means.dropna(axis=1, how="all").dropna()
+    return ({}, 0) if full.empty else (full.rank(axis=1).mean().to_dict(), len(full))
+
+
+def compare_means(own: Sequence[float], other: Sequence[float], higher_is_better: bool) -> str:
+    """Return ``win``, ``tie`` or ``lose`` of `own` by its mean; only equal means tie."""
+    lead = fmean(own) - fmean(other)
+    return "tie" if lead == 0 else "win" if (lead > 0) == higher_is_better else "lose"
+
+
+def paired_t(own: Sequence[float], other: Sequence[float], higher_is_better: bool, level: float = LEVEL) -> str | None:
+    """Return ``win``, ``tie`` or ``lose`` of `own` by a two-sided paired t test; None for fewer than `FEWEST` repeats.
+
+    Differences that are all the same have no spread; then p is 0, or 1 if they are 0.
+    """
+    from scipy.stats import ttest_1samp
+
+    leads = [a - b for a, b in zip(own, other, strict=True)]
+    if len(leads) < FEWEST:
+        return None
+    rounding = 1e-12 * max(map(abs, (*own, *other)))
+    if max(leads) - min(leads) <= rounding:
+        p = 1.0 if abs(leads[0]) <= rounding else 0.0
+    else:
+        p = ttest_1samp(leads, 0.0).pvalue
+    return compare_means(own, other, higher_is_better) if p < level else "tie"
+
+
+@dataclass(frozen=True)
+class RankSumTest:
+    """Wilcoxon's rank-sum test of one column against others, by default all, as ``options: {test: ...}`` gives it.
+
+    Significant is a p below `level`.
+    """
+
+    kind: Literal["rank_sum"]
+    level: float
+    column: str
+    against: str | tuple[str, ...] = ()
+
+    def tested(self, columns: Sequence[str], place: str) -> list[str]:
+        """Return the columns that are tested against; `ConfigError` if the level or a column cannot be used."""
+        if not 0 < self.level < 1:
+            raise ConfigError(f"{place}/level is {self.level!r}; give a number between 0 and 1.")
+        named = [self.against] if isinstance(self.against, str) else list(self.against)
+        for key, column in (("column", self.column), *(("against", column) for column in named)):
+            if column not in columns:
+                raise ConfigError(f"{place}/{key} is '{column}'; choose from {', '.join(columns)}.")
+        if self.column in named:
+            raise ConfigError(f"{place}/against has '{self.column}', the column that is tested against the others.")
+        return named or [column for column in columns if column != self.column]
+
+    def is_better(self, own: Sequence[float], other: Sequence[float], higher_is_better: bool) -> bool:
+        """Return whether `own` is significantly better (two-sided, normal approximation).
+
+        It never is if its mean is not better: ranks and means can disagree, and what is best is not marked as worse.
+        """
+        from scipy.stats import ranksums
+
+        statistic, p = ranksums(own, other)
+        better = compare_means(own, other, higher_is_better) == "win"
+        return better and bool(p < self.level) and (statistic > 0) == higher_is_better
+
+
+def complete(values: pd.DataFrame) -> dict[tuple[str, str], list[float]]:
+    """Return the numbers of the repeats by data set and model, where no repeat lacks one."""
+    groups = values.groupby(["dataset", "model"], sort=False)
+    return {key: part["value"].tolist() for key, part in groups if (part.status == OK).all()}
+
+
+def mark_worse(frame: pd.DataFrame, values: pd.DataFrame, test: RankSumTest, tested: Sequence[str]) -> pd.DataFrame:
+    """Return the tidy frame with the mark `WORSE` of the models that a test finds worse than its column."""
+    found = complete(values)
+
+    def is_worse(row: Any) -> bool:
+        own, other = found.get((row.dataset, test.column), []), found.get((row.dataset, row.model), [])
+        return bool(row.model in tested and own and other) and test.is_better(own, other, sign(row.metric) < 0)
+
+    return frame.assign(mark=[WORSE if is_worse(row) else row.mark for row in frame.itertuples()])

@@ -1,0 +1,208 @@
+"""Take the tables of a run as the stored ones, with the cells to draw them again and where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+from cascadeforest.data.errors import UserError
+from cascadeforest.data.files import atomic_write
+from cascadeforest.data.typed_json import Json
+from cascadeforest.experiments.plan import Experiment, Plan
+from cascadeforest.experiments.provenance import git_commit
+from cascadeforest.reports.numbers.results import Results, read_results
+from cascadeforest.reports.store import stored as store
+from cascadeforest.reports.store.folders import new_folder, recover
+from cascadeforest.reports.store.rows import rows_of, united_rows, write_rows
+
+#: Problems and conflicts that an error shows.
+N_SHOWN = 20
+
+
+def accept(root: Path, suite: str, message: str, only: Collection[str] = ()) -> Path:
+    """Store ``results/<suite>`` as ``reports/<suite>``.
+
+    The tables are drawn anew from the results, so that what is stored is what the stored cells say. A suite that takes
+    days can be accepted experiment by experiment: what `only` names is taken from the run, other stored tables stay.
+
+    Parameters
+    ----------
+    root : Path
+        Folder of the repository.
+    suite : str
+        Name of the suite.
+    message : str
+        Why the numbers are taken; it is kept in ``provenance.json``.
+    only : collection of str
+        Ids of experiments. Default: all of the suite, and nothing stays of what was stored.
+
+    Raises
+    ------
+    UserError
+        If the message is empty, a cell failed, a result is missing, damaged, or of another configuration or data, or a
+        table is not what the results say; if an id is unknown; if what would stay contradicts what is accepted.
+        Nothing is changed then.
+    """
+    if not message.strip():
+        raise UserError(
+            "--message is empty. Say why these numbers are taken as the stored ones; it is kept with them: "
+            f"make accept SUITE={suite} MESSAGE='new baseline: gbdt'"
+        )
+    stored, folder = root / "reports" / suite, root / "results" / suite
+    recover(stored)
+    everything = read_results(root, suite)
+    results = everything.only(only) if only else everything
+    files = store.drawn_files(results)
+    refuse(
+        f"{folder} is not complete, so it is not stored:",
+        _problems(results, folder, files),
+        f"Mend it and run again: snakemake {' '.join([*only, '--cores'])} all --config suite={suite}",
+    )
+    rows = {name: rows_of(results, name, root / "data" / "processed") for name in results.summaries}
+    kept, earlier = None, []
+    if only and (stored / store.CELLS).is_file():
+        before = store.read_stored(root, suite)
+        kept = before.only([name for name in before.drawable() if name not in results.drawable()])
+        _check_union(results, kept, everything.experiments)
+        rows, earlier = united_rows(rows, kept, stored), _earlier(stored, kept)
+    together = _united(results, kept, everything.plan) if kept else results
+    with new_folder(stored) as new:
+        for name, content in files.items():
+            atomic_write(new / name, content)
+        for part in filter(None, (results, kept)):
+            for name in part.drawable():
+                for saved in store.needed_arrays(part.experiments[name], part):
+                    atomic_write(new / store.EXTRAS / saved.file, (part.arrays_folder / saved.file).read_bytes())
+        # What stays is not drawn again: drawing the stored tables must still see a difference to their cells.
+        for name in kept.drawable() if kept else ():
+            for path in (path for path in stored.glob(f"[tf]*/{name}.*") if store.is_stored(path.name, suite)):
+                atomic_write(new / path.relative_to(stored), path.read_bytes())
+        atomic_write(new / store.CELLS, store.pack(together, write_rows(rows, new / store.ROWS)))
+        reason: dict[str, Json] = {
+            "accepted": datetime.now(UTC).isoformat(timespec="seconds"),
+            "accepted_tables": results.drawable(),
+            "earlier": earlier,
+            "git_commit": git_commit(root),
+            "message": message.strip(),
+        }
+        store.write_provenance(new, together, reason)
+    return stored
+
+
+def refuse(head: str, problems: Iterable[str], remedy: str) -> None:
+    """Raise an error that lists problems, if there are any."""
+    if found := list(dict.fromkeys(problems)):
+        more = [f"  and {len(found) - N_SHOWN} more"] if len(found) > N_SHOWN else []
+        raise UserError("\n".join([head, *(f"  {problem}" for problem in found[:N_SHOWN]), *more, remedy]))
+
+
+def _problems(results: Results, folder: Path, files: Mapping[str, bytes]) -> Iterable[str]:
+    """Sentences about what keeps results from being stored."""
+    for name in results.drawable():
+        experiment = results.experiments[name]
+        for pair in experiment.needed_runs():
+            dataset, preset = pair
+            if failed := results.failures.get(pair):
+                yield f"{preset} on {dataset} failed (repeat {failed[0].repeat}): {failed[0].error}"
+            elif fields := results.stale.get(pair):
+                yield f"{preset} on {dataset} was run by another configuration (other {', '.join(fields)})"
+            elif (cells := results.cells(*pair, experiment.repeats[dataset])) is None:
+                yield f"{preset} on {dataset} has not run, or not with {experiment.repeats[dataset]} repeats"
+            elif dataset in results.summaries:
+                now = results.summaries[dataset]["digest"]
+                if other := sorted({cell.provenance.data_digest[:12] for cell in cells} - {now[:12]}):
+                    yield f"{preset} on {dataset} was run on other data (digest {', '.join(other)}, now {now[:12]})"
+        for dataset in experiment.present():
+            if dataset not in results.summaries:
+                yield f"{dataset} is not prepared: data/processed/{dataset}.json is missing"
+    for name, content in files.items():
+        path = folder / name
+        if not path.is_file():
+            yield f"{path} was not drawn"
+        elif path.read_bytes() != content:
+            yield f"{path} is not what the results say now"
+
+
+# A suite that is accepted experiment by experiment -------------------------------------------------------------------
+
+
+def _check_union(new: Results, kept: Results, declared: Mapping[str, Experiment]) -> None:
+    """Refuse what stays if it contradicts what is accepted: two tables of one store would say different things."""
+    again = f"make accept SUITE={new.suite}"
+    refuse(
+        "Stored, but the configuration no longer has it or cannot draw it, so it cannot stay:",
+        [name for name in kept.drawable() if name not in declared or not declared[name].is_implemented],
+        f"Give it back, or accept the whole suite: {again} MESSAGE='why'",
+    )
+    conflicts = list(_conflicts(new, kept, declared))
+    shown_by = {name for _, names in conflicts for name in names}
+    together = [name for name in declared if name in shown_by or name in new.drawable()]
+    refuse(
+        "What is stored and what is to be accepted contradict each other:",
+        (f"{what}; stored with {', '.join(names)}" for what, names in conflicts),
+        f"Accept the stored ones anew with it: {again} ONLY='{' '.join(together)}' MESSAGE='why'",
+    )
+
+
+def _conflicts(new: Results, kept: Results, declared: Mapping[str, Experiment]) -> Iterable[tuple[str, list[str]]]:
+    """Yield what is not the same in both parts, and the stored experiments that show it."""
+    for name in kept.drawable():
+        if _bounds(kept.plan, kept.experiments[name]) != _bounds(new.plan, declared[name], kept.experiments[name]):
+            yield "the suite has other bounds now", [name]
+    for dataset in sorted(kept.summaries.keys() & new.summaries.keys()):
+        if fields := _differing(kept.summaries[dataset], new.summaries[dataset]):
+            names = [name for name in kept.drawable() if dataset in kept.experiments[name].present()]
+            yield f"{dataset} is prepared otherwise now (other {', '.join(fields)})", names
+    for pair in sorted(kept.runs.keys() & new.runs.keys()):
+        before, after = ({cell.repeat: vars(cell) for cell in part.runs[pair].cells} for part in (kept, new))
+        both = before.keys() & after.keys()
+        if fields := sorted({field for r in both for field in _differing(before[r], after[r])} - {"key"}):
+            names = [name for name in kept.drawable() if pair in kept.experiments[name].needed_runs()]
+            yield f"{pair[1]} on {pair[0]} is another run now (other {', '.join(fields)})", names
+
+
+def _bounds(plan: Plan, experiment: Experiment, shown: Experiment | None = None) -> object:
+    """What the suite bounds in an experiment; of a changed configuration, of the columns and rows that are stored."""
+    shown = shown or experiment
+    suite, rows = plan.suite_config, shown.datasets
+    parameters = {
+        (column, row): experiment.bounds.get(column, {}).get(row, shown.bounds.get(column, {}).get(row))
+        for column in shown.bounds
+        for row in shown.bounds[column]
+    }
+    return parameters, suite.repeats, {row: suite.dataset_repeats.get(row) for row in rows}
+
+
+def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    return sorted(key for key in one.keys() | other.keys() if one.get(key) != other.get(key))
+
+
+def _united(new: Results, kept: Results, plan: Plan) -> Results:
+    """Put what stays and what is accepted together; a run that both have counts with its larger number of repeats."""
+    both = new.experiments | {name: kept.experiments[name] for name in kept.drawable()}
+    planned = {run.pair: run for part in (kept, new) for run in part.plan.runs}
+    order = {run.pair: k for k, run in enumerate(plan.runs)}
+    runs = kept.runs | new.runs
+    for pair in kept.runs.keys() & new.runs.keys():
+        runs[pair] = max(kept.runs[pair], new.runs[pair], key=lambda run: len(run.cells))
+    united = replace(
+        new.plan,
+        experiments={name: both[name] for name in plan.experiments if name in both},
+        runs=tuple(sorted(planned.values(), key=lambda run: order.get(run.pair, len(order)))),
+        left_out=tuple(name for name in new.plan.left_out if name not in both),
+    )
+    return replace(new, plan=united, runs=runs, summaries=kept.summaries | new.summaries)
+
+
+def _earlier(stored: Path, kept: Results) -> list[dict[str, Json]]:
+    """Why, when and with which code the tables that stay were accepted."""
+    facts, stay = cast("dict[str, Any]", store.read_provenance(stored)), set(kept.drawable())
+    found = (
+        {key: entry[key] for key in ("accepted", "git_commit", "message")}
+        | {"tables": [name for name in entry.get("accepted_tables", entry["tables"]) if name in stay]}
+        for entry in [*facts["earlier"], facts]
+    )
+    return [entry for entry in found if entry["tables"]]

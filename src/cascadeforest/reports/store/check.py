@@ -1,0 +1,311 @@
+"""The regression check: tables of a run against the stored ones.
+
+Stored tables are golden. Where our own kernel computes them, the smoke suite must give them exactly; what passes
+through BLAS or a foreign library depends on the CPU in its last bits and gets a small tolerance, unless it is a
+scikit-learn forest of the very same versions; larger suites may move within their own spread. Measured cost is compared
+as ratios between models only.
+
+Tolerances would hide a wrong formula. So every stored table is also drawn anew from the stored cells, and every new one
+from the new cells: both must come out exactly, with all means, deviations, ranks, marks and counts.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cascadeforest.data.errors import UserError
+from cascadeforest.experiments.plan import Experiment
+from cascadeforest.reports.drawing.table import make_table
+from cascadeforest.reports.numbers import metrics
+from cascadeforest.reports.numbers.frame import ALL, read_csv
+from cascadeforest.reports.numbers.results import PLAN, Results, read_results
+from cascadeforest.reports.store.findings import Finding, Key, Row, by_key, compare_exactly, missing, words
+from cascadeforest.reports.store.folders import recover
+from cascadeforest.reports.store.stored import CELLS, PICTURED, read_stored
+
+#: Suites whose numbers of our own must come out the same to the last stored digit.
+EXACT_SUITES = frozenset({"smoke"})
+#: Foreign libraries in such a suite: metrics that are shares may move by this much or by so many test rows (the
+#: larger of the two: small test sets move in steps), others by this part of their value.
+FOREIGN_SHARE, FOREIGN_ROWS, FOREIGN_RELATIVE = 0.01, 2, 0.02
+#: A deviation may move by the mean's tolerance times this: if every repeat moves by at most t, the deviation of n
+#: repeats moves by at most t * sqrt(n / (n - 1)), which is 1.41 t for two.
+STD_FACTOR = 1.5
+#: Estimators of a foreign library that compute the same digits on every machine: no BLAS, no OpenMP, seeds only. They
+#: are compared exactly where versions, Python and kind of machine are those of the stored cells.
+REPRODUCIBLE = ("sklearn.ensemble:RandomForest", "sklearn.ensemble:ExtraTrees")
+#: Other suites: `max(floor, SPREADS * std / sqrt(n))` with these floors.
+SPREADS, FLOOR_SHARE, FLOOR_RELATIVE = 3, 0.005, 0.01
+#: Cost: by so much may the ratio of a model to the reference model change; what is below `COST_FLOORS` counts as these.
+COST_FACTOR, COST_NOTED_FACTOR = 5.0, 2.0
+#: The model that others' cost is divided by, where the table has it; else the table's first.
+COST_REFERENCE = "random_forest"
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What a check found: the tables and the number of rows that were compared, and what differs."""
+
+    suite: str
+    tables: tuple[str, ...]
+    n_rows: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def has_drift(self) -> bool:
+        """Whether the check fails."""
+        return any(finding.is_drift for finding in self.findings)
+
+    def lines(self) -> list[str]:
+        """Say what was compared and what differs."""
+        drifts = sum(finding.is_drift for finding in self.findings)
+        found = f"{drifts} drifts" if drifts else "no drift"
+        return [
+            *map(str, self.findings),
+            f"Check of the suite {self.suite}: {len(self.tables)} tables, {self.n_rows} rows, {found}. Every table was "
+            "also drawn anew from its cells, the stored and the new one: that must be exact.",
+            *([f"If the new numbers are meant: make accept SUITE={self.suite} MESSAGE='why'"] if drifts else []),
+        ]
+
+
+def check(root: Path, suite: str) -> CheckReport:
+    """Compare ``results/<suite>`` with ``reports/<suite>``, and each table with the cells behind it.
+
+    Raises
+    ------
+    UserError
+        If nothing is stored or nothing was run, or a file is damaged.
+    """
+    stored_folder, new_folder = root / "reports" / suite, root / "results" / suite
+    recover(stored_folder)
+    if not (stored_folder / CELLS).is_file():
+        raise UserError(
+            f"{stored_folder}: nothing is stored for the suite '{suite}', so there is nothing to compare with. "
+            f"Run it, look at results/{suite}/index.html, then: make accept SUITE={suite} MESSAGE='why'"
+        )
+    if not (new_folder / PLAN).is_file() or not any((new_folder / "tables").glob("[!.]*.csv")):
+        raise UserError(
+            f"{new_folder / 'tables'}: the suite '{suite}' was not run, so there is nothing to compare. "
+            f"Run it first: snakemake --cores all --config suite={suite}"
+        )
+    before, after = read_stored(root, suite), read_results(root, suite)
+    left_out = before.plan.left_out
+    stored, new = _tables(stored_folder, before), _tables(new_folder, after, left_out)
+    findings = list(_stale_runs(after, left_out))
+    for name in dict.fromkeys([*before.drawable(), *after.drawable()]):
+        if name in left_out:
+            note = ("not accepted yet", "not compared", "any")
+            findings.append(Finding(name, "the whole table", "file", *note, is_drift=False))
+            continue
+        if name in stored and name in new:
+            exact = _same_forests(name, before, after)
+            findings += compare(name, stored[name], new[name], after.experiments[name], suite, exact)
+            if suite in EXACT_SUITES:
+                findings += _compare_figures(name, stored_folder, new_folder, after.experiments[name])
+        else:
+            findings.append(missing(name, "the whole table", "file", name in stored, name in new))
+        if name in stored:
+            findings += _redrawn(name, stored_folder, before, "redrawn from the stored cells")
+        # A table with a run of another configuration is told above; each of its rows would say it again.
+        if name in new and not any(pair in after.stale for pair in after.experiments[name].needed_runs()):
+            findings += _redrawn(name, new_folder, after, "redrawn from the new cells")
+    compared = tuple(name for name in stored if name in new)
+    return CheckReport(suite, compared, sum(len(stored[name]) for name in compared), tuple(findings))
+
+
+def _tables(folder: Path, results: Results, without: Collection[str] = ()) -> dict[str, list[dict[str, str]]]:
+    """Read the tables of the plan; a file that an earlier configuration left behind does not count."""
+    files = {name: folder / "tables" / f"{name}.csv" for name in results.drawable() if name not in without}
+    return {name: read_csv(path) for name, path in files.items() if path.is_file()}
+
+
+def _redrawn(name: str, folder: Path, results: Results, source: str) -> Iterable[Finding]:
+    """Compare a table, and its picture's numbers, with what its cells give: other numbers are drifts, words are not."""
+    table = make_table(name, results)
+    forms = {f"tables/{name}{suffix}": text for suffix, text in table.files().items() if suffix in (".csv", ".md")}
+    if table.figure is not None:
+        forms[f"figures/{name}.csv"] = table.figure.csv().decode()
+        if results.suite in PICTURED and not (folder / "figures" / f"{name}.png").is_file():
+            yield missing(name, f"figures/{name}.png", f"file ({source})", False, True)
+    for file, text in forms.items():
+        path = folder / file
+        if path.suffix == ".md":
+            if not path.is_file() or path.read_text(encoding="utf-8") != text:
+                note = ("", "another text", "any: the numbers are in the CSV")
+                yield Finding(name, path.name, f"file ({source})", *note, is_drift=False)
+        elif path.is_file():
+            place = source if file.startswith("tables") else f"drawn in the figure, {source}"
+            yield from compare_exactly(name, read_csv(path), csv.DictReader(text.splitlines()), place)
+        else:
+            yield missing(name, file, f"file ({source})", False, True)
+
+
+def _compare_figures(name: str, stored: Path, new: Path, experiment: Experiment) -> Iterable[Finding]:
+    """Compare drawn numbers that only our own code computes; a missing file is told when the figure is redrawn."""
+    paths = [folder / "figures" / f"{name}.csv" for folder in (stored, new)]
+    if all(path.is_file() for path in paths) and not any(experiment.libraries.values()):
+        moving = {*metrics.COORDINATES, *metrics.FOREIGN_METRICS, *metrics.COSTS, *metrics.COST_RATIOS}
+        yield from compare_exactly(name, read_csv(paths[0]), read_csv(paths[1]), "drawn in the figure", moving)
+
+
+def _stale_runs(results: Results, left_out: Collection[str]) -> Iterable[Finding]:
+    """A drift for each run file that another configuration left, if a table that is compared shows it."""
+    again = f"none; run again: snakemake --cores all --config suite={results.suite}"
+    compared = [name for name in results.drawable() if name not in left_out]
+    for pair, fields in results.stale.items():
+        if name := next((name for name in compared if pair in results.experiments[name].needed_runs()), None):
+            found = f"of another configuration (other {', '.join(fields)})"
+            yield Finding(name, words(pair), "run", "there", found, again)
+
+
+def _same_forests(name: str, before: Results, after: Results) -> set[tuple[str, str]]:
+    """Pairs (data set, column) of `REPRODUCIBLE` estimators whose cells come from the same software, then and now."""
+    new, old = after.experiments[name], before.experiments[name]
+    found = set()
+    for dataset, repeats in new.repeats.items():
+        for column, preset in new.columns.items():
+            cells = [results.cells(dataset, preset, repeats) or [] for results in (before, after)]
+            origins = [
+                [(c.estimator, c.provenance.versions, *map(c.provenance.host.get, ("python", "machine"))) for c in part]
+                for part in cells
+            ]
+            reproducible = cells[0] and all(cell.estimator.startswith(REPRODUCIBLE) for cell in cells[0])
+            if reproducible and origins[0] == origins[1] and old.columns.get(column) == preset:
+                found.add((dataset, column))
+    return found
+
+
+def compare(
+    name: str,
+    stored: Sequence[Row],
+    new: Sequence[Row],
+    experiment: Experiment,
+    suite: str,
+    exact: Collection[tuple[str, str]] = (),
+) -> list[Finding]:
+    """Compare two tidy tables.
+
+    Parameters
+    ----------
+    name : str
+        Id of the experiment.
+    stored, new : sequence of mappings
+        Rows as texts, from `read_csv`.
+    experiment : Experiment
+        The experiment, for the foreign libraries behind each column.
+    suite : str
+        Decides the tolerances.
+    exact : collection of (str, str)
+        Pairs (data set, column) that count as our own although a foreign library computes them.
+    """
+    before, after = by_key(stored), by_key(new)
+    both = {key: (before[key], after[key]) for key in before if key in after}
+    moved = {_group(key) for key, (old, now) in both.items() if key[0] != ALL and old["mean"] != now["mean"]}
+    findings: list[Finding] = []
+    for key in dict.fromkeys([*before, *after]):
+        dataset, column, condition, metric = key
+        if key not in both:
+            # Beside a cost that was measured as 0 (memory of a small prediction) a ratio has no number, and no row.
+            if metric not in metrics.COST_RATIOS or {**before, **after}[key]["published"]:
+                findings.append(missing(name, words(key), "row", key in before, key in after))
+        elif dataset == ALL:
+            of = condition or experiment.metrics[0]  # a table of one metric does not name it here
+            if of not in metrics.COSTS:
+                moves = of in {group[2] for group in moved}
+                findings += _derived(name, key, both[key], ("mean", "n", "status"), moves)
+        elif metric not in metrics.COSTS:
+            if metric not in metrics.COST_RATIOS:  # they follow from the costs, which are compared below
+                is_foreign = bool(experiment.libraries.get(column)) and (dataset, column) not in exact
+                findings += _compare_row(name, key, both[key], is_foreign or metric in metrics.FOREIGN_METRICS, suite)
+            findings += _derived(name, key, both[key], ("rank", "mark"), _group(key) in moved)
+    return findings + list(_compare_costs(name, both))
+
+
+def _group(key: Key) -> Key:
+    """Data set, condition and metric: the rows that are ranked against each other."""
+    return key[0], key[2], key[3]
+
+
+def _derived(name: str, key: Key, both: tuple[Row, Row], columns: Iterable[str], moves: bool) -> Iterator[Finding]:
+    """Compare what follows from means, so must be the same where those are."""
+    tolerance = "any: it follows from means that moved" if moves else "0 (exact)"
+    for column in columns:
+        if both[0][column] != both[1][column]:
+            yield Finding(name, words(key), column, both[0][column], both[1][column], tolerance, is_drift=not moves)
+
+
+def _compare_row(name: str, key: Key, both: tuple[Row, Row], foreign: bool, suite: str) -> Iterator[Finding]:
+    """Compare one row that is neither cost nor derived from other rows."""
+    limit = allowed(both[0], foreign, suite)
+    yield from _derived(name, key, both, ("status", "n", "n_test", "published", "published_std"), False)
+    reason = (
+        "0 (exact)"
+        if not limit
+        else "{:.4g} " + f"({'foreign library' if suite in EXACT_SUITES else f'suite {suite}'})"
+    )
+    for column, tolerance in (("mean", limit), ("std", STD_FACTOR * limit)):
+        was, is_now = (row[column] for row in both)
+        # A number is near no empty cell.
+        if was != is_now and not (was and is_now and abs(float(is_now) - float(was)) <= tolerance):
+            yield Finding(name, words(key), column, was, is_now, reason.format(tolerance))
+
+
+def allowed(stored: Row, foreign: bool, suite: str) -> float:
+    """Return by how much a mean may differ from the stored one.
+
+    Parameters
+    ----------
+    stored : mapping
+        The stored row, as texts.
+    foreign : bool
+        Whether libraries other than ours compute the column.
+    suite : str
+        Name of the suite.
+
+    Returns
+    -------
+    float
+        0 where the digits must be the same: facts about data everywhere, our own models in `EXACT_SUITES` (unless the
+        number is one of `PROJECTED`).
+    """
+    name, is_exact = stored["metric"], suite in EXACT_SUITES
+    size = abs(float(stored["mean"] or 0))
+    if name in metrics.PROJECTED:
+        return metrics.PROJECTED_RELATIVE * size
+    if not metrics.is_known(name) or not stored["mean"] or (is_exact and not foreign):
+        return 0.0
+    metric, models = metrics.known_metric(name), 2 if name in metrics.DIFFERENCES else 1  # that may move
+    n_test = int(stored["n_test"] or 1)
+    of_rows = max(FOREIGN_SHARE if is_exact else FLOOR_SHARE, FOREIGN_ROWS / n_test)
+    if metric.unit == metrics.ROWS:  # a share of the test rows, counted
+        return (of_rows if is_exact else FLOOR_SHARE) * n_test
+    if is_exact:
+        return models * of_rows if metric.percent else FOREIGN_RELATIVE * size
+    # One class has so few test rows that a single one is more than the floor.
+    share = of_rows if foreign and name in metrics.OF_ONE_CLASS else FLOOR_SHARE
+    spread = SPREADS * float(stored["std"] or 0) / math.sqrt(int(stored["n"] or 1))
+    return max(models * share if metric.percent else FLOOR_RELATIVE * size, spread)
+
+
+def _compare_costs(name: str, both: Mapping[Key, tuple[Row, Row]]) -> Iterator[Finding]:
+    """Compare ratios of measured cost to that of `COST_REFERENCE`, or of the table's first model."""
+    groups: dict[Key, dict[Key, tuple[float, float]]] = {}
+    for key, rows in both.items():
+        if key[3] in metrics.COSTS:
+            yield from _derived(name, key, rows, ("status",), False)
+            if rows[0]["status"] == rows[1]["status"] and rows[0]["mean"] and rows[1]["mean"]:
+                floor = metrics.COST_FLOORS[metrics.known_metric(key[3]).unit]
+                values = max(float(rows[0]["mean"]), floor), max(float(rows[1]["mean"]), floor)
+                groups.setdefault(_group(key), {})[key] = values
+    for costs in groups.values():
+        reference = next((key for key in costs if key[1] == COST_REFERENCE), next(iter(costs)))
+        for key, values in costs.items():
+            ratios = [value / base for value, base in zip(values, costs[reference], strict=True)]
+            if (factor := max(ratios) / min(ratios)) > COST_NOTED_FACTOR:
+                old, now = (f"{ratio:.3g}" for ratio in ratios)
+                limit, is_drift = f"a factor of {COST_FACTOR:g}", factor > COST_FACTOR
+                yield Finding(name, words(key), f"ratio to {reference[1]}", old, now, limit, is_drift)

@@ -1,0 +1,116 @@
+"""Draw stored tables and pictures again from the stored cells: no training, no results; a clean checkout is enough.
+
+A table follows from its cells on every machine, so numbers are compared without any tolerance.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import io
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from cascadeforest.data.files import atomic_write
+from cascadeforest.reports.drawing.page import index_page
+from cascadeforest.reports.numbers.frame import read_csv
+from cascadeforest.reports.store import stored as store
+from cascadeforest.reports.store.accept import refuse
+from cascadeforest.reports.store.findings import Finding, compare_exactly, missing
+from cascadeforest.reports.store.folders import new_folder, recover
+
+#: Lines of a difference that are shown for one file.
+N_SHOWN_LINES = 40
+PAGE = "index.html"
+
+
+@dataclass(frozen=True)
+class RedrawReport:
+    """What was drawn again: folder, ids of the tables, and how each file differs that is not the stored one."""
+
+    folder: Path
+    tables: tuple[str, ...]
+    differences: tuple[str, ...]
+
+    def lines(self) -> list[str]:
+        """Return what was drawn and what differs, in words."""
+        same = "all as stored" if not self.differences else f"{len(self.differences)} files are not as stored"
+        drawn = f"{len(self.tables)} tables and the page drawn from the stored cells"
+        return [*self.differences, f"{drawn}: {same}. See {self.folder / PAGE}"]
+
+
+def redraw_stored(root: Path, suite: str) -> RedrawReport:
+    """Draw every form into ``results/<suite>/stored`` and compare it with what is stored.
+
+    Raises
+    ------
+    UserError
+        If nothing is stored for the suite, or a file is damaged.
+    """
+    stored, folder = root / "reports" / suite, root / "results" / suite / "stored"
+    recover(stored)
+    recover(folder)
+    results = store.read_stored(root, suite)
+    # Another version of matplotlib draws the same numbers in other dots.
+    same_dots = store.read_provenance(stored).get("matplotlib") == metadata.version("matplotlib")
+    with new_folder(folder) as new:
+        files = store.drawn_files(results, every_form=True)
+        for name, content in files.items():
+            atomic_write(new / name, content)
+        atomic_write(new / PAGE, index_page(results, new))
+    kept = {file: content for file, content in files.items() if store.is_stored(file, suite)}
+    differences = (_difference(stored / file, folder / file, content, same_dots) for file, content in kept.items())
+    return RedrawReport(folder, tuple(results.drawable()), tuple(filter(None, differences)))
+
+
+def _difference(path: Path, drawn: Path, content: bytes, same_dots: bool) -> str:
+    """Return how a stored file differs from what was drawn; nothing if it does not."""
+    before = path.read_bytes() if path.is_file() else b""
+    if path.suffix == ".png":
+        differs = before != content and (same_dots or not before)
+        return f"{path} (stored) is not the picture drawn now: {drawn}" if differs else ""
+    names = f"{path} (stored)", f"{path} (drawn now)"
+    old, now = (text.decode(errors="replace").splitlines() for text in (before, content))
+    lines = list(difflib.unified_diff(old, now, *names, lineterm=""))
+    more = [f"... {len(lines) - N_SHOWN_LINES} more lines"] if len(lines) > N_SHOWN_LINES else []
+    return "\n".join([*lines[:N_SHOWN_LINES], *more])
+
+
+def refresh(root: Path, suite: str) -> Path:
+    """Write the stored tables and pictures again from the stored cells, after words or looks have changed.
+
+    Raises
+    ------
+    UserError
+        If nothing is stored for the suite, or a file is damaged, or a number would change. Nothing is changed then.
+    """
+    stored = root / "reports" / suite
+    recover(stored)
+    results, facts = store.read_stored(root, suite), store.read_provenance(stored)
+    files = store.drawn_files(results)
+    refuse(
+        f"{stored}: numbers would change, so nothing is written:",
+        (str(finding) for finding in _other_numbers(files, stored) if finding.is_drift),
+        f"If they are meant, run the suite and accept it: make accept SUITE={suite} MESSAGE='why'",
+    )
+    with new_folder(stored) as new:
+        shutil.copy2(stored / store.CELLS, new)
+        for folder in filter(Path.is_dir, (stored / store.EXTRAS, stored / store.ROWS)):
+            shutil.copytree(folder, new / folder.name)
+        for file, content in files.items():
+            atomic_write(new / file, content)
+        store.write_provenance(new, results, facts)
+    return stored
+
+
+def _other_numbers(files: Mapping[str, bytes], stored: Path) -> Iterable[Finding]:
+    tables = {str(path.relative_to(stored)) for path in stored.glob("[tf]*/*.csv")}
+    for file in sorted(tables | {file for file in files if file.endswith(".csv")}):
+        if file not in tables or file not in files:
+            yield missing(Path(file).stem, file, "file", file in tables, file in files)
+            continue
+        drawn = csv.DictReader(io.StringIO(files[file].decode()))
+        yield from compare_exactly(Path(file).stem, read_csv(stored / file), drawn, file)

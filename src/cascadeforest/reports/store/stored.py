@@ -1,0 +1,152 @@
+"""What is kept of an accepted suite, in ``reports/<suite>``.
+
+``cells.json.gz`` has the plan and the cells, ``extras/`` the arrays that figures are drawn from, ``rows/`` the
+predictions for test rows, ``provenance.json`` why and from where; each is checked when it is read. ``tables/`` and
+``figures/`` are drawn from them: tidy CSV and Markdown, and the PNG of `PICTURED` suites.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import cast
+
+from cascadeforest.data.errors import ConfigError, DamagedFile, UserError
+from cascadeforest.data.files import CONTENT_DIGEST, atomic_write, digest_of, parse_signed_json
+from cascadeforest.data.typed_json import Json, from_json, to_json
+from cascadeforest.experiments.cells import SavedArrays
+from cascadeforest.experiments.plan import Experiment, Plan
+from cascadeforest.experiments.records import RunResult
+from cascadeforest.reports.drawing.table import make_table
+from cascadeforest.reports.numbers.origin import origin
+from cascadeforest.reports.numbers.results import Results
+
+FORMAT = 2
+CELLS, EXTRAS, ROWS, PROVENANCE = "cells.json.gz", "extras", "rows", "provenance.json"
+#: Suites whose pictures are kept: the ones that the documentation shows.
+PICTURED = frozenset({"standard"})
+
+
+@dataclass(frozen=True)
+class StoredSuite:
+    """Content of ``reports/<suite>/cells.json.gz``.
+
+    `rows` has, by data set variant, the file with the predictions for its test rows; data sets are not in it whose
+    cells were computed by a version that kept metrics only.
+    """
+
+    format: int
+    plan: Plan
+    runs: tuple[RunResult, ...]
+    summaries: dict[str, dict[str, Json]]
+    rows: dict[str, SavedArrays]
+
+
+def from_git(path: Path) -> str:
+    """Say what to do about a damaged stored file."""
+    return f"Take it from git again: git checkout -- {path}"
+
+
+def pack(results: Results, rows: dict[str, SavedArrays]) -> bytes:
+    """Return what is stored of complete results as one file: same content, same bytes."""
+    runs = tuple(results.runs[pair] for pair in sorted(results.runs))
+    content = to_json(StoredSuite(FORMAT, results.plan, runs, dict(sorted(results.summaries.items())), rows))
+    # Keys keep their order, which in the plan is the order of tables, columns and rows.
+    signed = {CONTENT_DIGEST: digest_of(content), **cast("dict[str, Json]", content)}
+    text = json.dumps(signed, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return gzip.compress(f"{text}\n".encode(), compresslevel=9, mtime=0)
+
+
+def unpack(path: Path, suite: str) -> StoredSuite:
+    """Read and check ``cells.json.gz``.
+
+    Raises
+    ------
+    UserError
+        If nothing is stored for this suite, or the file is damaged or of another format.
+    """
+    if not path.is_file():
+        raise UserError(
+            f"{path}: no such file, so nothing is stored for the suite '{suite}'. "
+            f"Run the suite, then: make accept SUITE={suite} MESSAGE='why'"
+        )
+    try:
+        text = gzip.decompress(path.read_bytes()).decode()
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        raise DamagedFile(path, f"damaged ({error})", from_git(path)) from error
+    content = parse_signed_json(text, path, from_git(path))
+    if content.get("format") != FORMAT:
+        raise UserError(
+            f"{path}: format is {content.get('format')}; this version reads {FORMAT}. "
+            f"Run the suite again and accept it: make accept SUITE={suite} MESSAGE='new format'"
+        )
+    try:
+        stored = from_json(StoredSuite, content, str(path))
+    except ConfigError as error:
+        raise DamagedFile(path, f"written by another version ({error})", from_git(path)) from error
+    if stored.plan.suite != suite:
+        raise DamagedFile(path, f"it is of the suite '{stored.plan.suite}'", from_git(path))
+    return stored
+
+
+def read_stored(root: Path, suite: str) -> Results:
+    """Read the results behind the stored tables of a suite; `root` is the folder of the repository.
+
+    Raises
+    ------
+    UserError
+        If nothing is stored for this suite, or the file is damaged or of another format.
+    """
+    folder = root / "reports" / suite
+    stored = unpack(folder / CELLS, suite)
+    runs = {run.run.pair: run for run in stored.runs}
+    published, remedy = root / "reports" / "published", from_git(folder / EXTRAS)
+    return Results(stored.plan, runs, {}, stored.summaries, published, arrays_folder=folder / EXTRAS, remedy=remedy)
+
+
+def needed_arrays(experiment: Experiment, results: Results) -> Iterable[SavedArrays]:
+    """Yield the files of arrays that an experiment is drawn from, as far as its runs are there."""
+    for dataset, preset in experiment.needed_runs():
+        for cell in results.cells(dataset, preset, experiment.repeats[dataset]) or []:
+            for extra in experiment.needed_extras(preset):
+                results.arrays(cell, extra)  # is it there, and what was written?
+                yield cell.extras[extra]
+
+
+def is_stored(file: str, suite: str) -> bool:
+    """Whether a table or picture of this name is kept."""
+    return file.endswith((".csv", ".md")) or (file.endswith(".png") and suite in PICTURED)
+
+
+def drawn_files(results: Results, every_form: bool = False) -> dict[str, bytes]:
+    """Return path and content of the tables and pictures that are stored, or of every form of them."""
+    found: dict[str, bytes] = {}
+    for name in results.drawable():
+        table = make_table(name, results)
+        found |= {f"tables/{name}{suffix}": text.encode() for suffix, text in table.files().items()}
+        if table.figure is not None:
+            with_picture = every_form or results.suite in PICTURED
+            forms = table.figure.files() if with_picture else {".csv": table.figure.csv()}
+            found |= {f"figures/{name}{suffix}": content for suffix, content in forms.items()}
+    return {file: content for file, content in found.items() if every_form or is_stored(file, results.suite)}
+
+
+def write_provenance(folder: Path, results: Results, reason: dict[str, Json]) -> None:
+    """Write where the numbers come from, and why they were taken, as a signed file that people read."""
+    drawn_with = {"matplotlib": metadata.version("matplotlib")} if results.suite in PICTURED else {}
+    facts = json.loads(json.dumps(reason | origin(results) | drawn_with))
+    text = json.dumps(facts | {CONTENT_DIGEST: digest_of(facts)}, indent=1, sort_keys=True, ensure_ascii=False)
+    atomic_write(folder / PROVENANCE, text + "\n")
+
+
+def read_provenance(folder: Path) -> dict[str, Json]:
+    """Read what `write_provenance` wrote; `DamagedFile` if it is missing or something else."""
+    path = folder / PROVENANCE
+    if not path.is_file():
+        raise DamagedFile(path, "no such file", from_git(path))
+    return parse_signed_json(path.read_bytes(), path, from_git(path))

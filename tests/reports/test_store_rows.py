@@ -1,0 +1,188 @@
+"""Rows of predictions in the store: what paired tests need, exactly, and after any order of acceptance."""
+
+import itertools
+import shutil
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import roc_auc_score
+from tests.reports.conftest import ROOT, Suite, snapshot
+
+from cascadeforest.data import processed
+from cascadeforest.data.errors import UserError
+from cascadeforest.experiments.jobs import run_job
+from cascadeforest.experiments.plan import Run
+from cascadeforest.experiments.records import run_path
+from cascadeforest.reports.store.accept import accept
+from cascadeforest.reports.store.rows import placements, read_rows
+from cascadeforest.reports.store.stored import read_provenance, read_stored
+
+AUC, ACCURACY, RMSE = "hidf-table2", "ddbf-table1", "mddf-table1"
+FOREST = {
+    "classification": "sklearn.ensemble:RandomForestClassifier",
+    "regression": "sklearn.ensemble:ExtraTreesRegressor",
+}
+#: Data set, model and number of repeats of the runs.
+RUNS = [("breast_cancer", "small", 2), ("breast_cancer", "smaller", 3), ("iris", "small", 2), ("diabetes", "extra", 2)]
+
+scores_of_two_classes = st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=2, max_size=30).filter(
+    lambda rows: len({positive for _, positive in rows}) == 2
+)
+
+
+@settings(deadline=None, derandomize=True)
+@given(scores_of_two_classes)
+def test_placements_count_all_pairs_with_ties_as_halves(rows):
+    scores, positive = np.array([s for s, _ in rows], float) / 7, np.array([p for _, p in rows])
+    expected = np.zeros(len(rows))
+    for i, j in itertools.product(np.flatnonzero(positive), np.flatnonzero(~positive)):
+        right = 1.0 if scores[i] > scores[j] else 0.5 if scores[i] == scores[j] else 0.0
+        expected[[i, j]] += right
+    found = placements(scores, positive)
+    assert found.tolist() == (2 * expected).tolist()
+    n_pairs = positive.sum() * (~positive).sum()
+    area = roc_auc_score(positive, scores)
+    assert found[positive].sum() / (2 * n_pairs) == pytest.approx(area)
+    assert found[~positive].sum() / (2 * n_pairs) == pytest.approx(area)
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """Small real runs: two models of different numbers of repeats on breast_cancer, one on iris, one on diabetes."""
+    suite = Suite(tmp_path_factory.mktemp("rows"))
+    for dataset in {dataset for dataset, _, _ in RUNS}:
+        data = processed.make(dataset, config=ROOT / "config", raw=suite.root / "data/raw")
+        processed.write(data, suite.root / f"data/processed/{dataset}.npz")
+    for dataset, model, repeats in RUNS:
+        task = "regression" if dataset == "diabetes" else "classification"
+        params = {"n_estimators": 5 if model == "smaller" else 8, "random_state": 0}
+        facts = {"task": task, "estimator": FOREST[task], "params": params, "repeats": tuple(range(repeats))}
+        suite.plan_run(dataset, model, **facts, libraries=("scikit-learn",))
+        run, folder = Run(**suite.specs[dataset, model]), suite.root / "results"
+        data = suite.root / f"data/processed/{dataset}.npz"
+        run_job(run, data, folder / "cells", run_path(suite.folder, dataset, model), folder / "failures/none.json")
+
+    def table(name, metric, pairs, **columns):
+        labels = {column: column for column in columns}
+        libraries = {column: ["scikit-learn"] for column in columns}
+        suite.experiment(name, metrics=[metric], datasets=pairs, columns=columns, labels=labels, libraries=libraries)
+
+    table(AUC, "roc_auc", ["breast_cancer", "iris"], small="small")
+    suite.experiments[AUC]["repeats"]["breast_cancer"] = 2
+    table(ACCURACY, "accuracy", ["breast_cancer"], small="small", smaller="smaller")
+    table(RMSE, "rmse", ["diabetes"], extra="extra")
+    return suite.draw()
+
+
+@pytest.fixture
+def stored(ran):
+    """The accepted suite in a clean checkout: nothing but reports/."""
+    shutil.rmtree(ran.root / "reports/smoke", ignore_errors=True)
+    folder = accept(ran.root, "smoke", "why")
+    checkout = ran.root / "checkout"
+    shutil.rmtree(checkout, ignore_errors=True)
+    shutil.copytree(folder.parent, checkout / "reports")
+    return checkout
+
+
+def cells(root):
+    return {(c.dataset, c.model, c.repeat): c for c in read_stored(root, "smoke").all_cells()}
+
+
+def test_rows_give_the_stored_scores_and_lie_in_the_order_of_the_split(ran, stored):
+    assert read_provenance(stored / "reports/smoke")["cells_without_rows"] == 0
+    seen = set()
+    for (dataset, model, repeat), cell in cells(stored).items():
+        rows = read_rows(stored, "smoke", dataset)[model, repeat]
+        data = processed.load_or_make(
+            ran.root / f"data/processed/{dataset}.npz", config=ROOT / "config", raw=ran.root / "data/raw"
+        )
+        assert rows["test_rows"].tolist() == data.rows(repeat).test.tolist()
+        truth = data.y[rows["test_rows"]]
+        seen.add((dataset, tuple(sorted(rows))))
+        if dataset == "diabetes":
+            assert np.sqrt(np.mean(rows["residual"].astype(float) ** 2)) == pytest.approx(
+                cell.metrics["rmse"], rel=1e-6
+            )
+            assert rows["value"] - rows["residual"] == pytest.approx(truth, rel=1e-5)
+            continue
+        assert rows["right"].mean() == cell.metrics["accuracy"]
+        assert rows["right"].tolist() == (rows["predicted"] == truth).tolist()
+        if "placed" in rows:
+            area = rows["placed"][truth == 1].mean() / (2 * np.sum(truth == 0))
+            assert area == pytest.approx(cell.metrics["roc_auc"], abs=1e-12)
+    classes = ("predicted", "right", "test_rows")
+    # The placements of models that a table of AUC shows, of two classes only.
+    assert seen == {
+        ("breast_cancer", ("placed", *classes)),
+        ("breast_cancer", classes),
+        ("iris", classes),
+        ("diabetes", ("residual", "test_rows", "value")),
+    }
+
+
+def test_repeats_of_different_splits_have_different_rows(stored):
+    rows = read_rows(stored, "smoke", "breast_cancer")
+    assert sorted(rows) == [("small", 0), ("small", 1), ("smaller", 0), ("smaller", 1), ("smaller", 2)]
+    assert rows["small", 1]["test_rows"].tolist() == rows["smaller", 1]["test_rows"].tolist()
+    assert rows["small", 0]["test_rows"].tolist() != rows["small", 1]["test_rows"].tolist()
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations([AUC, ACCURACY, RMSE]))[::2])
+def test_the_order_of_acceptance_does_not_matter(ran, stored, order):
+    shutil.rmtree(ran.root / "reports/smoke")
+    for name in order:
+        one_by_one = snapshot(accept(ran.root, "smoke", "why", [name]))
+    at_once = snapshot(stored / "reports/smoke")
+    assert {name for name in at_once.keys() | one_by_one.keys() if at_once.get(name) != one_by_one.get(name)} == {
+        "provenance.json"
+    }
+
+
+def test_a_data_set_without_rows_is_an_error_that_says_which_have_them(stored):
+    with pytest.raises(UserError, match=r"no rows of 'wine' are stored; there are breast_cancer, diabetes, iris\."):
+        read_rows(stored, "smoke", "wine")
+
+
+@pytest.mark.parametrize("damage", ["edited", "truncated", "empty", "gone"])
+def test_damaged_rows_are_an_error_that_names_the_file_and_git(stored, damage):
+    path = stored / "reports/smoke/rows/iris.npz"
+    if damage == "edited":
+        arrays = dict(np.load(path))
+        arrays["small/0/right"] = ~arrays["small/0/right"]
+        np.savez_compressed(path, **arrays)
+    elif damage == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[:200] if damage == "truncated" else b"")
+    with pytest.raises(UserError, match=r"rows/iris\.npz: .*git checkout -- .*reports/smoke/rows/iris\.npz"):
+        read_rows(stored, "smoke", "iris")
+
+
+def test_rows_that_stay_are_read_before_they_are_believed(ran, stored):
+    path = ran.root / "reports/smoke/rows/iris.npz"
+    path.write_bytes(b"")
+    before = snapshot(ran.root / "reports")
+    with pytest.raises(UserError, match=r"rows/iris\.npz: .*git checkout"):
+        accept(ran.root, "smoke", "why", [RMSE])
+    assert snapshot(ran.root / "reports") == before
+
+
+@pytest.mark.parametrize("what", ["predictions", "labels"])
+def test_damaged_predictions_and_labels_are_not_accepted(ran, stored, tmp_path, what):
+    root = tmp_path / "copy"
+    shutil.copytree(ran.root, root)
+    path = root / "data/processed/iris.npz"
+    if what == "predictions":
+        cell = cells(stored)["iris", "small", 0]
+        path = root / "results/cells" / cell.outputs.file
+    arrays = dict(np.load(path, allow_pickle=False))
+    name = "predicted" if what == "predictions" else "y"
+    arrays[name] = np.roll(arrays[name], 1)
+    np.savez_compressed(path, **arrays)
+    before = snapshot(root / "reports")
+    with pytest.raises(UserError, match=rf"{path.name}: "):
+        accept(root, "smoke", "why")
+    assert snapshot(root / "reports") == before
