@@ -1,5 +1,6 @@
 """Files: atomic writes, digests, readable errors of YAML and JSON."""
 
+import errno
 import hashlib
 import json
 import os
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cascadeforest.data.errors import ConfigError, DamagedFile
+from cascadeforest.data.errors import ConfigError, DamagedFile, UserError
 from cascadeforest.data.files import (
     atomic_path,
     atomic_write,
@@ -30,6 +31,19 @@ def test_atomic_write_makes_folders_and_keeps_line_ends(tmp_path):
     assert path.read_bytes() == b"x\r\ny\n"
     atomic_write(path, b"\x00")
     assert path.read_bytes() == b"\x00"
+
+
+def test_a_full_disk_is_named(tmp_path):
+    def fail(temporary):
+        temporary.write_text("half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with (
+        pytest.raises(UserError, match=r"table\.csv: the disk is full\. Make room"),
+        atomic_path(tmp_path / "table.csv") as path,
+    ):
+        fail(path)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])

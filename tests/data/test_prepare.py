@@ -274,7 +274,6 @@ def test_the_summary_counts_what_a_table_shows():
     assert (facts["rows"], facts["features"], facts["raw_features"], facts["classes"]) == (10, 2, 1, 2)
     assert (facts["n_train"], facts["n_validation"], facts["n_test"]) == (7, 0, 3)
     assert facts["published_as"] == "toy"
-    assert facts["protocol"] == "given training and test set, 5 model seeds"
 
 
 # --- from the file to the data set ----------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from cascadeforest.data import splits
 from cascadeforest.data.errors import ConfigError, UserError
-from cascadeforest.data.splits import protocol_text, repeats_of, split_rows
+from cascadeforest.data.splits import repeats_of, split_rows
+from cascadeforest.data.words import protocol_text
 
 HOLDOUT = {"kind": "holdout", "test_size": 0.3, "stratify": True, "seed": "per_repeat", "repeats": 10}
 CV = {"kind": "cv", "folds": 5, "seed": 42}

@@ -1,5 +1,6 @@
 """Files that jobs leave are read in one way, which checks them."""
 
+import hashlib
 import json
 from dataclasses import replace
 
@@ -7,10 +8,12 @@ import pytest
 
 from cascadeforest.data.errors import DamagedFile
 from cascadeforest.data.files import write_signed_json
+from cascadeforest.experiments.cells import SavedArrays
 from cascadeforest.experiments.fitting import Growth
 from cascadeforest.experiments.metrics import COST_METRICS, Scores
-from cascadeforest.experiments.plan import Experiment, Plan, Suite
+from cascadeforest.experiments.plan import Experiment, Plan, Suite, read_plan
 from cascadeforest.experiments.records import (
+    PLAN_FILE,
     Failure,
     Failures,
     discard_damaged,
@@ -28,8 +31,8 @@ from .made_results import COSTS, cell, run_of, write_run
 def folder(tmp_path):
     """Two runs of two repeats."""
     for model in ("rf", "svm"):
-        write_run(tmp_path / "quick", "iris", model, [cell("iris", model, repeat) for repeat in range(2)])
-    return tmp_path / "quick"
+        write_run(tmp_path / "results" / "quick", "iris", model, [cell("iris", model, repeat) for repeat in range(2)])
+    return tmp_path / "results" / "quick"
 
 
 def signed(path, change):
@@ -66,23 +69,76 @@ def test_a_damaged_run_is_an_error_with_a_remedy_and_is_discarded_with_a_warning
     damage(path)
     with pytest.raises(DamagedFile, match=rf"rf\.json: .*{fault}.* snakemake --cores all --config suite=quick"):
         read_run(folder, "iris", "rf")
-    names = {"shown": "rf", "other": "svm"}
-    shown = {
-        name: Experiment(name, "arena", "figure", "", "", datasets=("iris",), columns={"a": model})
-        for name, model in names.items()
-    }
-    plan = Plan("quick", Suite(""), shown, tuple(run_of("quick", "iris", model) for model in ("rf", "svm", "absent")))
-    drawn = [folder / kind for kind in ("tables/shown.csv", "figures/shown.svg", "tables/other.csv", "index.html")]
-    for file in drawn:
-        file.parent.mkdir(exist_ok=True)
-        file.touch()
-    assert discard_damaged(folder, plan) == [path]
+    drawn = draw(folder)
+    assert discard_damaged(folder.parents[1], PLAN) == [path]
     assert [file.exists() for file in drawn] == [False, False, True, False]
     assert f"{path}: " in caplog.text
     assert "made again" in caplog.text
     assert read_run(folder, "iris", "rf") is None
     assert read_run(folder, "iris", "svm") is not None
-    assert discard_damaged(folder, plan) == []
+    assert discard_damaged(folder.parents[1], PLAN) == []
+
+
+PLAN = Plan(
+    "quick",
+    Suite(""),
+    {
+        name: Experiment(name, "arena", "figure", "", "", datasets=(data,), columns={"a": model})
+        for name, data, model in (("shown", "iris", "rf"), ("other", "digits", "svm"))
+    },
+    tuple(run_of("quick", "iris", model) for model in ("rf", "svm", "absent")),
+)
+
+
+def draw(folder):
+    """Empty files in the place of what is drawn."""
+    files = [folder / name for name in ("tables/shown.csv", "figures/shown.svg", "tables/other.csv", "index.html")]
+    for file in files:
+        file.parent.mkdir(exist_ok=True)
+        file.touch()
+    return files
+
+
+def test_a_damaged_plan_is_discarded_with_all_drawings(folder, caplog):
+    path, drawn = folder / PLAN_FILE, draw(folder)
+    write_typed(path, PLAN)
+    assert read_plan(path, "quick") == PLAN
+    assert discard_damaged(folder.parents[1], PLAN) == []
+    path.write_text(path.read_text().replace('"label"', '"lapel"').replace("arena", "areal"))
+    with pytest.raises(DamagedFile, match=r"plan\.json: its content has the digest .* snakemake --cores all"):
+        read_plan(path, "quick")
+    assert discard_damaged(folder.parents[1], PLAN) == [path]
+    assert not any(file.exists() for file in (path, *drawn))
+    assert run_path(folder, "iris", "rf").exists()
+
+
+def test_damaged_facts_about_a_data_set_are_discarded_with_what_shows_them(folder):
+    root, drawn = folder.parents[1], draw(folder)
+    path = root / "data" / "processed" / "iris.json"
+    path.parent.mkdir(parents=True)
+    write_signed_json(path, {"name": "iris", "rows": 150})
+    assert discard_damaged(root, PLAN) == []
+    path.write_text(path.read_text().replace("150", "151"))
+    assert discard_damaged(root, PLAN) == [path]
+    assert [file.exists() for file in (path, *drawn)] == [False, False, False, True, False]
+
+
+@pytest.mark.parametrize("which", ["outputs", "extras"])
+@pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_bytes(b"other")])
+def test_a_run_whose_arrays_are_damaged_is_discarded(folder, which, damage):
+    root = folder.parents[1]
+    path, content = root / "results" / "cells" / "aa" / "one.npz", b"arrays"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+    saved = SavedArrays("aa/one.npz", hashlib.sha256(content).hexdigest())
+    write_run(folder, "iris", "rf", [cell("iris", "rf", 0, **{which: saved if which == "outputs" else {"a": saved}})])
+    assert discard_damaged(root, PLAN) == []
+    damage(path)
+    drawn = draw(folder)
+    assert discard_damaged(root, PLAN) == [path]
+    assert not path.exists()
+    assert read_run(folder, "iris", "rf") is None
+    assert [file.exists() for file in drawn] == [False, False, True, False]
 
 
 def test_a_run_of_another_configuration_says_in_what_it_differs(folder):

@@ -55,7 +55,7 @@ def write_plan(folder, runs=()):
         experiment("ddbf-table9", {"ddbf": "ddbf"}, ["digits"], ["accuracy"], missing_models={"ddbf": "not written"}),
     ]
     plan = Plan(folder.name, Suite("for tests"), {each.id: each for each in experiments}, tuple(runs))
-    (folder / "plan.json").write_text(json.dumps(to_json(plan)))
+    write_typed(folder / "plan.json", plan)
 
 
 def write_failures(path, *failures):

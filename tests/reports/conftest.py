@@ -131,7 +131,7 @@ class Suite:
         }
 
     def write_plan(self) -> None:
-        self._write(
+        write_signed_json(
             self.folder / "plan.json",
             {
                 "suite": self.name,

@@ -8,6 +8,7 @@ import pytest
 from tests.reports.conftest import snapshot
 
 from cascadeforest.data.errors import UserError
+from cascadeforest.data.files import write_signed_json
 from cascadeforest.reports.__main__ import main
 from cascadeforest.reports.numbers.results import read_results
 from cascadeforest.reports.store.accept import accept
@@ -196,7 +197,7 @@ def test_the_bounds_of_what_stays_must_be_the_same(three):
     def configure(**suite_config):
         content = json.loads(plan.read_text())
         content["suite_config"] |= suite_config
-        plan.write_text(json.dumps(content))
+        write_signed_json(plan, content)
         three.draw()
 
     configure(repeats=7)

@@ -6,7 +6,7 @@ import json
 import pytest
 from tests.reports.conftest import snapshot
 
-from cascadeforest.data.files import CONTENT_DIGEST, digest_of
+from cascadeforest.data.files import CONTENT_DIGEST, digest_of, write_signed_json
 from cascadeforest.reports.__main__ import main
 from cascadeforest.reports.store.accept import accept
 
@@ -23,7 +23,7 @@ DAMAGES = {
 REMEDIES = {
     RUN: "Run the workflow again, which makes it anew: snakemake --cores all --config suite=smoke",
     FAILURE: "Delete it, or run the workflow again",
-    PLAN: "Delete it and run again: snakemake --cores all --config suite=smoke",
+    PLAN: "Run the workflow again, which makes it anew: snakemake --cores all --config suite=smoke",
     SUMMARY: "python -m cascadeforest.data prepare --dataset adult",
 }
 
@@ -136,8 +136,8 @@ def test_the_run_file_of_another_model_is_not_believed(both, errors):
 
 def test_the_plan_of_another_suite_is_not_believed(both, errors):
     path = both.root / PLAN
-    path.write_text(path.read_text().replace('"suite": "smoke"', '"suite": "quick"', 1))
-    assert f"{path}: suite is 'quick', not 'smoke'. Delete it and run again: snakemake " in errors("check")
+    write_signed_json(path, json.loads(path.read_text()) | {"suite": "quick"})
+    assert f"{path}: suite is 'quick', not 'smoke'. Run the workflow again" in errors("check")
 
 
 def edit_cells(both, change, sign):

@@ -44,7 +44,7 @@ LISTED_SUITE = f"results/{PLAN.suite}"
 
 # Snakemake takes a file that is there for done, whatever is in it. Jobs read the Snakefile as well; they trust it.
 if workflow.is_main_process:
-    discard_damaged(Path(LISTED_SUITE), PLAN)
+    discard_damaged(Path(), PLAN)
 
 
 wildcard_constraints:

@@ -102,7 +102,7 @@ def _vary(options: argparse.Namespace) -> None:
 
 def _write(dataset: "Dataset", output: Path) -> None:
     from cascadeforest.data.processed import write
-    from cascadeforest.data.splits import protocol_text
+    from cascadeforest.data.words import protocol_text
 
     write(dataset, output)
     rows, protocol = dataset.X.shape[0], protocol_text(dataset.protocol, dataset.task)
@@ -112,7 +112,7 @@ def _write(dataset: "Dataset", output: Path) -> None:
 def _list(options: argparse.Namespace) -> None:
     from cascadeforest.data.registry import availability, load_dataset_files
     from cascadeforest.data.sources import Mirror
-    from cascadeforest.data.splits import protocol_text
+    from cascadeforest.data.words import protocol_text
 
     mirror = Mirror.from_environment()
     rows = [("name", "task", "rows", "access", "on mirror", "protocol", "")]

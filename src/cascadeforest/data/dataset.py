@@ -22,7 +22,7 @@ from cascadeforest.data.files import (
     signed_json,
 )
 from cascadeforest.data.names import parse_operation
-from cascadeforest.data.splits import Rows, protocol_text, repeats_of, split_rows
+from cascadeforest.data.splits import Rows, repeats_of, split_rows
 
 FORMAT = 2
 X_DTYPE = np.float32
@@ -436,7 +436,6 @@ def summary(dataset: Dataset) -> dict:
         "n_test": int(rows.test.size),
         "missing_values": int(np.isnan(dataset.X.data if issparse(dataset.X) else dataset.X).sum()),
         "repeats": dataset.repeats(),
-        "protocol": protocol_text(dataset.protocol, dataset.task),
         "repeat_operations": list(dataset.repeat_operations),
         "published_as": meta.get("published_as", dataset.base_name),
         "subset_of": meta.get("subset_of"),

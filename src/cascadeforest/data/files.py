@@ -1,5 +1,6 @@
 """Files: atomic writing, digests, JSON that is checked when it is read, YAML whose errors say where they are."""
 
+import errno
 import hashlib
 import json
 import os
@@ -9,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from cascadeforest.data.errors import ConfigError, DamagedFile
+from cascadeforest.data.errors import ConfigError, DamagedFile, UserError
 
 CONTENT_DIGEST = "content_digest"  # the key under which a signed JSON file has the digest of its other keys
 
@@ -30,6 +31,11 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     ------
     Path
         An empty file in the same folder (same file system, so that the rename is atomic), with the same suffix.
+
+    Raises
+    ------
+    UserError
+        If the disk is full.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -41,8 +47,10 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         with temporary.open("rb+") as stream:  # Windows flushes only what is open for writing
             os.fsync(stream.fileno())
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise UserError(f"{path}: the disk is full. Make room, and run again: what is done is kept.") from error
         raise
     _flush_folder(path.parent)
 
@@ -88,7 +96,7 @@ def canonical_json(obj: object) -> str:
     ValueError
         If a number is NaN or infinite: JSON has neither.
     """
-    return json.dumps(obj, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return _compact(obj, sort_keys=True)
 
 
 def digest_of(obj: object) -> str:
@@ -115,7 +123,7 @@ def read_json(path: str | Path) -> Any:
 
 
 def signed_json(content: Mapping[str, object]) -> str:
-    """Return canonical JSON of `content` with a digest of it under the key ``content_digest``.
+    """Return JSON of `content`, its keys in their order, with a digest of it under the key ``content_digest``.
 
     Parameters
     ----------
@@ -128,8 +136,8 @@ def signed_json(content: Mapping[str, object]) -> str:
         One line, for `parse_signed_json`.
     """
     # Through JSON and back, since keys that are numbers sort differently once they are text.
-    plain = json.loads(canonical_json({key: value for key, value in content.items() if key != CONTENT_DIGEST}))
-    return canonical_json(plain | {CONTENT_DIGEST: digest_of(plain)}) + "\n"
+    plain = json.loads(_compact({key: value for key, value in content.items() if key != CONTENT_DIGEST}))
+    return _compact({CONTENT_DIGEST: digest_of(plain), **plain}) + "\n"
 
 
 def parse_signed_json(data: bytes | str, path: str | Path, remedy: str) -> dict[str, Any]:
@@ -224,6 +232,10 @@ def read_yaml(path: str | Path) -> Any:
         ) from error
     except yaml.YAMLError as error:
         raise ConfigError(f"{path}: not valid YAML ({error}). Mend the file.") from error
+
+
+def _compact(obj: object, sort_keys: bool = False) -> str:
+    return json.dumps(obj, sort_keys=sort_keys, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def _flush_folder(folder: Path) -> None:

@@ -10,6 +10,7 @@ from cascadeforest.data.names import parse_variant
 from cascadeforest.data.prepare import prepare
 from cascadeforest.data.registry import find_dataset_file
 from cascadeforest.data.variants import vary
+from cascadeforest.data.words import protocol_text
 
 logger = logging.getLogger(__name__)
 
@@ -45,8 +46,9 @@ def make(identifier: str, *, config: str | Path = "config", raw: str | Path = "d
 
 
 def write(dataset: Dataset, path: str | Path) -> None:
-    """Write a data set to ``<variant id>.npz`` and its summary to the ``.json`` beside it."""
-    facts = summary(dataset)  # before anything is written: it draws the first split, which may fail
+    """Write a data set to ``<variant id>.npz``, its summary and its protocol in words to the ``.json`` beside it."""
+    # Before anything is written: it draws the first split, which may fail.
+    facts = summary(dataset) | {"protocol": protocol_text(dataset.protocol, dataset.task)}
     save(dataset, path)
     write_signed_json(Path(path).with_suffix(".json"), facts)
 

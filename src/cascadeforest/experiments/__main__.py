@@ -130,10 +130,9 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _plan(options: argparse.Namespace) -> int:
-    from cascadeforest.data.files import atomic_write
-    from cascadeforest.data.typed_json import to_json
+    from cascadeforest.experiments.typed_files import write_typed
 
-    atomic_write(options.output, json.dumps(to_json(_load_plan(options)), indent=1) + "\n")
+    write_typed(options.output, _load_plan(options))
     return 0
 
 

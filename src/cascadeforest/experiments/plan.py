@@ -13,9 +13,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from cascadeforest.data.errors import ConfigError, DamagedFile, UserError
-from cascadeforest.data.files import read_json
-from cascadeforest.data.typed_json import Json, from_json
+from cascadeforest.data.errors import DamagedFile, UserError
+from cascadeforest.data.typed_json import Json
+from cascadeforest.experiments.typed_files import read_typed
 
 NOT_IMPLEMENTED: Final = "not implemented"
 #: The kind of experiments that have a picture.
@@ -338,15 +338,13 @@ def read_plan(path: Path, suite: str) -> Plan:
     UserError
         If there is no such file: nothing was run.
     DamagedFile
-        If it is malformed, or the plan of another suite.
+        If it is not what was written, or the plan of another suite.
     """
     run = f"snakemake --cores all --config suite={suite}"
     if not path.is_file():
         raise UserError(f"{path}: no such file, so nothing was run for the suite '{suite}'. Run it first: {run}")
-    try:
-        plan = from_json(Plan, read_json(path), "it")
-    except ConfigError as error:
-        raise DamagedFile(path, f"no plan of this version ({error})", f"Delete it and run again: {run}") from error
+    remedy = f"Run the workflow again, which makes it anew: {run}"
+    plan = read_typed(Plan, path, remedy)
     if plan.suite != suite:
-        raise DamagedFile(path, f"suite is '{plan.suite}', not '{suite}'", f"Delete it and run again: {run}")
+        raise DamagedFile(path, f"suite is '{plan.suite}', not '{suite}'", remedy)
     return plan

@@ -6,17 +6,25 @@ They are checked when they are read; nobody reads them in another way.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from cascadeforest.data.dataset import read_summary
 from cascadeforest.data.errors import DamagedFile
 from cascadeforest.data.typed_json import Json
-from cascadeforest.experiments.cells import Cell
+from cascadeforest.experiments.cells import Cell, check_arrays
 from cascadeforest.experiments.metrics import COST_METRICS, Scores
-from cascadeforest.experiments.plan import Plan, Run
+from cascadeforest.experiments.plan import Plan, Run, read_plan
 from cascadeforest.experiments.typed_files import read_typed
 
 logger = logging.getLogger(__name__)
+
+#: File of the plan, below ``results/<suite>``.
+PLAN_FILE = "plan.json"
+#: Folder of the cells, and of the arrays that they saved.
+CELL_CACHE = Path("results") / "cells"
+PROCESSED = Path("data") / "processed"
 
 #: Fields of a run that decide its numbers or what is kept of them. The suite is the folder's name.
 DECISIVE = ("dataset", "model", "task", "estimator", "params", "repeats", "extras", "libraries", "seed")
@@ -164,36 +172,59 @@ def read_run(folder: Path, dataset: str, model: str) -> RunResult | None:
     return result
 
 
-def discard_damaged(folder: Path, plan: Plan) -> list[Path]:
-    """Remove run files that are not what a job wrote, with all that was drawn of them; warn of each.
+def discard_damaged(root: Path, plan: Plan) -> list[Path]:
+    """Remove files of a suite that are not what was written, with all that was made from them; warn of each.
 
-    Snakemake then makes them again. It takes a file that is there for done, whatever is in it, and a missing one for
-    needless while the tables and the page that are made from it are there.
+    These are its plan, its run files, the arrays that their cells saved, and the facts about its data sets. Snakemake
+    then makes them again. It takes a file that is there for done, whatever is in it, and a missing one for needless
+    while the tables and the page that are made from it are there.
 
     Parameters
     ----------
-    folder : Path
-        ``results/<suite>``.
+    root : Path
+        Folder of the repository.
     plan : Plan
         Of the suite.
 
     Returns
     -------
     list of Path
-        The run files that were removed.
+        The damaged files that were removed.
     """
+    folder = root / "results" / plan.suite
     removed = []
-    for run in plan.runs:
+
+    def discard(error: DamagedFile, shown: Iterable[str], *also: Path) -> None:
+        path, fault, _ = error.args
+        logger.warning("%s: %s. It is removed with what was made from it, and made again.", path, fault)
+        patterns = ["index.html", *(f"{kind}/{name}.*" for name in shown for kind in ("tables", "figures"))]
+        for each in (error.path, *also, *(found for pattern in patterns for found in folder.glob(pattern))):
+            each.unlink(missing_ok=True)
+        removed.append(error.path)
+
+    path = folder / PLAN_FILE
+    try:
+        if path.is_file():
+            read_plan(path, plan.suite)
+    except DamagedFile as error:
+        discard(error, plan.experiments)
+    for variant in plan.variants():
+        path = root / PROCESSED / f"{variant}.json"
         try:
-            read_run(folder, run.dataset, run.model)
+            if path.is_file():
+                read_summary(path)
         except DamagedFile as error:
-            path, fault, _ = error.args
-            logger.warning("%s: %s. It is removed with what was drawn of it, and made again.", path, fault)
+            discard(error, [name for name, experiment in plan.experiments.items() if variant in experiment.datasets])
+    for run in plan.runs:
+        path = run_path(folder, run.dataset, run.model)
+        try:
+            result = read_run(folder, run.dataset, run.model)
+            for cell in result.cells if result else ():
+                for saved in (*([cell.outputs] if cell.outputs else []), *cell.extras.values()):
+                    check_arrays(root / CELL_CACHE, saved, "")
+        except DamagedFile as error:
             shown = [name for name, experiment in plan.experiments.items() if run.pair in experiment.needed_runs()]
-            patterns = ["index.html", *(f"{kind}/{name}.*" for name in shown for kind in ("tables", "figures"))]
-            for each in (error.path, *(found for pattern in patterns for found in folder.glob(pattern))):
-                each.unlink()
-            removed.append(error.path)
+            discard(error, shown, path)
     return removed
 
 

@@ -19,7 +19,7 @@ from typing import Any
 from cascadeforest.data.files import digest_of
 from cascadeforest.data.typed_json import Json, to_json
 from cascadeforest.experiments.plan import Experiment, Pair, Run, read_plan
-from cascadeforest.experiments.records import Failure, ScoredCell, read_failures, read_run
+from cascadeforest.experiments.records import PLAN_FILE, Failure, ScoredCell, read_failures, read_run
 
 #: Part of every record's digest: raise it when something is logged differently, and each run is replaced.
 FORMAT = 1
@@ -155,7 +155,7 @@ def suite_records(folder: Path) -> list[ExperimentRecord]:
     DamagedFile
         If a result file is not what a job wrote.
     """
-    plan = read_plan(folder / "plan.json", folder.name)
+    plan = read_plan(folder / PLAN_FILE, folder.name)
     page = folder / "index.html"
     shared = {"index.html": page.read_bytes()} if page.is_file() else {}
     pairs: dict[Pair, _Pair] = {}

@@ -15,14 +15,19 @@ from cascadeforest.data.dataset import read_summary
 from cascadeforest.data.errors import UserError
 from cascadeforest.experiments.cells import read_arrays
 from cascadeforest.experiments.plan import Experiment, Pair, Plan, read_plan
-from cascadeforest.experiments.records import Failure, RunResult, ScoredCell, read_failures, read_run
+from cascadeforest.experiments.records import (
+    CELL_CACHE,
+    PLAN_FILE,
+    PROCESSED,
+    Failure,
+    RunResult,
+    ScoredCell,
+    read_failures,
+    read_run,
+)
 
 if TYPE_CHECKING:
     import numpy as np
-
-PLAN = "plan.json"
-#: Folder of the cells, and of the arrays that they saved.
-CELL_CACHE = Path("results") / "cells"
 
 
 @dataclass(frozen=True)
@@ -149,7 +154,7 @@ def read_results(root: Path, suite: str, experiments: Iterable[str] | None = Non
         If there is no plan of this suite, or a file is malformed or not what was written.
     """
     folder = root / "results" / suite
-    plan = read_plan(folder / PLAN, suite)
+    plan = read_plan(folder / PLAN_FILE, suite)
     chosen = [plan.experiments[name] for name in experiments or plan.experiments if name in plan.experiments]
     runs: dict[Pair, RunResult] = {}
     failures: dict[Pair, list[Failure]] = {}
@@ -164,8 +169,8 @@ def read_results(root: Path, suite: str, experiments: Iterable[str] | None = Non
         elif failed := read_failures(folder, *pair):
             failures[pair] = failed
     shown = sorted({dataset for e in chosen if e.is_implemented for dataset in e.present()})
-    processed = root / "data" / "processed"
+    processed = root / PROCESSED
     summaries = {name: read_summary(path) for name in shown if (path := processed / f"{name}.json").is_file()}
-    remedy = f"Delete it and run again: snakemake --cores all --config suite={suite}"
+    remedy = f"Run the workflow again, which makes it anew: snakemake --cores all --config suite={suite}"
     published = root / "reports" / "published"
     return Results(plan, runs, failures, summaries, published, stale, root / CELL_CACHE, remedy)

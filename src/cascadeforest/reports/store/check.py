@@ -19,10 +19,11 @@ from pathlib import Path
 
 from cascadeforest.data.errors import UserError
 from cascadeforest.experiments.plan import Experiment
+from cascadeforest.experiments.records import PLAN_FILE
 from cascadeforest.reports.drawing.table import make_table
 from cascadeforest.reports.numbers import metrics
 from cascadeforest.reports.numbers.frame import ALL, read_csv
-from cascadeforest.reports.numbers.results import PLAN, Results, read_results
+from cascadeforest.reports.numbers.results import Results, read_results
 from cascadeforest.reports.store.findings import Finding, Key, Row, by_key, compare_exactly, missing, words
 from cascadeforest.reports.store.folders import recover
 from cascadeforest.reports.store.stored import CELLS, PICTURED, read_stored
@@ -87,7 +88,7 @@ def check(root: Path, suite: str) -> CheckReport:
             f"{stored_folder}: nothing is stored for the suite '{suite}', so there is nothing to compare with. "
             f"Run it, look at results/{suite}/index.html, then: make accept SUITE={suite} MESSAGE='why'"
         )
-    if not (new_folder / PLAN).is_file() or not any((new_folder / "tables").glob("[!.]*.csv")):
+    if not (new_folder / PLAN_FILE).is_file() or not any((new_folder / "tables").glob("[!.]*.csv")):
         raise UserError(
             f"{new_folder / 'tables'}: the suite '{suite}' was not run, so there is nothing to compare. "
             f"Run it first: snakemake --cores all --config suite={suite}"

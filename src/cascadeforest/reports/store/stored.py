@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import cast
 
 from cascadeforest.data.errors import ConfigError, DamagedFile, UserError
-from cascadeforest.data.files import CONTENT_DIGEST, atomic_write, digest_of, parse_signed_json
+from cascadeforest.data.files import CONTENT_DIGEST, atomic_write, digest_of, parse_signed_json, signed_json
 from cascadeforest.data.typed_json import Json, from_json, to_json
 from cascadeforest.experiments.cells import SavedArrays
 from cascadeforest.experiments.plan import Experiment, Plan
@@ -57,9 +57,7 @@ def pack(results: Results, rows: dict[str, SavedArrays]) -> bytes:
     runs = tuple(results.runs[pair] for pair in sorted(results.runs))
     content = to_json(StoredSuite(FORMAT, results.plan, runs, dict(sorted(results.summaries.items())), rows))
     # Keys keep their order, which in the plan is the order of tables, columns and rows.
-    signed = {CONTENT_DIGEST: digest_of(content), **cast("dict[str, Json]", content)}
-    text = json.dumps(signed, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return gzip.compress(f"{text}\n".encode(), compresslevel=9, mtime=0)
+    return gzip.compress(signed_json(cast("dict[str, Json]", content)).encode(), compresslevel=9, mtime=0)
 
 
 def unpack(path: Path, suite: str) -> StoredSuite:
