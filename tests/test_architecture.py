@@ -79,7 +79,7 @@ def circle_of(graph):
     return path[path.index(path[-1]) :]
 
 
-@pytest.mark.parametrize("package", ["forest", "cascade", "explanations", "data", "baselines", "experiments", "reports"])
+@pytest.mark.parametrize("package", LAYERS)
 def test_no_package_imports_in_a_circle(package):
     assert circle_of(imports_within(PACKAGE / package)) is None
 

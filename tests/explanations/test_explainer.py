@@ -260,9 +260,8 @@ def test_scanning_is_refused():
 def test_models_that_cannot_be_explained_are_refused():
     own = data(3)
     X = np.nan_to_num(own.X)
-    with pytest.raises(
-        TypeError, match=r"model is a RandomForestClassifier; give a forest of ours, or a .*GCForestClassifier"
-    ):
+    said = r"model is a RandomForestClassifier of sklearn; give a forest of cascadeforest, or a .*GCForestClassifier"
+    with pytest.raises(TypeError, match=said):
         Explainer(ForestOfScikitLearn(2).fit(X, own.y), X, own.y)
     for model in (GCForestClassifier(), CascadeForestRegressor(), RandomForestClassifier()):
         with pytest.raises(NotFittedError):

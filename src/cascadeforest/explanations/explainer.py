@@ -683,8 +683,9 @@ def _walk_of(model: Forest | ExplainableCascade, n_jobs: int | None) -> Walk:
     kind = type(model)
     if not isinstance(model, Forest | ExplainableCascade):
         raise TypeError(
-            f"model is a {kind.__name__}; give a forest of ours, or a CascadeForestRegressor, GCForestCSClassifier, "
-            "GCForestClassifier, MDDFClassifier."
+            f"model is a {kind.__name__} of {kind.__module__.partition('.')[0]}; give a forest of cascadeforest, or a "
+            "CascadeForestRegressor, GCForestCSClassifier, GCForestClassifier, MDDFClassifier. Of a pipeline give the "
+            "last step, and to the methods the rows as the steps before it return them."
         )
     if "walk" in vars(kind):
         return model.walk(n_jobs)
