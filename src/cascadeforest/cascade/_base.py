@@ -62,17 +62,17 @@ class Cascade(BaseEstimator):
         check_number("tol", self.tol)
         check_count("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
         check_choice("class_vectors", self.class_vectors, CLASS_VECTORS)
-        if self.vector_dtype is not None:  # class vectors are handed on in single precision
+        if self.vector_dtype is not None:  # class vectors pass to the next layer in single precision
             double = () if isinstance(self, ClassifierMixin) else ("float64",)
             check_choice("vector_dtype", self.vector_dtype, (*double, "float32", "float16"))
         check_jobs(self.n_jobs)
 
     def _kinds(self) -> tuple[str, ...]:
-        """Kinds of forests where `estimators` is None."""
+        """Kinds of forests if `estimators` is None."""
         return ("random_forest", {"paper": "completely_random_forest", "official": "extra_trees"}[self.preset])
 
     def _members(self) -> list[BaseEstimator]:
-        """The forests of a layer, unfitted: `n_forests`, of each kind of `estimators` in turn."""
+        """The unfitted forests of a layer: `n_forests` forests, of the kinds in `estimators` in turn."""
         classification = isinstance(self, ClassifierMixin)
         kinds = self._kinds() if self.estimators is None else self.estimators
         if isinstance(kinds, str) or not isinstance(kinds, Sequence) or not len(kinds):
@@ -145,7 +145,7 @@ class Cascade(BaseEstimator):
         )
 
     def _plain_features(self, members: Sequence[BaseEstimator], n_outputs: int) -> PlainFeatures:
-        """What levels see without scanning."""
+        """Columns that levels see without scanning."""
         room = len(members) * n_outputs
         return PlainFeatures(room, not all(map(grows_on_bins, members)), self.n_jobs)
 
@@ -160,7 +160,7 @@ class Cascade(BaseEstimator):
         scoring: Scoring,
         patience: int,
     ) -> tuple[list[Layer], BestLayer]:
-        """All layers that are grown, each on the features and the vectors of the layer before, and their scores."""
+        """Grow layers, each on the features and the vectors of the layer before; return the layers and their scores."""
         layers: list[Layer] = []
         best, vectors, added_mapper = BestLayer(patience, self.tol), None, None
         for level in range(self.max_layers):
@@ -178,7 +178,7 @@ class Cascade(BaseEstimator):
         return layers, best
 
     def _keep_layers(self, features: Features, layers: list[Layer], best: BestLayer, progress: Progress) -> None:
-        """Set what `fit` learned: the layers up to the one that the cascade ends with."""
+        """Set the fitted attributes, with the layers up to the last layer that the cascade keeps."""
         self.n_layers_ = best.n_kept(self.keep)
         features.finish(self.n_layers_)
         self.features_ = features
@@ -189,7 +189,7 @@ class Cascade(BaseEstimator):
     @staticmethod
     @abstractmethod
     def _mean(vectors: np.ndarray) -> np.ndarray:
-        """What a layer predicts: the mean of its forests' vectors, of shape (n, n_forests, n_outputs)."""
+        """Prediction of a layer: the mean of its forests' vectors, of shape (n, n_forests, n_outputs)."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -204,7 +204,7 @@ class CascadeClassifier(ProbabilisticClassifier, Cascade):
     _mean = staticmethod(mean_vector)
 
     def _features(self, members: Sequence[BaseEstimator], n_features: int, rules: LayerRules) -> Features:
-        """What levels see: the features, or what scanning makes of them."""
+        """Columns that levels see: the features, or class vectors of windows."""
         if self.scanning is None:
             return self._plain_features(members, self.n_classes_)
         scanner = self.scanning
@@ -234,7 +234,7 @@ class CascadeClassifier(ProbabilisticClassifier, Cascade):
     def _training_data(
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray | None]:
-        """X, class numbers, the rows that have weight, and weights of all rows (None if all are equal)."""
+        """X, class numbers, rows of positive weight, and the weights of all rows (None if all weights are equal)."""
         X, y = self._training_X_y(X, y, numeric=False, sparse=self.scanning is None)
         check_classification_targets(y)
         self.classes_, label = np.unique(y, return_inverse=True)
@@ -287,7 +287,7 @@ class CascadeClassifier(ProbabilisticClassifier, Cascade):
         Yields
         ------
         ndarray of shape (n_samples, n_classes)
-            `n_layers_` arrays; the last one equals `predict_proba`.
+            There are `n_layers_` arrays; the last one equals `predict_proba`.
         """
 
     def __sklearn_tags__(self) -> Any:
@@ -312,13 +312,13 @@ class CascadeClassifier(ProbabilisticClassifier, Cascade):
 
 
 def checked_weights(weights: object, n_rows: int, name: str = "sample_weight") -> np.ndarray | None:
-    """Weights of rows as numbers, None if they are all equal; errors as of `row_weights`."""
+    """Weights of rows as an array, or None if all weights are equal; the errors are those of `row_weights`."""
     weights = row_weights(weights, n_rows, name, "two rows")
     return None if weights is None or weights.min() == weights.max() else weights
 
 
 def weights_at(weights: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:
-    """Weights of some rows; None for equal ones."""
+    """Weights of `rows`, or None if all weights are equal."""
     return None if weights is None else weights[rows]
 
 
@@ -328,7 +328,7 @@ def rows_with_weight(weights: np.ndarray | None, n_rows: int) -> np.ndarray:
     Raises
     ------
     ValueError
-        If there is only one: no row could be held out.
+        If there is only one row: it could not be held out.
     """
     rows = np.arange(n_rows, dtype=np.int32) if weights is None else np.flatnonzero(weights).astype(np.int32)
     if len(rows) < 2:

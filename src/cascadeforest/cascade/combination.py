@@ -1,4 +1,4 @@
-"""Interactions as objects and text, and the features that are made of them (hiDF, section II.B, Eq. 3)."""
+"""Interactions as objects and as text, and the new features made from them (hiDF, section II.B, Eq. 3)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Condition:
     Parameters
     ----------
     column : int
-        Feature of X, or ``n_features_in_ + i`` for interaction i of the layers before.
+        Index of a feature of X, or ``n_features_in_ + i`` for interaction i of earlier layers.
     name : str
-        The feature's name, or the interaction's.
+        Name of the feature or of the interaction.
     sign : int
         1 for ``x > threshold``, -1 for ``x <= threshold``.
     threshold : float
@@ -59,14 +59,14 @@ class Interaction:
     order : int
         Sum of the orders of the features and interactions in its conditions; a feature has order 1.
     stability : float
-        Share of the bootstraps in which it was found (Eq. 2).
+        Share of the bootstraps in which the interaction was found (Eq. 2).
     support : float
         Share (by weight) of the training rows that satisfy all conditions.
     class_shares : tuple of float
-        Shares of the classes among these rows; 0 if there are none.
+        Shares of the classes among the rows that satisfy all conditions; 0 if there are no such rows.
     importance : float
-        Mean decrease in impurity by the new feature in the final forests, over that of all columns: features,
-        interactions and, where forests see them, class vectors.
+        Mean decrease in impurity by the new feature in the final forests, divided by the sum over all columns
+        (features, interactions and, if forests see them, class vectors).
     """
 
     name: str
@@ -93,7 +93,7 @@ class Interactions(Sequence):
     class_names : sequence
         Labels of the classes.
     n_dropped : int
-        Number of interactions that later layers found and the model does not use.
+        Number of interactions that dropped layers found, which the model does not use.
     """
 
     def __init__(self, found: Sequence[Interaction], class_names: Sequence[Any], n_dropped: int = 0):
@@ -110,7 +110,7 @@ class Interactions(Sequence):
             return NotImplemented
         return (self._found, self._class_names) == (other._found, other._class_names)
 
-    __hash__ = None  # type: ignore[assignment]  # how Python says that lists cannot be keys
+    __hash__ = None  # type: ignore[assignment]  # not hashable, like a list
 
     def to_frame(self) -> pd.DataFrame:
         """Table of the interactions, one row each.
@@ -172,11 +172,11 @@ def activated_linear_combination(
     Returns
     -------
     ndarray of shape (n,), float64
-        ``max(0, sum_i sign_i w_i (x_i - t_i))``; NaN where a value is missing, or where terms overflow both ways.
+        ``max(0, sum_i sign_i w_i (x_i - t_i))``; NaN if a value is missing, or if terms overflow to both infinities.
     """
     total = np.zeros(len(values))
     with np.errstate(over="ignore", invalid="ignore"):
-        for k in range(values.shape[1]):  # one after the other: the same digits for any number of rows
+        for k in range(values.shape[1]):  # in a fixed order: the result does not depend on the number of rows
             total += (signs[k] * weights[k]) * (values[:, k].astype(np.float64) - thresholds[k])
     return np.clip(total, 0.0, _LARGEST)
 
@@ -195,11 +195,11 @@ class Columns:
         return np.column_stack(self._added) if self._added else np.empty((self._X.shape[0], 0))
 
     def append(self, column: np.ndarray) -> None:
-        """Take a new feature in."""
+        """Append a new feature."""
         self._added.append(column)
 
     def values(self, columns: Sequence[int]) -> np.ndarray:
-        """Some columns, shape (n_rows, n), float64."""
+        """Values of some columns, shape (n_rows, n), float64."""
         found = np.empty((self._X.shape[0], len(columns)))
         for k, column in enumerate(columns):
             if column >= self.n_given:
@@ -211,7 +211,7 @@ class Columns:
         return found
 
     def combined(self, conditions: Sequence[Condition], weights: Sequence[float]) -> np.ndarray:
-        """Eq. 3 for all rows."""
+        """New feature of an interaction for all rows (Eq. 3)."""
         return activated_linear_combination(
             self.values([c.column for c in conditions]),
             np.array([c.sign for c in conditions]),

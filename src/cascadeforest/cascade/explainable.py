@@ -1,4 +1,4 @@
-"""What cascades keep for explanations, and the importances of the original features."""
+"""Data that cascades keep for explanations, and importances of the original features."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ExplainableCascade(KeepsRows, Cascade):
     _importances: np.ndarray | None = None
 
     def walk(self, n_jobs: int | None = None) -> Walk:
-        """How the cascade predicts, layer by layer: what explanations follow.
+        """Return the `Walk` of the cascade: how it predicts, layer by layer. Explanations follow it.
 
         A class is explained only if its own body has this method (see `Explainer`).
 
@@ -41,10 +41,10 @@ class ExplainableCascade(KeepsRows, Cascade):
         return CascadeWalk(self, n_jobs)
 
     def _begin(self) -> None:
-        """Start `fit`: forget the last fit, and keep a copy of the parameters, which may be set again later."""
+        """Start `fit`: forget the last fit, and copy the parameters, since the user may change them after `fit`."""
         self._forget_fit()
         self._importances = None
-        fitted = object.__new__(type(self))  # no demands on parameters, as `clone` would make
+        fitted = object.__new__(type(self))  # without the checks that `clone` makes
         learned = {name for name in vars(self) if name.endswith("_")} - set(self._get_param_names())
         learned |= {"_as_fitted", "_learned_rows", "_importances"}
         fitted.__dict__.update({name: value for name, value in vars(self).items() if name not in learned})
@@ -57,12 +57,12 @@ class ExplainableCascade(KeepsRows, Cascade):
         self._as_fitted = fitted
 
     def _remember(self, features: Any, y: np.ndarray, weights: np.ndarray | None) -> None:
-        """End `fit`: keep what explanations need of the training rows.
+        """End `fit`: keep the training data that explanations need.
 
         Parameters
         ----------
         features : PlainFeatures, FixedGrains or FreshGrains
-            What layers see. Nothing is kept if they see class vectors of windows, which are not explained.
+            Columns that layers see. If these are class vectors of windows, which are not explained, nothing is kept.
         y : ndarray of shape (n_samples,)
             Class numbers, or targets.
         weights : ndarray of shape (n_samples,) or None
@@ -77,19 +77,19 @@ class ExplainableCascade(KeepsRows, Cascade):
         """Importances of the original features, not negative, with sum 1; all 0 if no feature helps on held-out rows.
 
         Mean decrease in impurity on held-out training rows, traced back through all layers (interpretation paper,
-        Eq. 31). `Explainer.importances` gives the same with units and signs. Useless features lie on both sides of 0
-        there; here negative importances count as 0. The first access explains all training rows, which takes time. The
-        result stays with the model, also when it is pickled.
+        Eq. 31). `Explainer.importances` gives the same importances with units and signs: useless features are on both
+        sides of 0. Here negative values count as 0. The first access explains all training rows, which takes time. The
+        result is stored in the model, and pickled with it.
 
         Raises
         ------
         AttributeError
-            If predictions cannot be traced back (scanning, estimators that are not ours, a subclass that does not say
-            how it predicts), or if the model was pickled before the first access and has no training rows.
+            If predictions cannot be traced back (scanning, estimators of other packages, a subclass without a method
+            `walk`), or if the model was pickled before the first access and has no training rows.
         """
         check_is_fitted(self)
         if self._importances is None:
-            import cascadeforest  # from the package, which is above all layers, explanations can be reached
+            import cascadeforest  # cascades may not import `explanations`, but the package gives access to it
 
             try:
                 explainer = cascadeforest.Explainer(self, n_jobs=self.n_jobs)
@@ -100,9 +100,9 @@ class ExplainableCascade(KeepsRows, Cascade):
         return self._importances.copy()
 
     def __dir__(self) -> list[str]:
-        # Completing a name, or showing the model in a notebook, looks at each attribute, and would compute importances
-        # that nobody asked for.
+        # Name completion and notebooks read every attribute, which would compute importances that the user did not
+        # ask for.
         unasked = {"feature_importances_"} if self._importances is None else set()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # of deprecated ones
+            warnings.simplefilter("ignore", FutureWarning)  # of deprecated attributes
             return [name for name in object.__dir__(self) if name not in unasked and hasattr(self, name)]

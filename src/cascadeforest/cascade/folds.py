@@ -1,4 +1,4 @@
-"""Folds that every data set allows, also one with classes of fewer rows than folds."""
+"""Stratified folds for any data set, also if a class has fewer rows than there are folds."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import numpy as np
 def stratified_folds(strata: np.ndarray, n_folds: int, seed: np.random.SeedSequence) -> np.ndarray:
     """Assign rows to folds so that each fold has its share of every stratum.
 
-    Fold sizes differ by one at most, and so do the numbers of a stratum in each fold: scikit-learn's
-    ``StratifiedKFold(shuffle=True)``, for any data. It refuses classes that all have fewer rows than there are folds;
-    here a class of one row is in one fold, and unknown to the forest that predicts this row.
+    The sizes of folds differ by at most one, and so do the numbers of rows of a stratum in the folds. This is
+    scikit-learn's ``StratifiedKFold(shuffle=True)``, but for any data: scikit-learn raises an error if all classes have
+    fewer rows than there are folds. A class of one row is in one fold; the forest that predicts the row has not seen
+    the class.
 
     Parameters
     ----------
@@ -19,7 +20,7 @@ def stratified_folds(strata: np.ndarray, n_folds: int, seed: np.random.SeedSeque
     n_folds : int
         Number of folds; at most the number of rows is used.
     seed : SeedSequence
-        Decides which rows share a fold.
+        Seed of the shuffle.
 
     Returns
     -------

@@ -21,39 +21,39 @@ from cascadeforest.forest._types import ClassWeight, MatrixLike, MaxFeatures, Ra
 
 
 class GCForestClassifier(ExplainableCascade, CascadeClassifier):
-    """gcForest: a cascade of layers of forests, which grows as long as out-of-fold predictions become better.
+    """gcForest: a cascade of layers of forests, which grows as long as the out-of-fold score rises.
 
     Layer t + 1 sees the features and the class vectors of layer t. Half of the forests of a layer are random forests,
-    half are completely random ones. A class vector of a training row comes from the fold models that did not learn
-    from the row.
+    half are completely random forests. The class vectors of a training row come from the fold models that did not
+    learn from the row.
 
     Parameters
     ----------
     n_forests : int, default=8
-        Forests a layer, all kinds together.
+        Number of forests in a layer, all kinds together.
     n_estimators : int, default=500
-        Trees a forest; with k folds each forest has k times as many.
+        Number of trees in a forest; with k folds each forest has k times as many.
     estimators : sequence of {"random_forest", "completely_random_forest", "extra_trees"} or estimators, default=None
         Kinds of forests, taken in turn: forest i is of kind ``i % len(estimators)``. Any scikit-learn classifier with
-        ``predict_proba`` can be one of them; it sees numbers where our forests see bins, and gets a random_state for
-        each fold.
-        None: random and completely random forests.
+        ``predict_proba`` can take the place of a forest. It learns from the original values, our forests learn from
+        bins. It gets another random_state in each fold. None: random and completely random forests.
     n_folds : int, default=3
-        Folds of each forest; every forest and layer draws its own. Fewer rows make fewer folds.
+        Number of folds of each forest. Each forest of each layer draws its folds. Fewer rows make fewer folds.
     class_vectors : {"k_fold", "k_fold_refit", "oob"}, default="k_fold"
-        Where class vectors come from. "k_fold": new rows get the mean of the fold models. "k_fold_refit": a model of
-        all rows, grown besides the fold models. "oob": one forest with bootstrap, a third of the work with three folds;
-        a training row gets the mean of the trees that did not draw it. Where rows share all features (few columns, few
-        values), "oob" can give labels away: a row's vector is made of the labels of all rows alike but its own, and
-        the next layer can read from it which label is missing.
+        Which models predict class vectors. "k_fold": for a training row, the model of the fold in which the row was
+        held out; for a new row, all fold models (mean). "k_fold_refit": the same for a training row; for a new row, a
+        model that learned from all rows. "oob": one forest with bootstrap, a third of the work of three folds; for a
+        training row, the trees that did not draw it (mean). If several rows have the same values in all features,
+        "oob" can reveal labels: the vector of a row depends on the labels of its duplicates but not on its own label,
+        and the next layer can infer the label that is missing.
     max_layers : int, default=20
-        Greatest number of layers.
+        Maximum number of layers.
     patience : int or None, default=None
-        Growing stops after this many layers in a row that are not better than the best one; a value of `max_layers` or
-        more turns early stopping off. None: 1 in preset "paper", 4 in preset "official".
+        Growing stops after this many consecutive layers that are not better than the best layer; a value of
+        `max_layers` or more turns early stopping off. None: 1 in preset "paper", 4 in preset "official".
     keep : {"best", "last"}, default="best"
-        Which layer the cascade ends with: the first of the best ones, also if `max_layers` is reached, or the last
-        that was grown. Later ones are dropped.
+        The last layer of the fitted cascade: "best", the first layer with the best score, also if `max_layers` is
+        reached; "last", the last layer that was grown. Later layers are dropped.
     tol : float, default=0.0
         A layer is better if its score exceeds the best score by more than this.
     scoring : str, callable or None, default=None
@@ -61,24 +61,24 @@ class GCForestClassifier(ExplainableCascade, CascadeClassifier):
     preset : {"paper", "official"}, default="paper"
         Source of the values of parameters that are None: the paper's text or the released code (v1.0).
     max_depth : int or None, default=None
-        Greatest depth of a tree.
+        Maximum depth of a tree.
     min_samples_leaf : int or float, default=1
-        Rows that each side of a split must have.
+        Minimum number of rows on each side of a split.
     max_features : {"sqrt", "log2"}, int, float or None, default="sqrt"
-        Features that a node of a random forest (or of Extra-Trees) looks at.
+        Number of features considered at a split of a random forest (or of Extra-Trees).
     vector_dtype : {"float32", "float16"} or None, default=None
         Precision of class vectors between layers; None: "float32".
     scanning : MultiGrainedScanner, dict or None, default=None
         Multi-grained scanning of sequences or images: an unfitted scanner, or its parameters. The layers then see the
-        class vectors of windows in place of the features; layer t sees window size t, and begins again after the last
-        size. With ``subsample`` each layer scans other positions with new forests, and sees the vectors of the recent
-        three layers.
+        class vectors of windows instead of the features. Each layer sees one window size, in turn; after the last
+        size comes the first again. With ``subsample`` each layer scans other positions with new forests, and sees the
+        class vectors of windows from the most recent three layers.
     input_shape : tuple of int or None, default=None
         Shape of a row for scanning (see `MultiGrainedScanner`), unless the scanner has one.
     class_weight : {"balanced"}, dict or None, default=None
         Weights of the classes.
     n_jobs : int or None, default=None
-        Threads; None for one, -1 for all. The result does not depend on it.
+        Number of threads; None for one, -1 for all. The result does not depend on it.
     random_state : int, RandomState or None, default=None
         Seed.
     verbose : int, default=0
@@ -91,7 +91,7 @@ class GCForestClassifier(ExplainableCascade, CascadeClassifier):
     n_classes_ : int
         Number of classes.
     n_layers_ : int
-        Layers that were kept.
+        Number of layers that were kept.
     layers_ : list of Layer
         The layers that were kept.
     validation_scores_ : ndarray of shape (n_grown_layers,)
@@ -101,19 +101,19 @@ class GCForestClassifier(ExplainableCascade, CascadeClassifier):
     feature_importances_ : ndarray of shape (n_features_in_,)
         Importances of the original features; not with scanning.
     n_features_in_ : int
-        Features seen in `fit`.
+        Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, if X had names.
 
     Notes
     -----
-    Memory while growing: X as bytes, ``n_forests * n_classes`` more bytes a row for class vectors, and 8 bytes a node
-    (a fully grown tree has about two nodes for each row whose class its neighbours do not share). Only the layers up
-    to the best one stay: ``sum(layer.nbytes for layer in model.layers_)``.
+    Memory during `fit`: one byte per value of X, ``n_forests * n_classes`` bytes per row for class vectors, and 8 bytes
+    per node (a fully grown tree has about two nodes for each row whose neighbours have another class). Layers after
+    the best layer are freed. The kept layers need ``sum(layer.nbytes for layer in model.layers_)``.
 
-    Deviations from the released code: features are binned (`BinMapper`); folds and trees are drawn from addresses
-    below `random_state`, which the released code takes from Python's changing string hashes; accuracy alone stops
-    the growth.
+    Deviations from the released code: features are binned (`BinMapper`); seeds of folds and trees are derived from
+    `random_state`, whereas the released code derives them from Python's string hashes, which change between runs;
+    accuracy alone stops the growth.
 
     References
     ----------
@@ -188,7 +188,7 @@ class GCForestClassifier(ExplainableCascade, CascadeClassifier):
         y : array-like of shape (n_samples,)
             Classes.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights, not negative; in forests they multiply the counts of the bootstrap, in the score they weight rows.
+            Weights, not negative. Forests multiply bootstrap counts by them, and the score weights rows by them.
 
         Returns
         -------
@@ -230,7 +230,7 @@ class GCForestClassifier(ExplainableCascade, CascadeClassifier):
         Yields
         ------
         ndarray of shape (n_samples, n_classes)
-            Mean of the layer's class vectors; `n_layers_` arrays, the last one equals `predict_proba`.
+            Mean of the layer's class vectors. There are `n_layers_` arrays; the last one equals `predict_proba`.
         """
         for reached in CascadeWalk(self, self.n_jobs).layers(X):
             yield reached.prediction

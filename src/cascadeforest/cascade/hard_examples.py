@@ -1,4 +1,4 @@
-"""DDBF: a forest answers the examples that it finds easy, the next one learns from the hard ones (Wang et al. 2020).
+"""DDBF: each forest predicts the rows that it finds easy; the next forest learns from hard rows (Wang et al. 2020).
 
 The equations of the paper are functions here: `leaf_scores` (Eqs. 4 to 8), `mutual_information` (Eq. 9),
 `retained_trees` (section 3.3.1) and `HardExampleForest.easy` (Eqs. 1 and 3). `DDBFClassifier.fit` is Algorithm 1 with
@@ -33,17 +33,17 @@ from cascadeforest.forest.tree_subsets import some_trees, trees_beside
 
 LEAF_SCORES = ("f1", "gini", "entropy")
 THRESHOLDS = ("mean", "median", "mutual_information")
-#: Rows whose counts make the leaf scores: all that the forest learned from, or each tree's own.
+#: Rows that leaf scores are computed from: all training rows of the iteration, or the rows each tree's bootstrap drew.
 LEAF_ROWS = ("all", "in_bag")
-#: Where out-of-sample predictions of training rows come from, and what that is called in a layer.
+#: Sources of out-of-sample predictions of training rows, and the matching value of `class_vectors` in a layer.
 VALIDATION = {"k_fold": "k_fold_refit", "oob": "oob"}
 PREDICT_WITH = ("retained", "all")
-#: Bytes of leaf statistics that are held at once.
+#: Largest number of bytes of leaf statistics in memory at one time.
 _AT_ONCE = 1 << 26
-#: Rows and trees that are asked at once whether a row is easy: a row that cannot become easy is asked no further.
+#: Rows and trees in one block of the search for easy rows: a row that cannot become easy skips later blocks.
 _ROWS_AT_ONCE, _TREES_AT_ONCE = 1 << 16, 16
 _FEW_ROWS = 1 << 10
-#: What rounding may do to a number of trees, and to scores and accuracies.
+#: Tolerances for rounding errors in a number of trees, and in scores and accuracies.
 _ROUNDING = 1e-9
 
 
@@ -55,12 +55,12 @@ def leaf_scores(counts: np.ndarray, total: float, kind: str) -> np.ndarray:
     counts : ndarray of shape (n_leaves, n_classes)
         Rows (or weight) of each class in each leaf, at least one in each leaf.
     total : float
-        Rows (weight) of all leaves of a tree: |X| in Eq. 4.
+        Rows (or weight) in all leaves of a tree together: |X| in Eq. 4.
     kind : {"f1", "gini", "entropy"}
         "f1" (Eq. 6): harmonic mean of support (Eq. 4), the leaf's share of all rows, and confidence (Eq. 5), the share
-        of the leaf's rows that are of its most frequent class; in (0, 1]. "gini" (Eq. 7) and "entropy" (Eq. 8):
-        impurities with a minus sign, 0 at best; of the entropy the natural logarithm. Eq. 8 as printed has p² log p;
-        the text says entropy, which is p log p.
+        of the leaf's rows that are of its most frequent class; in (0, 1]. "gini" (Eq. 7) and "entropy" (Eq. 8, natural
+        logarithm): impurities with a minus sign, 0 at best. Eq. 8 as printed has p² log p; the text says entropy, which
+        is p log p.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def mutual_information(counts: np.ndarray) -> float:
 
 
 def leaf_threshold(scores: np.ndarray, counts: np.ndarray, kind: str) -> float:
-    """Score that the leaves of easy examples exceed in a tree (section 5.1).
+    """Threshold of a tree: the leaves of easy examples have larger scores (section 5.1).
 
     Parameters
     ----------
@@ -104,12 +104,12 @@ def leaf_threshold(scores: np.ndarray, counts: np.ndarray, kind: str) -> float:
     counts : ndarray of shape (n_leaves, n_classes)
         Counts that the scores were computed from.
     kind : {"mean", "median", "mutual_information"}
-        Mean or median of the scores, or Eq. 9.
+        Mean or median of the scores, or mutual information (Eq. 9).
 
     Returns
     -------
     float
-        If all scores are equal, exactly that score, so that no leaf exceeds it, however a mean is rounded.
+        If all scores are equal, exactly this score (a mean may be rounded down), so that no leaf exceeds the threshold.
     """
     if kind == "mutual_information":
         return mutual_information(counts)
@@ -125,7 +125,7 @@ def retained_trees(fitness: np.ndarray, elimination: float) -> np.ndarray:
     fitness : ndarray of shape (n_trees,)
         Mean leaf score of each tree.
     elimination : float
-        Greatest share of the trees that are dropped. Trees as good as the worst tree that stays are not dropped.
+        Maximum share of trees to drop. A tree with the same fitness as the worst retained tree is retained too.
 
     Returns
     -------
@@ -138,22 +138,22 @@ def retained_trees(fitness: np.ndarray, elimination: float) -> np.ndarray:
 
 @dataclass(frozen=True)
 class HardExampleForest:
-    """The forest of one iteration, with what decides which rows it finds easy.
+    """The forest of one iteration, with the leaf scores and thresholds that decide which rows are easy.
 
     Parameters
     ----------
     forest : FoldForest
-        Forest of the retained trees, or of all trees if eliminated trees predict as well.
+        Forest of the retained trees, or of all trees if eliminated trees also predict.
     mapper : BinMapper
         Bins of the forest's rows.
     leaf_score : ndarray of shape (n_nodes,), float32
-        Score of each leaf, of all trees one after the other; 0 in splits.
+        Score of each leaf, tree after tree; 0 for splits.
     threshold : ndarray of shape (n_trees,), float64
-        Score that the leaves of easy examples exceed, by tree (sigma of Eq. 3).
+        Threshold of each tree: the leaves of easy examples have larger scores (sigma of Eq. 3).
     votes : ndarray of shape (n_trees,), bool
         Whether each tree votes on which rows are easy: True for retained trees.
     n_needed : int
-        Votes that a row needs to be easy.
+        Number of votes that make a row easy.
     threshold_kind : str
         Kind of the threshold: "mutual_information" becomes "mean" where no training row was easy.
     is_valid : bool
@@ -173,7 +173,7 @@ class HardExampleForest:
     calibration: list[IsotonicRegression] | None = None
 
     def binned(self, X: MatrixLike, n_jobs: int | None) -> BinnedMatrix:
-        """Bin rows as the trees were grown on."""
+        """Bin rows with the bins that the trees were grown on."""
         return self.mapper.transform(X, n_jobs=n_jobs)
 
     def easy(self, binned: BinnedMatrix, n_jobs: int | None = None) -> np.ndarray:
@@ -195,7 +195,7 @@ class HardExampleForest:
         easy = np.empty(binned.columns.shape[1], bool)
         for first in range(0, len(easy), _ROWS_AT_ONCE):
             rows = np.arange(first, min(first + _ROWS_AT_ONCE, len(easy)), dtype=np.int32)
-            # Few rows go through all trees at once: a part of them costs a look at all of its nodes.
+            # Few rows go through all trees in one block: each block of trees reads all its nodes once.
             n_at_once = len(self.votes) if len(rows) <= _FEW_ROWS else _TREES_AT_ONCE
             easy[rows] = False
             easy[self._enough_votes(binned, rows, n_at_once, n_jobs)] = True
@@ -237,13 +237,13 @@ class HardExampleForest:
 
     @property
     def nbytes(self) -> int:
-        """Memory of trees and leaf scores."""
+        """Memory of trees and leaf scores, in bytes."""
         return self.forest.trees.nodes.nbytes + self.forest.trees.values.nbytes + self.leaf_score.nbytes
 
 
 @dataclass(frozen=True)
 class MiningRules:
-    """Rules for finding easy examples: the parameters of `DDBFClassifier` of the same names."""
+    """Rules for finding easy examples: parameters of `DDBFClassifier` with the same names."""
 
     leaf_score: str
     threshold: str
@@ -266,15 +266,15 @@ class MiningRules:
         Parameters
         ----------
         forest : FoldForest
-            Grown on these rows.
+            Forest grown on the training rows of the iteration.
         mapper : BinMapper
-            Bins of their features.
+            Bins of the features.
         binned : BinnedMatrix
-            Their features.
+            Binned training rows.
         y : ndarray of shape (n,), int
-            Their classes.
+            Class numbers of the training rows.
         weights : ndarray of shape (n,) or None
-            Their weights.
+            Weights of the training rows.
         n_jobs : int or None
             Threads.
 
@@ -311,7 +311,7 @@ class MiningRules:
     def _leaf_counts(
         self, forest: FoldForest, binned: BinnedMatrix, y: np.ndarray, weights: np.ndarray | None, n_jobs: int | None
     ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-        """For each tree which of its nodes are leaves that rows reach, and the weight of each class in them."""
+        """For each tree: the leaves that rows reach, and the weight of each class in these leaves."""
         trees = forest.trees
         n_rows, n_classes = len(y), trees.n_classes
         of_class = np.zeros((n_rows, n_classes))
@@ -334,8 +334,8 @@ class MiningRules:
 
 
 def _calibrated(probabilities: np.ndarray, calibration: list[IsotonicRegression] | None) -> np.ndarray:
-    """Probabilities after isotonic regression of each class; as they were where all classes came out as 0."""
-    if calibration is None or not len(probabilities):  # of no rows isotonic regression predicts nothing
+    """Probabilities after isotonic regression of each class; unchanged in rows where all classes would be 0."""
+    if calibration is None or not len(probabilities):  # isotonic regression refuses an empty array
         return probabilities
     own = np.column_stack([one.predict(p) for one, p in zip(calibration, probabilities.T, strict=True)])
     total = own.sum(axis=1, keepdims=True)
@@ -345,52 +345,52 @@ def _calibrated(probabilities: np.ndarray, calibration: list[IsotonicRegression]
 class DDBFClassifier(CascadeClassifier):
     """Deep dynamic boosted forest: each iteration's forest predicts easy rows, and the next one learns from hard rows.
 
-    A leaf has a score that measures how good a rule it is. An example is easy if the leaves that it reaches score above
-    a threshold in every tree. Easy training examples are taken away, the next forest is grown on the hard ones, and so
-    on. A new row is predicted by the first forest that finds it easy, or by the last forest if none does.
+    The score of a leaf measures how good the leaf is as a decision rule. An example is easy if, in every tree, the leaf
+    that it reaches has a score above the threshold of the tree. Each iteration removes its easy training examples, and
+    the next forest learns from the hard examples. The first forest that finds a new row easy predicts it. If no forest
+    does, the last forest predicts the row.
 
     Parameters
     ----------
     n_estimators : int, default=200
-        Trees of each forest, before elimination.
+        Number of trees in each forest, before elimination.
     max_layers : int, default=10
-        Greatest number of iterations (n of Algorithm 1).
+        Maximum number of iterations (n of Algorithm 1).
     leaf_score : {"f1", "gini", "entropy"}, default="f1"
         Score of a leaf (Eqs. 6, 7, 8; see `leaf_scores`).
     threshold : {"mean", "mutual_information", "median"}, default="mean"
-        Score that the leaves of easy examples exceed, by tree: the mean of its leaves' scores, the mutual information
-        of class and leaf in nats (Eq. 9), or the median. Gini and entropy scores are never positive, so that no leaf
-        exceeds a mutual information: where no row is easy the mean takes its place, with a warning. The median is not
-        in the paper.
+        Threshold of a tree, which the leaf scores of easy examples exceed: the mean of the tree's leaf scores, the
+        mutual information of class and leaf in nats (Eq. 9), or the median of the leaf scores. Gini and entropy scores
+        are never positive, so no leaf exceeds the mutual information. If no row is easy with mutual information, the
+        mean is used instead, with a warning. The median is not in the paper.
     vote_fraction : float, default=1.0
-        Share of the trees that must find an example easy, in (0, 1]: all of them in Eq. 1.
+        Share of the trees that must find an example easy, in (0, 1]. Eq. 1 requires all trees.
     elimination : float, default=0.2
-        Share of the trees that are dropped for their fitness, the mean score of their leaves, in [0, 1).
+        Share of the trees that are eliminated, in [0, 1): the trees of lowest fitness, the mean score of their leaves.
     leaf_rows : {"all", "in_bag"}, default="all"
         Rows that leaf scores are computed from: all training rows of the iteration, or the rows that the tree's
-        bootstrap drew.
-        Fully grown trees have pure leaves of in-bag rows (but for rows that share all features), so that gini and
-        entropy scores are all equal and no row is easy with "in_bag".
+        bootstrap drew. In fully grown trees, in-bag rows make pure leaves (unless rows of several classes have the same
+        features). With "in_bag", gini and entropy scores are then all equal and no row is easy.
     predict_with : {"retained", "all"}, default="retained"
         Trees that predict: the trees that were not eliminated, or all trees.
     validation : {"k_fold", "oob"}, default="k_fold"
         Source of the out-of-sample predictions of training rows, which the two rules of section 3.3.2 use: models of
-        `n_folds` folds, or the trees of the forest that did not draw the row, which needs no further models. The
-        forests of the iterations are the same as long as the rules decide alike.
+        `n_folds` folds, or the trees of the forest that did not draw the row, which needs no further models. Both
+        sources give the same forests as long as the rules decide alike.
     n_folds : int, default=3
-        Folds of the validation.
+        Number of folds of the validation.
     patience : int, default=5
-        Growing stops after this many decreases of the score in a row (rule 1); a value of `max_layers` or more turns
-        the rule off.
+        Growing stops after this many consecutive decreases of the score (rule 1); a value of `max_layers` or more
+        turns the rule off.
     keep : {"best", "last"}, default="best"
-        Which iteration the cascade ends with: the first with the best score, or the last that was run.
+        The last iteration of the fitted cascade: the first iteration with the best score, or the last that was run.
     scoring : str, callable or None, default=None
         Scorer of scikit-learn for the out-of-sample predictions, each from the iteration that decided the row; None:
         accuracy. Rule 2 always compares accuracies.
     calibration : {"isotonic"} or None, default=None
-        Isotonic regression of each iteration's probabilities on its out-of-sample predictions: probabilities of
-        different iterations come from data of different class ratios, and are on different scales without it. The
-        score and both rules judge what is not calibrated.
+        Isotonic regression of each iteration's probabilities, fitted on out-of-sample predictions. Iterations learn
+        from data of different class ratios, so without calibration their probabilities are on different scales. The
+        score and both rules use probabilities without calibration.
     criterion, max_depth, min_samples_leaf, max_features
         As in `RandomForestClassifier`.
     class_weight, n_jobs, random_state, verbose
@@ -401,40 +401,41 @@ class DDBFClassifier(CascadeClassifier):
     classes_, n_classes_, n_features_in_, feature_names_in_
         As in `GCForestClassifier`.
     n_layers_ : int
-        Iterations that were kept.
+        Number of iterations that were kept.
     layers_ : list of HardExampleForest
         Forests of the kept iterations, with leaf scores and thresholds.
     validation_scores_ : ndarray of shape (n_run_iterations,)
-        Score of the cascade if it ended at each iteration that was run, dropped ones included.
+        Score of the cascade if it ended at iteration 1, 2, ..., for all iterations that were run, also dropped ones.
     n_rows_ : ndarray of shape (n_layers_,), int
-        Training rows that reached each iteration.
+        Number of training rows that reached each iteration.
     n_trees_ : ndarray of shape (n_layers_,), int
-        Trees of each iteration that were not eliminated.
+        Number of trees in each iteration that were not eliminated.
     class_counts_ : ndarray of shape (n_layers_, n_classes), int
-        Training rows of each class that reached each iteration.
+        Number of training rows of each class that reached each iteration.
     easy_counts_ : ndarray of shape (n_layers_, n_classes), int
-        Training rows of each class that each iteration found easy; 0 where the division was annulled (rule 2).
+        Number of training rows of each class that each iteration found easy; 0 if the division was annulled (rule 2).
     decision_level_ : ndarray of shape (n_samples,), int16
         Iteration (from 0) that decided each training row; -1 for rows without weight.
 
     Notes
     -----
-    No code was released; where the paper leaves room:
+    No code was released. Choices that the paper leaves open:
 
-    - Eq. 3 intersects over the leaves of a tree, of which a row reaches one; Eq. 1 intersects over trees. Section 3.1
-      says that easy examples are kept for the next iteration; Algorithm 1 keeps the hard ones, and so do we.
-    - Leaf scores come from all training rows of the iteration, and |X| of Eq. 4 is their number (with
-      ``leaf_rows="in_bag"``, of each tree's draws).
+    - Eq. 3 intersects over the leaves of a tree, but a row reaches one leaf only; Eq. 1 intersects over trees. Section
+      3.1 says that easy examples are kept for the next iteration; Algorithm 1 keeps the hard examples, and so do we.
+    - Leaf scores come from all training rows of the iteration, and |X| of Eq. 4 is the number of these rows (with
+      ``leaf_rows="in_bag"``, the number of draws of each tree).
     - Weights count as repeated rows, in forests, scores and accuracies. The rules that end the growth count rows.
-    - An iteration counts, keeps all rows, and is followed by another forest on them, if its division is annulled (rule
-      2: easy examples are predicted worse than all), and also if it finds no row easy.
-    - Growing ends when no hard row is left, the hard rows are of one class, or fewer in all than `n_folds` times their
-      classes (whatever the validation). Classes that the hard rows lack have probability 0 there.
+    - If the division of an iteration is annulled (rule 2: easy examples are predicted worse than all examples), or if
+      no row is easy, the iteration keeps all rows and counts. The next forest learns from the same rows.
+    - Growing ends if no hard row is left, if all hard rows are of one class, or if there are fewer hard rows than
+      `n_folds` times the number of their classes (for both kinds of validation). Classes without a hard row have
+      probability 0 in later iterations.
     - Rule 1 decides when to stop, not what to keep: the iterations up to the best score are kept.
-    - Each iteration bins its own rows, so that thresholds are finest where hard rows lie.
+    - Each iteration computes new bins from its rows, so that thresholds are finest where hard rows are.
 
-    With "f1" the score is nearly twice the support, since that is far smaller than the confidence: fitness falls with
-    the number of leaves, so that the largest trees are eliminated, and large leaves are the good ones.
+    With "f1" the score is nearly twice the support, since the support is far smaller than the confidence. Large leaves
+    then have the highest scores, and fitness falls with the number of leaves, so the largest trees are eliminated.
 
     References
     ----------
@@ -450,10 +451,10 @@ class DDBFClassifier(CascadeClassifier):
     (569,)
     """
 
-    #: Layers see the features themselves.
+    #: Layers see the features, not class vectors.
     scanning = None
 
-    _sparse_formats = ("csr",)  # from which rows are taken
+    _sparse_formats = ("csr",)  # rows are selected, which is fast in CSR
 
     def __init__(
         self,
@@ -505,7 +506,7 @@ class DDBFClassifier(CascadeClassifier):
         self.verbose = verbose
 
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> DDBFClassifier:
-        """Grow forest after forest on what is still hard (Algorithm 1, lines 1 to 10).
+        """Grow one forest after another, each on the rows that are still hard (Algorithm 1, lines 1 to 10).
 
         Parameters
         ----------
@@ -514,7 +515,7 @@ class DDBFClassifier(CascadeClassifier):
         y : array-like of shape (n_samples,)
             Classes.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights, not negative; they count as repeated rows.
+            Weights, not negative. A weight counts as repetitions of the row.
 
         Returns
         -------
@@ -528,7 +529,7 @@ class DDBFClassifier(CascadeClassifier):
         Warns
         -----
         UserWarning
-            If the mean score took the place of mutual information in some iteration.
+            If an iteration used the mean score instead of mutual information.
         """
         mining = self._checked_mining()
         X, label, rows, weights = self._training_data(X, y, sample_weight)
@@ -538,7 +539,7 @@ class DDBFClassifier(CascadeClassifier):
         rules = self._rules(progress)
         ensure_compiled()
         if weights is not None:
-            # Forests count in single precision, and leave out rows that have no weight there.
+            # Forests round weights to single precision, and leave out rows whose weight becomes 0.
             least = np.finfo(np.float32).tiny * weights.max()
             rows = rows_with_weight(np.where(weights >= least, weights, 0.0), len(label))
 
@@ -635,7 +636,7 @@ class DDBFClassifier(CascadeClassifier):
         return member
 
     def _rules(self, progress: Progress) -> LayerRules:
-        """What the forests of all iterations have in common."""
+        """Layer rules that the forests of all iterations share."""
         return LayerRules(
             self.classes_,
             self.n_folds,
@@ -658,7 +659,7 @@ class DDBFClassifier(CascadeClassifier):
             )
 
     def iterate(self, X: MatrixLike) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Predict rows iteration after iteration (Algorithm 1, lines 12 to 25).
+        """Predict rows, one iteration after another (Algorithm 1, lines 12 to 25).
 
         Parameters
         ----------
@@ -670,10 +671,10 @@ class DDBFClassifier(CascadeClassifier):
         iterator of (rows, probabilities)
             One pair for each iteration.
         rows : ndarray of shape (n_decided,), int32
-            Numbers of the rows that the iteration decides, ascending: the easy rows, in the last iteration all rows
-            that are left.
+            Indices of the rows that the iteration decides, ascending: the easy rows; in the last iteration all
+            remaining rows.
         probabilities : ndarray of shape (n_decided, n_classes)
-            Their class probabilities.
+            Class probabilities of `rows`.
         """
         return self._decide(self._checked_X(X))
 
@@ -689,7 +690,7 @@ class DDBFClassifier(CascadeClassifier):
             rows = rows[~easy]
 
     def _reach(self, X: MatrixLike, rows: np.ndarray, iteration: int) -> tuple[np.ndarray, BinnedMatrix]:
-        """Which of the rows that reach an iteration it decides, and how its trees see them."""
+        """Which of `rows` an iteration decides, and the binned rows."""
         layer = self.layers_[iteration]
         binned = layer.binned(X if len(rows) == X.shape[0] else X[rows], self.n_jobs)
         last = iteration == self.n_layers_ - 1
@@ -725,8 +726,8 @@ class DDBFClassifier(CascadeClassifier):
         Yields
         ------
         ndarray of shape (n_samples, n_classes)
-            Each row is predicted by the last iteration that it reached; `n_layers_` arrays, the last one equals
-            `predict_proba`.
+            Probabilities from the last iteration that each row reached so far. There are `n_layers_` arrays; the last
+            one equals `predict_proba`.
         """
         X = self._checked_X(X)
         rows = np.arange(X.shape[0], dtype=np.int32)
@@ -788,7 +789,7 @@ class DDBFClassifier(CascadeClassifier):
 
 
 def _isotonic(probabilities: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> list[IsotonicRegression]:
-    """Of each class, its share among rows as a function of the probability that they were given."""
+    """For each class, an isotonic regression of its share among rows on the predicted probability."""
     return [
         IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(p, y == c, weights)
         for c, p in enumerate(probabilities.T)
@@ -796,7 +797,7 @@ def _isotonic(probabilities: np.ndarray, y: np.ndarray, weights: np.ndarray | No
 
 
 def _is_less(one: float, other: float) -> bool:
-    """Whether a score is less than another by more than rounding: sums of weights depend on their order."""
+    """Whether one score is less than another by more than rounding errors: sums of weights depend on their order."""
     return one < other - _ROUNDING * max(1.0, abs(other))
 
 

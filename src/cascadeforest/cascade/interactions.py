@@ -42,12 +42,12 @@ from cascadeforest.forest.estimators import (
 from cascadeforest.forest.growth import grow_forest, in_bag_counts, tree_seeds
 from cascadeforest.forest.seeds import seed_at
 
-#: Addresses below the entropy of a model, beside those of its layers: the forests of the features handed on, the
-#: bootstraps and forests of the search for interactions.
+#: Seed addresses, beside the addresses of layers: the forests fitted to a representation; the bootstraps and forests of
+#: the search for interactions.
 _FORESTS, _SEARCH = 2**20, 2**21
-#: Of the search: which rows, which trees, which rules.
+#: Seed addresses in the search: draws of rows, of trees, of rules.
 _ROWS, _TREES, _RULES = 0, 1, 2
-#: What stands for parameters that are None.
+#: Values of parameters that are None, by preset.
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {
         "n_forests": 1,
@@ -77,14 +77,14 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
 }
 RESAMPLING = ("bootstrap", "subsample")
-#: Nodes of an intersection tree: more are a mistake.
+#: Maximum number of nodes in an intersection tree; a larger number is an error.
 _MOST_NODES = 2**16
 #: Share of the rows in a subsample.
 _SUBSAMPLE = 0.5
 
 
 class _Training:
-    """Training data as layers see them: features and interactions, binned once each."""
+    """Training data as layers see them: features and interactions, each binned once."""
 
     def __init__(
         self, X: MatrixLike, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None, room: int, n_jobs: int | None
@@ -100,7 +100,7 @@ class _Training:
         self.all_mapper = self.mapper
 
     def extend(self, new: Sequence[np.ndarray]) -> None:
-        """Put new features behind the others; only these are binned."""
+        """Append new features; only the new features are binned."""
         for column in new:
             self.columns.append(column)
         self.seen.drop_added()
@@ -131,7 +131,7 @@ class _Fitted:
     score : float
         Score of the out-of-fold predictions.
     importances : ndarray of shape (n_forests, n_columns)
-        Mean decrease in impurity by column, each line over its sum; class vectors are the last columns.
+        Mean decrease in impurity by column, each line divided by its sum; class vectors are the last columns.
     """
 
     final: _Final
@@ -146,11 +146,12 @@ class _Final:
     Parameters
     ----------
     forests : list of FoldForest
-        Forests of all rows, whose mean predicts; empty with class vectors.
+        Forests that learned from all rows; their mean is the prediction. Empty with class vectors.
     vectors : Layer or None
-        Makes class vectors of features and interactions; None without them, and in the first representation.
+        Layer that predicts class vectors from features and interactions; None without class vectors, and in the first
+        representation.
     layer : Layer or None
-        Predicts from features, interactions and class vectors; None without class vectors.
+        Layer that predicts from features, interactions and class vectors; None without class vectors.
     """
 
     forests: list[FoldForest]
@@ -172,65 +173,70 @@ class _Final:
 class HiDFClassifier(CascadeClassifier):
     """hiDF: a cascade whose layers pass on stable interactions of features, found by random intersection trees.
 
-    A layer fits a forest, draws rows again and again, grows a few trees on each draw whose nodes prefer features that
-    were important in the forest, intersects decision rules of these trees, and makes a new feature of each set of
-    conditions that it finds in most of the draws (Eq. 3). The next layer sees the features and all interactions found
-    so far. Forests are kept for one representation only, from which the prediction is made.
+    Each layer fits a forest and then draws several samples of the rows. On each sample it grows a few trees, which
+    prefer features that were important in the forest, and intersects decision rules of these trees. Each set of
+    conditions that is found in most of the samples becomes a new feature (Eq. 3). The next layer sees the features and
+    all interactions found so far. Forests are kept for one representation only; they make the prediction.
 
     Parameters
     ----------
     n_forests : int or None, default=None
-        Forests that predict from a representation. None: 1; 5 in preset "official".
+        Number of forests that predict from a representation. None: 1; 5 in preset "official".
     n_estimators : int or None, default=None
-        Trees of each forest. None: 500; 100 in preset "official", where each forest has 100 trees in every fold.
+        Number of trees in each forest. None: 500; 100 in preset "official", where each forest has 100 trees in every
+        fold.
     n_folds : int, default=5
-        Folds of the cross-validation, the same for all layers.
+        Number of folds of the cross-validation. All layers use the same folds.
     cv_estimators : int, default=100
-        Trees of the forests of the cross-validation, at most `n_estimators`. Without class vectors only.
+        Number of trees in the forests of the cross-validation, at most `n_estimators`. Without class vectors only.
     use_class_vectors : bool or None, default=None
-        Whether forests see the class vectors of a layer that was fitted to the features and interactions: the model
-        that the paper's Table II shows, by its released code. None: False, as in Algorithm 2; True in "official".
+        Whether forests also see the class vectors of a layer that was fitted to the features and interactions. The
+        released code does this for the paper's Table II. None: False, as in Algorithm 2; True in "official".
     n_bootstraps : int, default=10
-        B, number of draws of rows. With 0 no interactions are searched, and layers add class vectors only, if any.
+        B, number of samples of the rows. With 0, no interactions are searched; layers then add class vectors only, if
+        these are used.
     resampling : {"bootstrap", "subsample"} or None, default=None
-        How rows are drawn: as many as there are with replacement, or half of them without replacement. None:
-        "bootstrap"; "subsample" in preset "official".
+        How rows are sampled: "bootstrap" draws n_samples rows with replacement, "subsample" draws half of the rows
+        without replacement. None: "bootstrap"; "subsample" in preset "official".
     rule_estimators : int, default=10
-        Trees of the enriched forest of each draw.
+        Number of trees in the enriched forest of each sample.
     n_intersection_trees : int, default=20
-        L, intersection trees of each draw.
+        L, number of intersection trees of each sample.
     intersection_depth : int or None, default=None
-        D, levels of nodes in an intersection tree, the root's included; a node of level d is the intersection of d
+        D, number of levels in an intersection tree, the root included; a node of level d is the intersection of d
         rules. None: 5; 4 in preset "official".
     n_children : int, default=2
-        Children of a node of an intersection tree.
+        Number of children of a node of an intersection tree.
     deepest_only : bool or None, default=None
-        Whether only the last level's nodes are interactions. None: True, as in Algorithm 1; False in "official".
+        Whether only the nodes of the last level are interactions. None: True, as in Algorithm 1; False in "official".
     repeated : {"first", "tightest"}, default="first"
         Which conditions a rule has on a feature that a path splits several times (see `intersection.rules_of_rows`).
-        With "tightest" a rule can bound a feature on both sides; in Eq. 3 the two bounds cancel but for a constant.
+        With "tightest" a rule can have a lower and an upper bound on a feature; in Eq. 3 the two terms then add up to a
+        constant.
     merge : {"loosest", "median"}, default="loosest"
         Thresholds of an interaction that was found several times (see `intersection.stable_interactions`).
     stability_threshold : float, default=0.5
-        Stability that an interaction must exceed, so that no interaction passes 1; in preset "official" it must reach
-        this stability.
+        Stability that an interaction must exceed (no interaction exceeds 1); in preset "official", stability that it
+        must reach.
     max_new_features : int or None, default=None
-        Greatest number of new features of a layer. The most stable interactions are taken first; among equally stable
-        ones lower orders, then larger supports. None: no bound. The released code sets this parameter and the threshold
-        by hand for each data set.
+        Maximum number of new features of a layer. The most stable interactions are taken first; among equally stable
+        interactions, lower orders come first, then larger supports. None: no bound. The released code sets this
+        parameter and the threshold by hand for each data set.
     standardize : bool, default=False
-        Whether Eq. 3 divides each feature by its standard deviation: as printed, a feature of wide range decides alone.
+        Whether Eq. 3 divides each feature by its standard deviation. Without division, as printed in the paper, the
+        feature with the widest range dominates the sum.
     max_layers : int or None, default=None
-        K, most layers. None: 10; 9 in preset "official", whose code counts the features alone as the first of ten.
+        K, maximum number of layers. None: 10; 9 in preset "official", whose code counts the features alone as the first
+        of ten layers.
     patience : int or None, default=None
-        Growing stops after this many layers in a row that are not better than the best representation; a value of
+        Growing stops after this many consecutive layers that are not better than the best representation; a value of
         `max_layers` or more turns early stopping off. None: 2; in preset "official" growing does not stop early.
     keep : {"best", "last"}, default="best"
-        Which representation the prediction is made from: the first of the best ones, or the last. With "best" the
-        features alone are a candidate, and interactions that do not raise the score are dropped: take "last" to see
-        what was found.
+        Representation that predicts: the first one with the best score, or the last. With "best" the features alone are
+        a candidate, and interactions that do not raise the score are dropped. Use "last" to see all interactions that
+        were found.
     tol, scoring, max_depth, min_samples_leaf, max_features, class_weight, n_jobs, random_state, verbose
-        As in `GCForestClassifier`. Bounds of depth, leaves and features hold for the enriched forests too.
+        As in `GCForestClassifier`. `max_depth`, `min_samples_leaf` and `max_features` apply to enriched forests too.
     preset : {"paper", "official"}, default="paper"
         Source of the values of parameters that are None: the paper's text or the released code.
 
@@ -239,37 +245,41 @@ class HiDFClassifier(CascadeClassifier):
     classes_, n_classes_, n_features_in_, feature_names_in_
         As in `GCForestClassifier`.
     n_layers_ : int
-        Layers whose interactions are used; 0 if the features alone are as good.
+        Number of layers whose interactions are used; 0 if the features alone are as good.
     interactions_ : Interactions
         The interactions that are used, in the order in which they were found: a sequence of `Interaction`, with
         ``to_frame()`` and ``to_text()``.
     importances_ : ndarray of shape (n_features_in_ + n_interactions,)
-        Mean decrease in impurity by each feature, then by each interaction, in the final forests, over the sum of all
-        columns (class vectors included, where there are any).
+        Mean decrease in impurity by each feature, then by each interaction, in the final forests, divided by the sum
+        over all columns (class vectors included, if they are used).
     root_importances_ : ndarray of shape (n_features_in_ + n_interactions,)
         Largest decrease in Gini impurity by a root split of the final forests (the 'marginal importance' of the
         paper's Fig. 3, by its released code); 0 for columns that no root splits.
     final_ : object
         The forests that predict; with class vectors, the two layers of fold models.
     n_new_ : ndarray of shape (n_grown_layers,), int
-        Interactions that each layer found, layers that were dropped included.
+        Number of interactions that each layer found, dropped layers included.
     validation_scores_ : ndarray of shape (n_grown_layers + 1,)
         Score of the out-of-fold predictions from the features alone, and with the interactions up to each layer.
 
     Notes
     -----
-    Where the paper leaves room: the cross-validation is of the whole representation ("on r^(k+1)", Algorithm 2, line
-    19), and the features alone are a candidate too; enriched forests draw features by the mean importance of the
-    layer's forests, with a floor of a thousandth of the mean; interactions have two conditions at least; a new feature
-    that is constant on the training rows is left out, and if a layer finds none, the next one draws again. A missing
-    value satisfies no condition and makes the new feature missing.
+    Choices that the paper leaves open:
 
-    Rules are drawn for rows, whatever their class or weight: of a rare class few are drawn, and its conditions are
-    rarely found.
+    - The cross-validation uses the whole representation ("on r^(k+1)", Algorithm 2, line 19). The features alone are a
+      candidate too.
+    - Enriched forests draw features with probabilities proportional to the mean importance in the layer's forests, with
+      a floor of a thousandth of the mean.
+    - Interactions have at least two conditions. A new feature that is constant on the training rows is left out. If a
+      layer finds no interaction, the next layer draws new samples.
+    - A missing value satisfies no condition and makes the new feature missing.
 
-    In preset "official" each enriched forest draws by the importances of one of the fold forests (of one forest,
-    without class vectors), without a floor, and the weights of Eq. 3 are the sums of the enriched forests' importances.
-    One of the released code's two drivers adds noise to the chances; not here.
+    Rules are drawn for rows without regard to class or weight. For a rare class few rules are drawn, and its conditions
+    are rarely found.
+
+    In preset "official" each enriched forest draws features by the importances in one of the fold forests (without
+    class vectors, in one forest), without a floor, and the weights of Eq. 3 are the sums of the enriched forests'
+    importances. One of the two drivers in the released code adds noise to the probabilities; this class does not.
 
     There are no staged predictions: the forests of earlier layers are not kept.
 
@@ -287,7 +297,7 @@ class HiDFClassifier(CascadeClassifier):
     (3, 2)
     """
 
-    # What the classifiers with other layers have as parameters.
+    # Parameters that other cascades have and this class does not.
     scanning = input_shape = vector_dtype = estimators = None
     class_vectors = "k_fold"
 
@@ -366,8 +376,8 @@ class HiDFClassifier(CascadeClassifier):
         y : array-like of shape (n_samples,)
             Classes.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights, not negative; in forests they multiply the counts of the bootstrap, in the score they weight rows.
-            Bootstraps draw rows, whatever their weight.
+            Weights, not negative. Forests multiply bootstrap counts by them, and the score weights rows by them. The
+            samples of the search for interactions ignore weights.
 
         Returns
         -------
@@ -387,7 +397,7 @@ class HiDFClassifier(CascadeClassifier):
         ensure_compiled()
         room = len(members) * self.n_classes_ if chosen["use_class_vectors"] else 0
         if weights is not None:
-            # Forests count in single precision, and leave out rows that have no weight there.
+            # Forests round weights to single precision, and leave out rows whose weight becomes 0.
             rows = rows[weights[rows] >= np.finfo(np.float32).tiny * weights.max()]
             weights = weights[rows]
         data = _Training(X, rows, label[rows], weights, room, self.n_jobs)
@@ -397,7 +407,7 @@ class HiDFClassifier(CascadeClassifier):
         found: list[Interaction] = []
         n_new: list[int] = []
         for level in range(chosen["max_layers"] + 1):  # line 2: S^(1), S^(2), ..., S^(K + 1)
-            # Nothing is fitted again to a representation that is that of the layer before. Class vectors come second.
+            # If the representation did not change, reuse the last fit. Class vectors are added in the second one.
             if level == 0 or n_new[-1] or (level == 1 and chosen["use_class_vectors"]):
                 fitted = self._fit_representation(members, data, rules, scoring, level, chosen)  # lines 4, 5, 19
             if best.is_better(fitted.score) or self.keep == "last":
@@ -418,7 +428,7 @@ class HiDFClassifier(CascadeClassifier):
         return self
 
     def _keep(self, data: _Training, found: list[Interaction], kept: _Fitted, n_layers: int) -> None:
-        """What prediction needs, and no more."""
+        """Keep only the fitted state that prediction needs."""
         n_found = len(found)
         found = [one for one in found if one.layer <= n_layers]
         n_columns = self.n_features_in_ + len(found)
@@ -454,7 +464,7 @@ class HiDFClassifier(CascadeClassifier):
         return largest
 
     def _checked_parameters(self) -> dict[str, Any]:
-        """What was chosen, by the user or by the preset."""
+        """Checked parameter values: the user's, or the preset's where the user's value is None."""
         check_choice("preset", self.preset, PRESETS)
         chosen = {
             name: value if getattr(self, name, None) is None else getattr(self, name)
@@ -510,7 +520,7 @@ class HiDFClassifier(CascadeClassifier):
         level: int,
         chosen: dict[str, Any],
     ) -> _Fitted:
-        """Forests, score and importances of the features and interactions at hand."""
+        """Fit forests to the features and interactions found so far; compute score and importances."""
         rows, y, weights = data.rows, data.y, data.weights
         n_models = rules.n_models(len(members), len(rows))
         if chosen["use_class_vectors"]:
@@ -547,7 +557,7 @@ class HiDFClassifier(CascadeClassifier):
     def _search(
         self, data: _Training, rules: LayerRules, fitted: _Fitted, level: int, chosen: dict[str, Any]
     ) -> tuple[list[StableInteraction], np.ndarray]:
-        """Interactions with their stability, and the weights of Eq. 3 by column."""
+        """Search interactions; return them with their stability, and the weights of Eq. 3 by column."""
         binned, n_columns = data.seen.binned, data.seen.n_features
         importances = fitted.importances[:, :n_columns]  # class vectors are no part of interactions
         mean = importances.mean(axis=0)
@@ -578,7 +588,7 @@ class HiDFClassifier(CascadeClassifier):
                 n_jobs=self.n_jobs,
             )
             of_rule_forests += _shares(grown.mean_decrease_impurity)
-            # The rule set of line 9 is never made: gRIT draws a rule for each of its nodes.
+            # The full rule set of line 9 is not needed: a rule is drawn for each node of the intersection trees.
             rng = np.random.default_rng(generator(_RULES))
             n_rules = self.n_intersection_trees * n_nodes(chosen["intersection_depth"], self.n_children)
             examples = data.rows[drawn[rng.integers(len(drawn), size=n_rules)]]
@@ -612,7 +622,7 @@ class HiDFClassifier(CascadeClassifier):
         layer: int,
         chosen: dict[str, Any],
     ) -> list[Interaction]:
-        """Choose among interactions; put those chosen behind `found`, and their features behind the data."""
+        """Choose interactions, append them to `found`, and append their new features to the data."""
         threshold = self.stability_threshold
         candidates = [
             self._candidate(one, weights_of, data, found, layer)
@@ -620,7 +630,7 @@ class HiDFClassifier(CascadeClassifier):
             if len(one.signed_features) > 1
             and (one.stability > threshold or (chosen["threshold_counts"] and one.stability == threshold))
         ]
-        # Sorting is stable: equals stay in the order of their signed features.
+        # Sorting is stable: ties stay in the order of their signed features.
         candidates.sort(key=lambda one: (-one.stability, one.order, -one.support))
         new: list[Interaction] = []
         columns: list[np.ndarray] = []
@@ -696,14 +706,14 @@ class HiDFClassifier(CascadeClassifier):
         return columns.added
 
     def staged_training_features(self, X: MatrixLike, y: ArrayLike) -> Iterator[np.ndarray]:
-        """New features that layers pass on for the training rows; the same as `staged_interaction_values`.
+        """New features of the training rows that layers pass on; equal to `staged_interaction_values`.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,)
-            Not used: the features of interactions have no part of a row's own label to leave out.
+            Not used: the new features of a row are computed without its label.
 
         Yields
         ------
@@ -772,14 +782,14 @@ def _shares(decreases: np.ndarray) -> np.ndarray:
 
 
 def _chances(importances: np.ndarray, floor: float) -> np.ndarray:
-    """Chances of columns in an enriched forest; equal ones if no column is of use."""
+    """Probability of each column in an enriched forest; all equal if all importances are 0."""
     if not importances.any():
         return np.ones(len(importances))
     return np.maximum(importances, floor * importances.mean())
 
 
 def _importances_of_layer(layer: Layer, data: _Training, n_jobs: int | None) -> np.ndarray:
-    """Importances of each fold model, those of one fold one after the other."""
+    """Importances of each fold model, ordered by fold."""
     forests = layer.our_forests
     folds = [layer.fold_of(data.y, k) for k in range(len(forests))]
     return np.array(
@@ -799,7 +809,7 @@ def _enter_roots(largest: np.ndarray, forest: FoldForest, data: _Training, learn
     columns = data.seen.binned.columns
     for tree, root in enumerate(forest.trees.offsets[:-1]):
         column = view.feature[root]
-        if view.is_leaf[root] or column >= len(largest):  # class vectors stand behind the columns that count
+        if view.is_leaf[root] or column >= len(largest):  # class vectors are the last columns, and do not count
             continue
         bins = columns[column, rows]
         left = np.where(bins == MISSING, view.missing_go_to_left[root], bins <= view.cut[root])
@@ -816,7 +826,7 @@ def _gini(of_classes: np.ndarray) -> float:
 def _impurity_shares(
     forest: FoldForest, data: _Training, learned: np.ndarray, n_classes: int, n_jobs: int | None
 ) -> np.ndarray:
-    """Mean decrease in impurity by column, over its sum: from the rows that each tree learned from."""
+    """Mean decrease in impurity by column, divided by its sum, computed from the rows that each tree learned from."""
     rows, y = data.rows[learned], data.y[learned]
     weights = np.ones(len(rows)) if data.weights is None else data.weights[learned]
     of_classes = np.zeros((len(rows), n_classes))

@@ -16,11 +16,11 @@ from cascadeforest.forest.binning import BinMapper, BinnedMatrix
 from cascadeforest.forest.paths import path_steps
 from cascadeforest.forest.trees import Trees
 
-#: Signed number of a condition to its threshold.
+#: A rule: maps the signed number of each condition to its threshold.
 Rule = Mapping[int, float]
-#: Which of the splits on one feature count: the first from the root, or on either side the one that says most.
+#: Which splits on the same feature count: the split nearest to the root, or the tightest split on each side.
 REPEATED = ("first", "tightest")
-#: Thresholds of an interaction that was found several times: the one that most rows satisfy, or the median.
+#: Threshold of an interaction that was found several times: the one that most rows satisfy, or the median.
 MERGES = ("loosest", "median")
 
 
@@ -53,14 +53,14 @@ def rules_of_rows(
     mapper : BinMapper
         Bins of all columns, for thresholds in their units.
     repeated : {"first", "tightest"}
-        Which of several splits on one feature counts: the split nearest to the root, as in the released code, or the
-        tightest on either side. With "first" a feature has one sign in a rule.
+        Which splits count if a path splits a feature several times: the split nearest to the root, as in the released
+        code, or the tightest split on each side. With "first" a feature has one sign in a rule.
 
     Returns
     -------
     list of Rule
-        One rule for each row. A split that only separates missing values, or where the row's value is missing, gives no
-        condition.
+        One rule for each row. A split that only separates missing values gives no condition, nor does a split at which
+        the row's value is missing.
     """
     steps = path_steps(trees, binned, rows, of_tree)
     thresholds = mapper.threshold(steps.feature, steps.cut)
@@ -92,7 +92,7 @@ def intersection(rule: Rule, other: Rule) -> Rule:
     Returns
     -------
     Rule
-        "max(t, t') if i < 0, else min(t, t')".
+        The common conditions; the threshold is "max(t, t') if i < 0, else min(t, t')".
     """
     return {i: _looser(i, t, other[i]) for i, t in rule.items() if i in other}
 
@@ -103,9 +103,9 @@ def n_nodes(depth: int, n_children: int) -> int:
     Parameters
     ----------
     depth : int
-        Levels of nodes, the root's included.
+        Number of levels, the root included.
     n_children : int
-        Children of each node above the last level.
+        Number of children of each node above the last level.
 
     Returns
     -------
@@ -120,16 +120,16 @@ def intersection_tree(rules: Sequence[Rule], depth: int, n_children: int, *, dee
     Parameters
     ----------
     rules : sequence of Rule
-        One for each node, drawn at random, level after level: children have larger numbers than parents.
+        One random rule for each node, level by level: children come after their parents.
     depth, n_children : int
         As in `n_nodes`.
     deepest_only : bool
-        Return the nodes of the last level, as in Algorithm 1, or all of them, as the released code does.
+        Return the nodes of the last level, as in Algorithm 1, or all nodes, as in the released code.
 
     Returns
     -------
     list of Rule
-        Empty ones left out.
+        Intersections without the empty ones.
 
     Raises
     ------
@@ -182,10 +182,10 @@ def stable_interactions(found: Sequence[Iterable[Rule]], merge: str = "loosest")
     Parameters
     ----------
     found : sequence of iterable of Rule
-        What gRIT found in each bootstrap.
+        Rules that gRIT found in each bootstrap.
     merge : {"loosest", "median"}
-        Thresholds of an interaction that was found several times: by the rule of Algorithm 1, which drifts to the
-        loosest one seen, or the median.
+        Thresholds of an interaction that was found several times: the loosest, as the rule of Algorithm 1 gives, or the
+        median.
 
     Returns
     -------

@@ -1,9 +1,9 @@
-"""One layer: forests side by side, each of which gives a vector for every row.
+"""One layer of a cascade: several forests, each of which predicts a vector for every row.
 
-Class probabilities (or one predicted target) of a training row come from models that did not learn from it: with k
-folds, from the model of the fold that the row was held out of; with out-of-bag vectors, from the trees that did not
-draw it. Rows to predict get the mean of the k fold models (gcForest and its successors never refit), or the one model
-that learned from all rows.
+The vector of a training row (class probabilities, or one predicted target) comes from models that did not learn from
+the row: with k folds, from the model of the fold in which the row was held out; with out-of-bag vectors, from the trees
+that did not draw the row. A new row gets the mean of the k fold models (gcForest and its successors never refit), or
+the prediction of one model that learned from all rows.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from cascadeforest.forest.learned_rows import KeepsRows
 from cascadeforest.forest.seeds import seed_at, whole_seed_at
 from cascadeforest.forest.trees import Trees
 
-#: How a layer makes vectors: mean of k fold models; the same for training rows, one refitted model for new ones; one
-#: model, whose out-of-bag trees speak for training rows.
+#: How a layer predicts vectors: k fold models; fold models for training rows and one refitted model for new rows; one
+#: model, whose out-of-bag trees predict training rows.
 CLASS_VECTORS = ("k_fold", "k_fold_refit", "oob")
-#: What a random number in a layer is for: the last part of its address (`seed_at`).
+#: Purposes of random numbers in a layer: part of the seed address (`seed_at`).
 _FOLDS, _MODEL = 0, 1
-#: Address of the model that learned from all rows, beside those of the folds.
+#: Seed address of the model that learned from all rows. Fold models have their fold's number.
 _ALL_ROWS = 2**16
-#: Address of folds that all forests share, beside those of the layers.
+#: Seed address of folds that all forests share. Other folds have the layer's number.
 _SHARED = (2**19, 0)
 _GONE = "The models that did not learn from a row are gone; choose class_vectors='k_fold'."
-#: Rows and features for which parameters are checked before any are known.
+#: Number of rows and features for checks of parameters before the data are known.
 _SOME = 2**20
 
 
 @dataclass(frozen=True)
 class LayerRules:
-    """What the layers of a cascade have in common.
+    """Settings that all layers of a cascade share.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class LayerRules:
     n_folds : int
         Folds; fewer rows than folds make fewer folds.
     class_vectors : {"k_fold", "k_fold_refit", "oob"}
-        Where vectors come from (see `CLASS_VECTORS`).
+        Which models predict vectors (see `CLASS_VECTORS`).
     vector_dtype : {"float64", "float32", "float16"}
         Precision to which vectors are rounded. Class vectors are stored as float32, predicted targets as float64.
     entropy : int
@@ -61,7 +61,7 @@ class LayerRules:
     n_jobs : int or None
         Threads.
     progress : Progress
-        Is told of every model.
+        Counts the fitted models.
     shared_folds : bool
         Whether all layers and forests hold out the same rows.
     """
@@ -86,7 +86,7 @@ class LayerRules:
         return max(1, self.n_classes)
 
     def n_models(self, n_forests: int, n_rows: int) -> int:
-        """Models that a layer of so many forests and rows fits."""
+        """Number of models that a layer with `n_forests` forests and `n_rows` rows fits."""
         if self.class_vectors == "oob":
             return n_forests
         return n_forests * (min(self.n_folds, n_rows) + (self.class_vectors == "k_fold_refit"))
@@ -105,7 +105,7 @@ class LayerRules:
 
 @dataclass(frozen=True)
 class FoldDraw:
-    """Draws the folds of a layer's forests again when they are needed, so that no layer stores row numbers.
+    """Draws the folds of a layer's forests when they are needed, so that layers do not store row numbers.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class FoldDraw:
     level : int or None
         Number of the layer; None: all layers and forests hold out the same rows.
     stratified : bool
-        Whether each fold has its part of every class.
+        Whether folds are stratified by class.
     """
 
     n_folds: int
@@ -125,7 +125,7 @@ class FoldDraw:
     stratified: bool
 
     def of(self, y: np.ndarray, forest: int) -> np.ndarray:
-        """Fold that each training row is held out of.
+        """Fold in which each training row is held out.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class FoldDraw:
 
 @dataclass(frozen=True)
 class FoldForest:
-    """One of our forests. Its training rows are not kept; `seeds` draws its bootstraps again."""
+    """A forest of this package without its training rows; `seeds` can draw its bootstraps again."""
 
     trees: Trees
     offset: float
@@ -155,7 +155,7 @@ class FoldForest:
 
     @classmethod
     def of(cls, grown: GrownForest) -> FoldForest:
-        """What a grown forest leaves in a layer."""
+        """Convert a grown forest, dropping its training rows."""
         return cls(grown.trees, grown.offset, grown.scale, grown.seeds, grown.n_draws)
 
     def predict(self, representation: Representation, rows: np.ndarray, n_jobs: int | None) -> np.ndarray:
@@ -166,7 +166,7 @@ class FoldForest:
 
 @dataclass(frozen=True)
 class FoldEstimator:
-    """Any other scikit-learn estimator; its columns are put into the order of all classes."""
+    """An estimator of another package; the columns of its probabilities are put into the order of all classes."""
 
     estimator: BaseEstimator
     classes: np.ndarray | None
@@ -183,7 +183,7 @@ class FoldEstimator:
 
 @dataclass(frozen=True)
 class OneClass:
-    """Stands for an estimator whose training rows were of a single class, which many refuse to learn from."""
+    """Constant model, for training rows of a single class: many estimators raise an error for such data."""
 
     label: int
     n_classes: int
@@ -195,7 +195,7 @@ class OneClass:
         return vectors
 
 
-#: What predicts in a layer.
+#: A fitted model in a layer.
 FoldModel = FoldForest | FoldEstimator | OneClass
 
 
@@ -206,15 +206,15 @@ class Layer:
     Parameters
     ----------
     forests : list of list
-        For each forest the models whose mean is its vector: one a fold, or a single one.
+        For each forest, its fold models (their mean is the vector of a new row), or a single model.
     added_mapper : BinMapper or None
-        Bins of the columns that the layer saw behind the features; None if there were none.
+        Bins of the columns that were added to the features; None if there were none.
     vector_dtype : str
         See `LayerRules`.
     n_classes : int
-        0 for regression.
+        Number of classes; 0 for regression.
     folds : FoldDraw or None
-        Which training rows each model did not learn from; None with out-of-bag vectors.
+        Folds in which training rows were held out; None with out-of-bag vectors.
     """
 
     forests: list[list[FoldModel]]
@@ -229,12 +229,12 @@ class Layer:
         return max(1, self.n_classes)
 
     def transform(self, representation: Representation, rows: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
-        """Vectors of rows that the layer did not learn from.
+        """Predict vectors of rows that the layer did not learn from.
 
         Parameters
         ----------
         representation : Representation
-            With the columns of the layer before.
+            Features and the columns that the layer before added.
         rows : ndarray of shape (n,), int
             Rows of `representation`.
         n_jobs : int, optional
@@ -257,16 +257,16 @@ class Layer:
     def transform_held_out(
         self, representation: Representation, rows: np.ndarray, y: np.ndarray, n_jobs: int | None = None
     ) -> np.ndarray:
-        """Vectors of the training rows from the models that did not learn from them, as `fit_layer` returned them.
+        """Predict held-out vectors of the training rows, as `fit_layer` returned them.
 
         Parameters
         ----------
         representation : Representation
-            With the columns of the layer before, held out as well.
+            Features and the held-out columns that the layer before added.
         rows : ndarray of shape (n,), int
             The layer's training rows, ascending.
         y : ndarray of shape (n,)
-            Their class numbers, or targets.
+            Class numbers, or targets, of `rows`.
         n_jobs : int, optional
             Threads.
 
@@ -278,7 +278,7 @@ class Layer:
         Raises
         ------
         ValueError
-            If these models were not kept: class vectors are out of bag, or one model of all rows replaced the folds.
+            If the fold models were not kept: class vectors are out-of-bag, or one model of all rows replaced them.
         """
         vectors = np.empty((len(rows), len(self.forests), self.n_outputs), np.float32 if self.n_classes else np.float64)
         for k, models in enumerate(self.forests):
@@ -292,29 +292,29 @@ class Layer:
         return vectors
 
     def see(self, vectors: np.ndarray, representation: Representation, rows: np.ndarray, n_jobs: int | None) -> None:
-        """Put the vectors of the layer before behind the features, in the bins that this layer learned with."""
+        """Add the vectors of the layer before to the features, in the bins that this layer learned with."""
         assert self.added_mapper is not None, "the first layer sees features only"
         representation.add(vectors.reshape(len(rows), -1), rows, self.added_mapper, n_jobs)
 
     def fold_of(self, y: np.ndarray, forest: int) -> np.ndarray:
-        """Fold that each training row was held out of in a forest; a ValueError with out-of-bag vectors."""
+        """Fold of a forest in which each training row was held out; a ValueError with out-of-bag vectors."""
         if self.folds is None:
             raise ValueError(_GONE)
         return self.folds.of(y, forest)
 
     @property
     def our_forests(self) -> list[list[FoldForest]]:
-        """Fold models of each forest of this package; empty lists for other estimators."""
+        """For each forest, its fold models of this package; an empty list for other estimators."""
         return [[model for model in models if isinstance(model, FoldForest)] for models in self.forests]
 
     @property
     def n_trees(self) -> int:
-        """Trees of our forests, all folds together."""
+        """Number of trees in forests of this package, all folds together."""
         return sum(model.trees.n_trees for models in self.our_forests for model in models)
 
     @property
     def nbytes(self) -> int:
-        """Memory of our trees: 8 bytes a node, 4 for each number in a leaf that is not pure."""
+        """Memory of trees of this package: 8 bytes per node, 4 bytes per number in a leaf that is not pure."""
         return sum(
             model.trees.nodes.nbytes + model.trees.values.nbytes for models in self.our_forests for model in models
         )
@@ -335,21 +335,21 @@ def fit_layer(
     Parameters
     ----------
     members : sequence of estimators
-        Unfitted forests of this package, or any classifiers with ``predict_proba`` (regressors).
+        Unfitted forests of this package, or any classifiers with ``predict_proba`` (in regression, any regressors).
     representation : Representation
-        What the layer sees.
+        Columns that the layer sees.
     rows : ndarray of shape (n,), int
         Rows of `representation` to learn from, ascending.
     y : ndarray of shape (n,)
         Class numbers, or targets, of these rows.
     weights : ndarray of shape (n,) or None
-        Their weights, positive.
+        Weights of these rows, positive.
     rules : LayerRules
-        What all layers have in common.
+        Settings that all layers share.
     level : int
-        Number of the layer: part of its seeds' address.
+        Number of the layer, part of its seed address.
     added_mapper : BinMapper or None
-        Bins of the columns behind the features; stored for rows to predict.
+        Bins of the columns added to the features; stored for rows to predict.
 
     Returns
     -------
@@ -369,7 +369,7 @@ def fit_layer(
 
 @dataclass(frozen=True)
 class _Fit:
-    """Fitting one forest of a layer."""
+    """Fits one forest of a layer."""
 
     member: BaseEstimator
     representation: Representation
@@ -380,7 +380,7 @@ class _Fit:
     address: tuple[int, int]
 
     def folds(self) -> tuple[list[FoldModel], np.ndarray]:
-        """Models of all folds (or one of all rows), and vectors of held-out rows."""
+        """Fit the models of all folds (or one model of all rows); return them and the held-out vectors."""
         rules, (level, k) = self.rules, self.address
         draw = rules.fold_draw(level)
         assert draw is not None, "with out-of-bag vectors there are no folds"
@@ -397,24 +397,24 @@ class _Fit:
         return models, vectors
 
     def out_of_bag(self) -> tuple[list[FoldModel], np.ndarray]:
-        """One model of all rows, and the mean of the trees that did not draw a row."""
+        """Fit one model of all rows; return it and the out-of-bag vectors."""
         rules = self.rules
         grown = self.grow(np.arange(len(self.rows)), _ALL_ROWS, bootstrap=True)
         vectors = grown.oob_prediction(self.representation.binned, self.rows, rules.n_jobs)
-        # Drawn by every tree, as happens in small forests: what is known without the features.
+        # In small forests every tree may have drawn a row: predict it without features.
         vectors[np.isnan(vectors[:, 0])] = self._without_features()
         rules.progress.advance()
         return [FoldForest.of(grown)], vectors
 
     def _without_features(self) -> np.ndarray:
-        """Weighted shares of the classes, or the mean target."""
+        """Weighted shares of the classes, or the weighted mean target."""
         if self.rules.n_classes:
             shares = np.bincount(self.y, self.weights, self.rules.n_classes)
             return shares / shares.sum()
         return np.atleast_1d(np.average(self.y, weights=self.weights))
 
     def model(self, chosen: np.ndarray, fold: int) -> FoldModel:
-        """A model of the rows at the places `chosen`."""
+        """Fit a model to the rows at positions `chosen`."""
         try:
             if grows_on_bins(self.member):
                 return FoldForest.of(self.grow(chosen, fold))
@@ -423,7 +423,7 @@ class _Fit:
             self.rules.progress.advance()
 
     def grow(self, chosen: np.ndarray, fold: int, bootstrap: bool | None = None) -> GrownForest:
-        """One of our forests, on the binned matrix that all share."""
+        """Grow a forest of this package on the binned matrix that all forests share."""
         member, binned = self.member, self.representation.binned
         bootstrap = member.bootstrap if bootstrap is None else bootstrap
         return grow_forest(
@@ -458,14 +458,14 @@ class _Fit:
         labels = y if self.rules.classes is None else self.rules.classes[y]
         estimator.fit(self.representation.values(self.rows[chosen]), labels, **weights)
         if isinstance(estimator, KeepsRows):
-            estimator.forget_training_rows()  # nobody explains the forests of a layer one by one
+            estimator.forget_training_rows()  # single forests of a layer are not explained
         return FoldEstimator(estimator, self.rules.classes)
 
 
 def grows_on_bins(member: BaseEstimator) -> bool:
-    """Whether a member of a layer is a forest of ours that can grow on the layer's bins.
+    """Whether a member of a layer is a forest of this package that can grow on the layer's bins.
 
-    Subclasses are other estimators, unless they define `walk`: their ``fit`` or ``predict_proba`` may be their own.
+    A subclass counts as another estimator unless it defines `walk`, since it may override ``fit`` or ``predict_proba``.
     """
     plain = (
         isinstance(member, Forest) and "walk" in vars(type(member)) and getattr(member, "class_weight", None) is None
@@ -474,19 +474,19 @@ def grows_on_bins(member: BaseEstimator) -> bool:
 
 
 def _draws(member: BaseEstimator, n_rows: int) -> int | None:
-    """Rows that each bootstrap of a forest draws; a fixed number that a fold or a late level has not is all it has."""
+    """Number of rows that each bootstrap draws; an integer `max_samples` is bounded by the number of rows."""
     if isinstance(member.max_samples, Integral):
         return min(int(member.max_samples), n_rows)
     return None if member.max_samples is None else member.draws_of_bootstrap(n_rows)
 
 
 def mean_vector(vectors: np.ndarray) -> np.ndarray:
-    """Mean class vector over forests, with sum 1 in double precision: single precision is not enough for scorers.
+    """Mean class vector over forests, normalised in double precision, since scorers check that the sum is 1.
 
     Parameters
     ----------
     vectors : ndarray of shape (n, n_forests, n_classes), float32
-        Vectors of a layer.
+        Class vectors of a layer.
 
     Returns
     -------
@@ -502,8 +502,8 @@ def check_member(member: BaseEstimator, *, classification: bool, class_vectors: 
     Raises
     ------
     ValueError
-        If it is no classifier with ``predict_proba`` (no regressor), cannot give out-of-bag vectors, or is a forest of
-        this package with an invalid parameter.
+        If the estimator is not a classifier with ``predict_proba`` (in regression, not a regressor), cannot give
+        out-of-bag vectors, or is a forest of this package with an invalid parameter.
     """
     if isinstance(member, type) or not hasattr(member, "fit") or not hasattr(member, "get_params"):
         raise ValueError(f"estimators has {member!r}; give names of forests or unfitted scikit-learn estimators.")
@@ -530,7 +530,7 @@ def check_member(member: BaseEstimator, *, classification: bool, class_vectors: 
 
 
 def _rounded(vectors: np.ndarray, dtype: str) -> np.ndarray:
-    """Vectors to the precision of `dtype`."""
+    """Round vectors to the precision of `dtype`; an error if they are not finite."""
     if np.isnan(vectors).any():
         raise ValueError("estimators has one that predicts NaN; a layer needs finite numbers: replace or mend it.")
     with np.errstate(over="ignore"):

@@ -37,12 +37,12 @@ GAMMAS = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 MUS = (0.01, 0.05, 0.1)
 #: Section 5: depth 2t + 2, 4t + 4, 8t + 8 or 16t + 16, for t from 0 as in the released code.
 THETAS = (2, 4, 8, 16)
-#: Gammas nearer to 0 or 1 make the loss's divisors vanish.
+#: Closer to 0 or 1, the divisors of the loss would be nearly 0.
 _BOUNDS = {"gamma": (0.001, 0.999), "mu": (0.0,)}
-#: Deepest trees, as in the released code.
+#: Maximum depth of trees, as in the released code.
 MAX_DEPTH = 100
 ABLATIONS = (None, "same_forests", "stacking", "no_preconc")
-#: Gamma and mu, where they are open, while theta is searched.
+#: Values of gamma and mu during the search for theta, unless the user gave them.
 _MIDDLE = {"gamma": 0.85, "mu": 0.05}
 #: Values of parameters that are None, by preset.
 PRESETS: dict[str, dict[str, Any]] = {
@@ -72,7 +72,7 @@ _LARGEST_MEAN = 1.0 - 1e-6
 
 
 def margins(vectors: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Crammer and Singer's margin: probability of the row's class minus the largest of the others (section 4).
+    """Crammer and Singer's margin: probability of the row's class minus the largest other probability (section 4).
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def margins(vectors: np.ndarray, y: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray of shape (n,)
-        In [-1, 1]; 1 throughout if there is one class only.
+        In [-1, 1]; 1 for all rows if there is only one class.
     """
     rows = np.arange(len(y))
     own = vectors[rows, y]
@@ -103,9 +103,9 @@ def margin_loss(z: np.ndarray, gamma: float, mu: float, *, scaled: bool = True) 
     z : ndarray
         Margins.
     gamma : float
-        The margin that costs nothing, in (0, 1).
+        The margin with loss 0, in (0, 1).
     mu : float
-        What a margin above costs relative to one below.
+        Factor of the loss of margins above gamma, relative to margins below gamma.
     scaled : bool
         Divide by ``gamma**2`` and ``(1 - gamma)**2``, as the paper does and the released code does not.
 
@@ -118,7 +118,7 @@ def margin_loss(z: np.ndarray, gamma: float, mu: float, *, scaled: bool = True) 
 
 
 def _coefficients(gamma: float, mu: float, scaled: bool) -> tuple[float, float]:
-    """Factors of the squared distance to gamma, below and above it."""
+    """Factors of the squared distance to gamma, for margins below gamma and for margins above gamma."""
     return (1.0 / gamma**2, mu / (1.0 - gamma) ** 2) if scaled else (1.0, mu)
 
 
@@ -133,10 +133,10 @@ def minimise_margin_loss(
     *,
     scaled: bool = True,
 ) -> float:
-    """The x in [least, most] at which the mean loss of the margins ``start + x * slope`` is smallest; exactly.
+    """Find the exact x in [least, most] that minimises the mean loss of the margins ``start + x * slope``.
 
-    The loss is convex and made of parabolas that meet where a margin passes gamma. Its derivative is continuous, made
-    of lines, and does not fall: the place where it is 0 is found from its values at those meeting points.
+    The loss is convex and piecewise quadratic, with breakpoints where a margin passes gamma. Its derivative is
+    continuous, piecewise linear and non-decreasing. Its zero is found from its values at the breakpoints.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def minimise_margin_loss(
     Returns
     -------
     float
-        The smallest such x if there are several.
+        The smallest minimiser if there are several.
     """
     below, above = _coefficients(gamma, mu, scaled)
     moves = slope != 0
@@ -179,9 +179,9 @@ def minimise_margin_loss(
 
 
 def _sums_of_stretches(before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """Sums where the first k terms are those of `after` and the others those of `before`, for k = 0, 1, ..., n.
+    """For k = 0, 1, ..., n: the sum of the first k terms of `after` and of the terms of `before` from k on.
 
-    Nothing is subtracted: where all terms are 0, as above gamma with mu = 0, so is the sum, not a rounding error.
+    Subtraction is avoided, so that the sum of zeros (margins above gamma with mu = 0) is 0 without rounding error.
     """
     return np.append(0.0, np.cumsum(after)) + np.append(np.cumsum(before[::-1])[::-1], 0.0)
 
@@ -210,8 +210,8 @@ def reweighted(loss: np.ndarray, floor: float) -> np.ndarray:
     loss : ndarray of shape (n,)
         Margin loss of each row.
     floor : float
-        Losses below this share of their mean count as that: a row exactly at gamma would have no weight, and a class
-        of such rows would be lost. The paper has no floor.
+        Smaller losses are raised to this share of the mean loss. Without a floor, a row exactly at gamma would have
+        weight 0, and a class of such rows would be lost. The paper has no floor.
 
     Returns
     -------
@@ -226,7 +226,7 @@ def reweighted(loss: np.ndarray, floor: float) -> np.ndarray:
 
 
 def equal_are_none(weights: np.ndarray | None) -> np.ndarray | None:
-    """Weights, None if they are equal: in products with those of Eq. 27 they would still show in the last digit."""
+    """None if all weights are equal, else the weights: products of equal weights with Eq. 27 change the last digit."""
     return None if weights is None or (weights == weights[0]).all() else weights
 
 
@@ -241,7 +241,7 @@ def margin_ratio(z: np.ndarray) -> float:
     Returns
     -------
     float
-        Infinity where the mean is not positive: the theorem says nothing then.
+        Infinity if the mean is not positive; the theorem does not apply then.
     """
     mean = float(np.mean(z))
     return float(np.std(z)) / mean if mean > 0 else math.inf
@@ -249,12 +249,12 @@ def margin_ratio(z: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Setting:
-    """What the grids of the paper are searched for.
+    """Hyperparameters that the paper chooses from grids.
 
     Parameters
     ----------
     gamma, mu : float
-        Of the margin loss.
+        Parameters of the margin loss.
     theta : int
         Trees of layer t, counted from 0, have depth theta * (t + 1) at most.
     """
@@ -264,14 +264,14 @@ class Setting:
     theta: int
 
     def depth(self, level: int) -> int:
-        """Greatest depth of trees at a level."""
+        """Maximum depth of trees at a level."""
         return min(self.theta * (level + 1), MAX_DEPTH)
 
 
 class Additive:
-    """The additive model (Eq. 1) over the sum of its factors: a mean of the layers' class vectors.
+    """The additive model (Eq. 1) divided by the sum of its factors: a weighted mean of the layers' class vectors.
 
-    It is kept as ``(1 - share) * mean so far + share * newest layer``, which no number of layers makes overflow.
+    Updated as ``(1 - share) * mean so far + share * newest layer``, which cannot overflow.
 
     Parameters
     ----------
@@ -283,9 +283,9 @@ class Additive:
         self._mean = np.zeros((n_rows, n_forests, n_classes))
 
     def add(self, vectors: np.ndarray, share: float) -> None:
-        """Let a layer's class vectors, of shape (n_rows, n_forests, n_classes), be `share` of the mean."""
+        """Add a layer's class vectors, of shape (n_rows, n_forests, n_classes), with weight `share` in the mean."""
         self._mean *= 1.0 - share
-        self._mean += np.multiply(vectors, share, dtype=np.float64)  # a Python float would stay in single precision
+        self._mean += np.multiply(vectors, share, dtype=np.float64)  # vectors * share would have single precision
 
     @property
     def features(self) -> np.ndarray:
@@ -300,20 +300,20 @@ class Additive:
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """What layers learn from.
+    """Training data of the layers.
 
     Parameters
     ----------
     seen : Representation
         Features, with room for the sum.
     alone : Representation or None
-        Room for the sum alone, which later layers of ablation ST see.
+        Room for the sum without features, which later layers of ablation ST see.
     rows : ndarray of shape (n,), int
-        Rows of them that have weight.
+        Rows of `seen` that have positive weight.
     y : ndarray of shape (n,), int
-        Their classes.
+        Class numbers of `rows`.
     weights : ndarray of shape (n,) or None
-        Their weights.
+        Weights of `rows`.
     """
 
     seen: Representation
@@ -324,7 +324,7 @@ class TrainingRows:
 
 
 class Boosting:
-    """Algorithm 2 between two layers, in `fit` and in explanations.
+    """What Algorithm 2 updates after each layer, in `fit` and in explanations.
 
     Attributes
     ----------
@@ -344,7 +344,7 @@ class Boosting:
         self.weights, self.cumulative, self.total = data.weights, np.zeros(len(data.rows)), 0.0
 
     def seen(self, level: int, n_jobs: int | None) -> tuple[Representation, BinMapper | None]:
-        """What a layer sees of the training rows, and the bins of the sum."""
+        """Columns of the training rows that a layer sees, and the bins of the sum."""
         data = self._data
         if level == 0 or self._cascade._as_fitted.ablation == "no_preconc":
             data.seen.drop_added()
@@ -367,7 +367,7 @@ class Boosting:
 
 @dataclass
 class Growth:
-    """What growing under one setting leaves, layer by layer."""
+    """Results of growing a cascade with one setting, layer by layer."""
 
     best: BestLayer
     layers: list[Layer] = field(default_factory=list)
@@ -404,13 +404,13 @@ class MDDFClassifier(ExplainableCascade, CascadeClassifier):
         "log" in preset "official".
     cumulative : {"normalized", "sum"} or None, default=None
         Margin in the loss. "sum": sum of the layers' margins times their factors. "normalized": this sum, divided by
-        the sum of the factors. A plain sum exceeds 1 after some layers, where Eq. 28 has no meaning; with exact factors
-        the first layer then gets nearly everything. None: "normalized"; "sum" in preset "official".
+        the sum of the factors. A plain sum exceeds 1 after some layers, and Eq. 28 is not defined there; with exact
+        factors the first layer then has nearly the whole weight. None: "normalized"; "sum" in preset "official".
     scaled_loss : bool or None, default=None
         Whether the loss is divided by ``gamma**2`` and ``(1 - gamma)**2`` (Eq. 28). None: True; False in "official".
     max_share : float, default=0.9
         With "normalized" and "exact", largest share of the sum of factors that the newest layer can have. Without a
-        bound the newest layer often has all of it.
+        bound the newest layer often has the whole sum.
     weight_floor : float, default=1e-3
         Smallest weight of a row, relative to the mean (see `reweighted`).
     ablation : {"same_forests", "stacking", "no_preconc"} or None, default=None
@@ -418,7 +418,8 @@ class MDDFClassifier(ExplainableCascade, CascadeClassifier):
         the sum, not the features. "no_preconc" (NP): layers see the features, not the sum.
     estimators : sequence of {"random_forest", "completely_random_forest", "extra_trees"} or estimators, default=None
         As in `GCForestClassifier`. Estimators that are given as objects keep their own depth, and their ``fit`` must
-        take weights. None: random and completely random forests; in preset "official" random forests and Extra-Trees.
+        accept `sample_weight`. None: random and completely random forests; in preset "official" random forests and
+        Extra-Trees.
     n_folds : int, default=5
         Number of folds of each forest.
     shared_folds : bool or None, default=None
@@ -454,12 +455,13 @@ n_features_in_, feature_names_in_
     margin_ratio_ : ndarray of shape (n_grown_layers,)
         Standard deviation of these margins, divided by their mean (lambda of Theorem 1).
     search_results_ : list of dict
-        For each setting that was tried: gamma, mu, theta, and its best out-of-fold score. Empty if all were given.
+        For each setting that was tried: gamma, mu, theta and the best out-of-fold score. Empty if gamma, mu and theta
+        were given.
 
     Notes
     -----
     The grids are searched on out-of-fold predictions of the training rows: first theta (with gamma 0.85 and mu 0.05,
-    unless they are given), then gamma and mu together. Of equal scores the first wins.
+    unless they are given), then gamma and mu together. Among settings with equal scores, the first is chosen.
 
     Choices that the paper leaves open: class vectors are out-of-fold (the text's 'each instance is training data k - 1
     times' would leak labels), the block of each forest in the sum is renormalised, and depth is bounded in both kinds
@@ -480,7 +482,7 @@ n_features_in_, feature_names_in_
     (3, 150)
     """
 
-    # What the classifiers with other features and depths have as parameters.
+    # Parameters that other cascades have and this class does not.
     scanning = input_shape = max_depth = vector_dtype = None
 
     def __init__(
@@ -605,7 +607,7 @@ n_features_in_, feature_names_in_
         return self
 
     def _chosen(self, name: str) -> Any:
-        """A parameter, or what the preset says where it is None."""
+        """Value of a parameter; the preset's value if the parameter is None."""
         value = getattr(self, name)
         return PRESETS[self.preset][name] if value is None else value
 
@@ -641,13 +643,13 @@ n_features_in_, feature_names_in_
         return super()._kinds()
 
     def _alone(self, seen: Representation) -> Representation | None:
-        """Room for the sum alone, which is all that later layers see in ablation ST."""
+        """Room for the sum without features, which is all that later layers see in ablation ST."""
         return Representation.of_added(seen) if self._as_fitted.ablation == "stacking" else None
 
     def _search(
         self, members: list[BaseEstimator], data: TrainingRows, rules: LayerRules, scoring: Scoring, patience: int
     ) -> Setting:
-        """The setting of the grids with the best out-of-fold score of smaller cascades; theta first."""
+        """Find the setting with the best out-of-fold score of smaller cascades; theta is searched first."""
         given = {name: self._chosen(name) for name in ("gamma", "mu", "theta")}
         if None not in given.values():
             return Setting(**given)
@@ -658,7 +660,7 @@ n_features_in_, feature_names_in_
             for m in members
         ]
         n_layers = min(self.max_layers, self.search_layers)
-        # Numbers and first layers, which depend on theta only, are all that stays: cascades would fill the memory.
+        # Keep only scores and first layers (they depend on theta only): all cascades together would fill the memory.
         scores: dict[Setting, float] = {}
         first_layers: dict[int, tuple[Layer, np.ndarray] | None] = {}
 
@@ -694,7 +696,7 @@ n_features_in_, feature_names_in_
         patience: int,
         first: tuple[Layer, np.ndarray] | None = None,
     ) -> Growth:
-        """Algorithm 2 under one setting; `first` is a first layer with its vectors that need not be grown again."""
+        """Run Algorithm 2 with one setting; `first` is an earlier first layer with its vectors, to be reused."""
         rows, y, weights = data.rows, data.y, data.weights
         grown, state = Growth(BestLayer(patience, self.tol)), Boosting(self, data, len(members), setting)
         for level in range(n_layers):
@@ -727,7 +729,7 @@ n_features_in_, feature_names_in_
         return grown
 
     def _at_depth(self, members: list[BaseEstimator], depth: int) -> list[BaseEstimator]:
-        """The forests of a layer with their depth; those that were given as objects as they are."""
+        """The forests of a layer with this depth; estimators that were given as objects keep their own depth."""
         kinds = self._kinds() if self.estimators is None else self.estimators
         return [
             clone(m).set_params(max_depth=depth) if isinstance(kinds[k % len(kinds)], str) else m
@@ -753,7 +755,7 @@ n_features_in_, feature_names_in_
             alpha = log_weight(float(np.average(own, weights=weights)))
         else:
             alpha = self._minimised(total * cumulative, own, weights, setting, math.inf)
-        # Layers that are worse than chance get 0; until one is not, the newest speaks alone.
+        # A layer worse than chance gets 0. If all layers so far have 0, the newest layer alone predicts.
         return alpha, alpha / (total + alpha) if total + alpha > 0 else 1.0
 
     def _minimised(
@@ -791,7 +793,7 @@ n_features_in_, feature_names_in_
         vectors_of: Callable[[int, Representation], np.ndarray],
         n_jobs: int | None,
     ) -> Iterator[tuple[Additive, Representation]]:
-        """The sum up to layer 1, 2, ..., and what the layer sees of rows; `vectors_of` gives its class vectors."""
+        """The sum up to layer 1, 2, ..., and the columns that the layer sees; `vectors_of` computes class vectors."""
         reader = self.features_.reader(X, n_jobs)
         total, alone = Additive(len(rows), len(self.layers_[0].forests), self.n_classes_), None
         for level, (layer, share) in enumerate(zip(self.layers_, self.shares_, strict=False)):
@@ -880,7 +882,7 @@ n_features_in_, feature_names_in_
 
 
 class MarginWalk(CascadeWalk):
-    """Layers see the sum of the layers so far, and weight rows by their margins."""
+    """Walk of mdDF: layers see the sum of the layers so far, and weight rows by their margins."""
 
     model: MDDFClassifier
     passes_sum_on = True
@@ -903,7 +905,7 @@ class MarginWalk(CascadeWalk):
             yield Reached(seen.binned, rows, total.probabilities, rows)
 
     def trained_layers(self, learned: Rows) -> Iterator[TrainedLayer]:
-        """As in `Walk`: Algorithm 2, with factors that are known."""
+        """As in `Walk`: Algorithm 2 with the fitted factors."""
         model, seen = self.model, self._seen(learned)
         rows = rows_with_weight(learned.weights, len(learned.y))
         weights = equal_are_none(weights_at(learned.weights, rows))
@@ -928,7 +930,7 @@ class MarginWalk(CascadeWalk):
 
 
 def _check_weighted(members: list[BaseEstimator]) -> None:
-    """Refuse estimators that cannot learn from weighted rows, which all layers but the first are."""
+    """Refuse estimators without `sample_weight`: all layers but the first learn from weighted rows."""
     for member in members:
         if not has_fit_parameter(member, "sample_weight"):
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Any learner on the hard examples of DDBF's first iteration (Wang et al. 2020, section 4.4 and Table 3)."""
+"""Train any classifier on the hard examples of DDBF's first iteration (Wang et al. 2020, section 4.4 and Table 3)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cascadeforest.forest._parameters import check_count, entropy_of
 from cascadeforest.forest._types import MatrixLike, RandomState
 from cascadeforest.forest.seeds import whole_seed_at
 
-#: Addresses below the entropy of a model.
+#: Seed addresses of the forest and of the learner.
 _MINING, _LEARNER = 0, 1
 
 
@@ -31,13 +31,13 @@ class HardExampleClassifier(ProbabilisticClassifier, BaseEstimator):
         Unfitted scikit-learn classifier with ``predict_proba``. Configuration files give a mapping instead:
         ``{"estimator": "package.module:Class", "params": {...}}``.
     n_estimators : int, default=200
-        Trees of the forest.
+        Number of trees in the forest.
     leaf_score, threshold, vote_fraction, elimination, validation
         Parameters of the forest's iteration, as in `DDBFClassifier`.
     n_jobs : int or None, default=None
-        Threads; given to the learner too, if it has the parameter.
+        Number of threads; also passed to the learner if it has the parameter `n_jobs`.
     random_state : int, RandomState or None, default=None
-        Seed; the learner gets one of its own.
+        Seed. The learner gets another seed, derived from this one.
 
     Attributes
     ----------
@@ -46,17 +46,18 @@ class HardExampleClassifier(ProbabilisticClassifier, BaseEstimator):
     forest_ : DDBFClassifier
         The first iteration.
     learner_ : classifier or None
-        Fitted on the hard examples. None if they are of one class or none is left: the forest answers all rows.
+        Classifier fitted on the hard examples. None if there are no hard examples or all are of one class; the forest
+        then predicts all rows.
     n_hard_ : int
-        Hard training rows.
+        Number of hard training rows.
     n_features_in_ : int
-        Features seen in `fit`.
+        Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, if X had names.
 
     Notes
     -----
-    Where the division is annulled (rule 2 of section 3.3.2) all rows are hard, and the learner stands alone.
+    If the division is annulled (rule 2 of section 3.3.2), all rows are hard and the learner predicts all rows.
 
     References
     ----------
@@ -97,12 +98,12 @@ class HardExampleClassifier(ProbabilisticClassifier, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: MatrixLike, y: ArrayLike) -> HardExampleClassifier:
-        """Grow the forest, and train the learner on what it finds hard.
+        """Grow the forest, and train the learner on the rows that the forest finds hard.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training samples; NaN means missing, if the learner takes it.
+            Training samples; NaN means missing, if the learner accepts NaN.
         y : array-like of shape (n_samples,)
             Classes.
 
@@ -169,7 +170,7 @@ class HardExampleClassifier(ProbabilisticClassifier, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Columns in the order of `classes_`. In hard rows, classes without a hard training example have 0.
+            Columns in the order of `classes_`. For a hard row, classes without a hard training example have 0.
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=X_DTYPES, ensure_all_finite="allow-nan", reset=False)

@@ -14,7 +14,7 @@ class Progress:
     Parameters
     ----------
     verbose : int
-        0: silence; 1: a line a layer; 2: also a bar of the models of the layer at hand (needs tqdm).
+        0: no messages; 1: one line per layer; 2: also a progress bar over the models of each layer (needs tqdm).
     """
 
     def __init__(self, verbose: int = 0):
@@ -29,7 +29,7 @@ class Progress:
             logger.info(message, *values)
 
     def layer(self, level: int, n_models: int) -> Progress:
-        """Begin a layer of so many models; use as a context."""
+        """Begin a layer of `n_models` models; use as a context manager."""
         if self.verbose > 1:
             try:
                 from tqdm.auto import tqdm
@@ -55,7 +55,7 @@ class Progress:
 
 
 def _show_lines() -> None:
-    """Who asks for lines sees them, also without a logging set-up of their own."""
+    """Make log lines visible if the user asked for them but did not configure logging."""
     if logger.level == logging.NOTSET or logger.level > logging.INFO:
         logger.setLevel(logging.INFO)
     if not logger.hasHandlers():

@@ -29,15 +29,15 @@ class CascadeForestRegressor(ExplainableCascade, RegressorMixin, Cascade):
     Parameters
     ----------
     n_forests : int, default=4
-        Forests a layer, all kinds together.
+        Number of forests in a layer, all kinds together.
     n_estimators : int, default=50
-        Trees a forest; with k folds each forest has k times as many.
+        Number of trees in a forest; with k folds each forest has k times as many.
     estimators : sequence of {"random_forest", "completely_random_forest", "extra_trees"} or estimators, default=None
         Kinds of forests, taken in turn: forest i is of kind ``i % len(estimators)``. Any scikit-learn regressor can
-        be one of them. None: random forests and completely random forests; in preset "official" random forests and
-        Extra-Trees.
+        take the place of a forest. None: random forests and completely random forests; in preset "official" random
+        forests and Extra-Trees.
     max_features : {"sqrt", "log2"}, int, float or None, default="sqrt"
-        Features that a node of a random forest (or of Extra-Trees) looks at.
+        Number of features considered at a split of a random forest (or of Extra-Trees).
     scoring : str, callable or None, default=None
         Scorer of scikit-learn for the out-of-fold predictions; None: minus the root mean squared error.
     patience : int or None, default=None
@@ -52,7 +52,7 @@ class CascadeForestRegressor(ExplainableCascade, RegressorMixin, Cascade):
     Attributes
     ----------
     n_layers_ : int
-        Layers that were kept.
+        Number of layers that were kept.
     layers_ : list of Layer
         The layers that were kept.
     validation_scores_ : ndarray of shape (n_grown_layers,)
@@ -62,7 +62,7 @@ class CascadeForestRegressor(ExplainableCascade, RegressorMixin, Cascade):
     feature_importances_ : ndarray of shape (n_features_in_,)
         Importances of the original features.
     n_features_in_ : int
-        Features seen in `fit`.
+        Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, if X had names.
 
@@ -138,7 +138,7 @@ class CascadeForestRegressor(ExplainableCascade, RegressorMixin, Cascade):
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights, not negative; in forests they multiply the counts of the bootstrap, in the score they weight rows.
+            Weights, not negative. Forests multiply bootstrap counts by them, and the score weights rows by them.
 
         Returns
         -------
@@ -170,7 +170,7 @@ class CascadeForestRegressor(ExplainableCascade, RegressorMixin, Cascade):
     def _training_data(
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray | None]:
-        """X, targets, the rows that have weight, and weights of all rows (None if all are equal)."""
+        """X, targets, rows of positive weight, and the weights of all rows (None if all weights are equal)."""
         X, y = self._training_X_y(X, y, numeric=True)
         y = np.asarray(y, np.float64)
         weights = checked_weights(sample_weight, len(y))
@@ -187,7 +187,7 @@ class CascadeForestRegressor(ExplainableCascade, RegressorMixin, Cascade):
         Yields
         ------
         ndarray of shape (n_samples,)
-            Mean over the layer's forests; `n_layers_` arrays, the last one equals `predict`.
+            Mean over the layer's forests. There are `n_layers_` arrays; the last one equals `predict`.
         """
         for reached in CascadeWalk(self, self.n_jobs).layers(X):
             yield reached.prediction[:, 0]

@@ -1,7 +1,7 @@
-"""What a layer sees: the features of all rows, binned once, and behind them the columns that layers add.
+"""The columns that a layer sees: the features, binned once, followed by the columns that layers add.
 
-Rows are numbers into one matrix. Folds, bootstraps and rows that confidence screening lets through are index lists;
-nothing of X is copied for a layer. The columns that a layer adds lie in memory that all layers share.
+All layers share one matrix. Folds, bootstraps and the rows left by confidence screening are arrays of row numbers; X is
+not copied for a layer. All layers write the columns that they add to the same memory.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class Representation:
     columns : ndarray of shape (n_features + room, n_rows), uint8
         Bins; the first `n_given` rows of the array are filled.
     centers : ndarray of shape (n_features + room, MAX_BINS) or None
-        Centers of the bins, which only growing needs.
+        Centers of the bins, needed only to grow trees.
     n_given : int
-        Features of X.
+        Number of features of X.
     X : array, sparse matrix or None
-        The features themselves, kept if the layer has estimators of other packages.
+        The values of the features, kept if the layer has estimators of other packages.
     """
 
     def __init__(self, columns: np.ndarray, centers: np.ndarray | None, n_given: int, X: MatrixLike | None = None):
@@ -59,9 +59,9 @@ class Representation:
         room : int
             Columns that a layer may add.
         sample_weight : ndarray of shape (n_rows,), optional
-            Weights, by which bins are nearly equal.
+            Weights of rows; bins have nearly equal weight.
         keep_values : bool
-            Keep X for estimators that take values, not bins.
+            Keep X for estimators of other packages, which do not use bins.
         n_jobs : int, optional
             Threads.
 
@@ -69,7 +69,7 @@ class Representation:
         -------
         Representation
         BinMapper
-            Bins rows of other data alike.
+            Maps other rows to the same bins.
         """
         n_rows, n_given = X.shape
         columns = np.empty((n_given + room, n_rows), np.uint8)
@@ -80,7 +80,7 @@ class Representation:
 
     @classmethod
     def of_bins(cls, given: BinnedMatrix, room: int) -> Representation:
-        """Training rows that are binned already.
+        """Make a representation of training rows that are already binned.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class Representation:
         n_given, n_rows = given.columns.shape
         columns, centers = np.empty((n_given + room, n_rows), np.uint8), np.empty((n_given + room, MAX_BINS))
         columns[:n_given] = given.columns
-        if given.centers is not None:  # which only growing needs
+        if given.centers is not None:  # needed only to grow trees
             centers[:n_given] = given.centers
         return cls(columns, centers, n_given)
 
@@ -123,12 +123,12 @@ class Representation:
 
     @classmethod
     def of_added(cls, like: Representation) -> Representation:
-        """Make room for the same rows without features: a layer sees the added columns only.
+        """Make a representation of the same rows without features: layers see the added columns only.
 
         Parameters
         ----------
         like : Representation
-            Says how many rows there are, how much is added, and whether values are kept.
+            Representation with the same number of rows, the same room, and the same choice to keep values.
 
         Returns
         -------
@@ -141,12 +141,12 @@ class Representation:
 
     @property
     def n_rows(self) -> int:
-        """Rows of the matrix."""
+        """Number of rows."""
         return self._columns.shape[1]
 
     @property
     def n_features(self) -> int:
-        """Given and added columns."""
+        """Number of columns, given and added."""
         return self.n_given + self.n_added
 
     @property
@@ -162,12 +162,12 @@ class Representation:
         return BinnedMatrix(self._columns[: self.n_given], centers)
 
     def fit_added(self, values: np.ndarray, rows: np.ndarray, n_jobs: int | None = None) -> BinMapper:
-        """Put columns behind the features, in place of earlier added columns.
+        """Compute bins for added columns, and put the columns after the features, replacing earlier added columns.
 
         Parameters
         ----------
         values : ndarray of shape (n, n_added)
-            What is added to `rows`; in all other rows the columns are undefined from now on.
+            Values for `rows`; in all other rows the added columns become undefined.
         rows : ndarray of shape (n,), int
             Rows of the matrix.
         n_jobs : int, optional
@@ -176,26 +176,26 @@ class Representation:
         Returns
         -------
         BinMapper
-            For the same columns of rows to predict.
+            Bins of the added columns, for rows to predict.
         """
         mapper = BinMapper()
         self._write(values, rows, mapper, n_jobs, fit=True)
         return mapper
 
     def add(self, values: np.ndarray, rows: np.ndarray, mapper: BinMapper, n_jobs: int | None = None) -> None:
-        """As `fit_added`, with the bins of `mapper`.
+        """Put columns after the features, as `fit_added` does, with the bins of `mapper`.
 
         Parameters
         ----------
         values, rows, n_jobs
             As in `fit_added`.
         mapper : BinMapper
-            Bins that `of_training_rows` returned.
+            Bins that `fit_added` returned.
         """
         self._write(values, rows, mapper, n_jobs, fit=False)
 
     def drop_added(self) -> None:
-        """Leave the given features alone."""
+        """Remove the added columns."""
         self.n_added, self._added = 0, None
 
     def _write(self, values: np.ndarray, rows: np.ndarray, mapper: BinMapper, n_jobs: int | None, *, fit: bool) -> None:
@@ -238,7 +238,7 @@ class Representation:
 
 
 def weights_of_all(rows: np.ndarray, weights: np.ndarray | None, n_rows: int) -> np.ndarray | None:
-    """Weights of all rows, 0 but for `rows`, which have `weights`; None if all rows weigh the same."""
+    """Weights of all rows: `weights` for `rows` and 0 for all other rows; None if all rows have the same weight."""
     if weights is None and len(rows) == n_rows:
         return None
     of_all = np.zeros(n_rows)
@@ -246,19 +246,19 @@ def weights_of_all(rows: np.ndarray, weights: np.ndarray | None, n_rows: int) ->
     return of_all
 
 
-#: What a level sees of rows to predict: ``reader(level, rows)``.
+#: Gives the columns that a level sees, for rows to predict: ``reader(level, rows)``.
 Reader = Callable[[int, np.ndarray], Representation]
 
 
 class PlainFeatures:
-    """What levels see without scanning: the features themselves.
+    """The columns that levels see without scanning: the features.
 
     Parameters
     ----------
     room : int
         Columns that a layer may add.
     keep_values : bool
-        Whether a layer holds estimators that take numbers.
+        Whether layers hold estimators of other packages, which need values instead of bins.
     n_jobs : int or None
         Threads.
     """
@@ -267,14 +267,14 @@ class PlainFeatures:
         self._room, self._keep_values, self._n_jobs = room, keep_values, n_jobs
 
     def fit(self, X: MatrixLike, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> None:
-        """Bin the training rows; rows without weight decide no bin."""
+        """Bin the training rows; rows of weight 0 have no influence on bins."""
         of_all = weights_of_all(rows, weights, X.shape[0])
         self._seen, self.mapper = Representation.of_training_rows(
             X, self._room, sample_weight=of_all, keep_values=self._keep_values, n_jobs=self._n_jobs
         )
 
     def at(self, level: int, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> Representation:
-        """What a level sees of the training rows."""
+        """The columns that a level sees of the training rows."""
         return self._seen
 
     def learned_rows(
@@ -286,10 +286,10 @@ class PlainFeatures:
         return LearnedRows(Rows.of(self._seen.given, y, weights), centers_are_written=centers_are_written)
 
     def finish(self, n_levels: int) -> None:
-        """Keep what rows to predict need."""
+        """Keep only the fitted state that prediction needs."""
         del self._seen
 
     def reader(self, X: MatrixLike, n_jobs: int | None) -> Reader:
-        """What levels see of rows to predict: ``reader(level, rows)``."""
+        """Return a function ``reader(level, rows)`` that gives the columns that a level sees."""
         seen = Representation.of_new_rows(X, self._room, self.mapper, keep_values=self._keep_values, n_jobs=n_jobs)
         return lambda level, rows: seen

@@ -1,15 +1,16 @@
 """Multi-grained scanning: forests predict the class of windows that slide over sequences and images.
 
-Every window of a row is an instance with the row's class. Forests learn from the windows; the class vectors of all
-positions, one after the other, are the row's new features (Zhou and Feng 2017, section 2.2). gcForest_CS takes a few
-positions only, other ones at each level (Pang et al. 2018, section II).
+Every window of a row is an instance with the row's class. Forests learn from the windows. The class vectors of all
+positions, one after another, are the row's new features (Zhou and Feng 2017, section 2.2). gcForest_CS uses only some
+positions, and draws other positions at each level (Pang et al. 2018, section II).
 
-Nothing is cut out. A window at position p of row i begins at one place of the binned data, and its pixels lie at the
-same distances from there, whatever i and p are: to the kernel the data are a matrix whose columns overlap in memory
-(`BinnedMatrix`), its rows are places. So a window costs what a row number costs, not what its pixels cost.
+Windows are not copied. The first value of a window determines where it is in the binned data, and the distances from
+there to its other values are the same for all windows. The kernel sees a matrix whose columns overlap in memory
+(`BinnedMatrix`); a row number of this matrix is the place of a first value. A window takes the memory of one row
+number.
 
-Memory, beside X as bytes and the class vectors as bytes: about 80 bytes for each window that a tree learns from, in
-each thread that grows one, and while class vectors are made `BLOCK_BYTES`.
+Memory, besides one byte per value of X and per class vector entry: about 80 bytes per thread for each window that a
+tree learns from, and `BLOCK_BYTES` while class vectors are computed.
 """
 
 from __future__ import annotations
@@ -42,21 +43,22 @@ from cascadeforest.forest.growth import grow_forest, tree_seeds
 from cascadeforest.forest.seeds import seed_at
 from cascadeforest.forest.trees import Trees
 
-#: Class vectors that are made at once; a bound on memory, not on the data.
+#: Memory for class vectors that are computed at one time. It does not bound the size of the data.
 BLOCK_BYTES = 1 << 26
-#: Values from which the bins of pixels are found; more would not move them.
+#: Maximum number of values from which the bins of pixels are found; more values hardly change the bins.
 _BIN_VALUES = 1_000_000
-#: Levels whose subsampled features a level sees: 'the features from the recent three levels are concatenated'.
+#: Number of levels whose subsampled features a level sees: 'the features from the recent three levels are
+#: concatenated'.
 RECENT_LEVELS = 3
-#: What a random number of a scanner is for: parts of its address (`seed_at`).
+#: Purposes of random numbers in a scanner: parts of the seed address (`seed_at`).
 _BINS, _POSITIONS, _FOLDS, _MODEL = range(4)
-#: Address of scanning beside the forests of a cascade's levels.
+#: Seed address of scanning in a cascade. The levels have their own numbers.
 SCANNING = 2**18
 
 
 @dataclass(frozen=True)
 class Grain:
-    """One size of window over one shape of data.
+    """One window size for rows of one shape.
 
     Parameters
     ----------
@@ -74,29 +76,29 @@ class Grain:
 
     @property
     def n_values(self) -> int:
-        """Numbers in a row."""
+        """Number of values in a row."""
         return math.prod(self.shape)
 
     @property
     def grid(self) -> tuple[int, ...]:
-        """Positions along each axis."""
+        """Number of positions along each axis."""
         return tuple((n - w) // self.stride + 1 for n, w in zip(self.shape, self.window, strict=False))
 
     @property
     def _steps(self) -> tuple[int, ...]:
-        """Distance in memory of neighbours along each axis that windows move on."""
+        """Distance in memory between neighbouring values, for each axis along which windows move."""
         channels = self.shape[2] if len(self.shape) == 3 else 1
         return (1,) if len(self.window) == 1 else (self.shape[1] * channels, channels)
 
     @property
     def positions(self) -> np.ndarray:
-        """Where each window begins, counted from the row's first value."""
+        """Start of each window, counted from the row's first value."""
         axes = [range(0, n * self.stride, self.stride) for n in self.grid]
         return np.array([sum(map(int.__mul__, p, self._steps)) for p in product(*axes)], np.int64)
 
     @property
     def offsets(self) -> np.ndarray:
-        """Where each value of a window lies, counted from its beginning."""
+        """Place of each value of a window, counted from the window's first value."""
         axes = [range(n) for n in self.window]
         starts = np.array([sum(map(int.__mul__, p, self._steps)) for p in product(*axes)], np.int64)
         channels = self.shape[2] if len(self.shape) == 3 else 1
@@ -104,16 +106,16 @@ class Grain:
 
 
 class Pixels:
-    """All rows as bytes, row after row in memory.
+    """All binned rows, one byte per value, row after row in memory.
 
     Parameters
     ----------
     flat : ndarray of shape (n_rows * n_values,), uint8
         Bins.
     n_values : int
-        Numbers in a row.
+        Number of values in a row.
     centers : ndarray of shape (MAX_BINS,) or None
-        Centers of the bins, which growing needs; one set for all pixels.
+        Centers of the bins, needed to grow trees. All pixels have the same bins.
     """
 
     def __init__(self, flat: np.ndarray, n_values: int, centers: np.ndarray | None):
@@ -123,24 +125,24 @@ class Pixels:
     def of_training_rows(
         cls, X: np.ndarray, seed: np.random.SeedSequence, n_jobs: int | None, rows: np.ndarray | None = None
     ) -> tuple[Pixels, BinMapper]:
-        """Bin the values of all pixels alike, since a window may stand at any place.
+        """Bin the values of all pixels with the same bins, since a window may start at any position.
 
         Parameters
         ----------
         X : ndarray of shape (n_rows, n_values), C order
             float32 or float64.
         seed : SeedSequence
-            Decides which values the bins are found from, if there are more than a million.
+            Seed of the draw of values from which bins are found, if there are more than a million values.
         n_jobs : int or None
             Threads.
         rows : ndarray of int, optional
-            Rows that the bins are found from; all by default.
+            Rows from which the bins are found; all rows by default.
 
         Returns
         -------
         Pixels
         BinMapper
-            Bins rows of other data alike.
+            Maps other rows to the same bins.
         """
         rows = np.arange(len(X)) if rows is None else rows
         n_values = X.shape[1]
@@ -156,22 +158,22 @@ class Pixels:
 
     @classmethod
     def of_new_rows(cls, X: np.ndarray, mapper: BinMapper, n_jobs: int | None) -> Pixels:
-        """Bin rows to predict alike."""
+        """Bin rows to predict, with the bins of the training rows."""
         return cls(mapper.transform(X.reshape(-1, 1), n_jobs=n_jobs).columns[0], X.shape[1], None)
 
     @property
     def n_rows(self) -> int:
-        """Rows of the data."""
+        """Number of rows of the data."""
         return len(self.flat) // self.n_values
 
     def windows(self, grain: Grain) -> BinnedMatrix:
-        """The matrix whose row r is the window that begins at ``flat[r]``; nothing is copied."""
+        """Return the matrix whose row r is the window that begins at ``flat[r]``, without a copy."""
         span = int(grain.offsets[-1]) + 1
         centers = None if self.centers is None else np.tile(self.centers, (span, 1))
         return BinnedMatrix(sliding_window_view(self.flat, len(self.flat) - span + 1), centers)
 
     def places(self, rows: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        """Rows of `windows`, row by row and position by position; a ValueError if there are too many to number."""
+        """Row numbers in `windows`, ordered by row and position; a ValueError if they exceed the integer type."""
         if len(rows) and (int(rows.max()) + 1) * self.n_values > np.iinfo(np.int32).max:
             raise ValueError(
                 f"X has {int(rows.max()) + 1} rows of {self.n_values} numbers; scanning numbers up to 2**31 of them "
@@ -182,7 +184,7 @@ class Pixels:
 
 @dataclass(frozen=True)
 class ScanRules:
-    """What all scans of a scanner have in common."""
+    """Settings that all scans of a scanner share."""
 
     members: list[ForestClassifier]
     n_classes: int
@@ -195,18 +197,18 @@ class ScanRules:
 
 @dataclass(frozen=True)
 class Scan:
-    """Forests of one window size, fitted, and the positions that they look at.
+    """Fitted forests of one window size, and the positions that they predict.
 
     Parameters
     ----------
     grain : Grain
-        Size and stride.
+        Window size and stride.
     positions : ndarray of int
-        Chosen positions, as numbers into ``grain.positions``, ascending.
+        Chosen positions, as indices into ``grain.positions``, ascending.
     forests : list of list of Trees
         Fold models of each forest.
     pooling : int
-        Side of the squares of positions whose vectors are averaged; 1: none are.
+        Side of the squares of positions whose vectors are averaged; 1: no averaging.
     """
 
     grain: Grain
@@ -216,7 +218,7 @@ class Scan:
 
     @property
     def n_features(self) -> int:
-        """Columns that the scan makes."""
+        """Number of columns that the scan gives."""
         n_positions = len(self.positions)
         if self.pooling > 1:
             n_positions = math.prod(-(-n // self.pooling) for n in self.grain.grid)
@@ -225,7 +227,7 @@ class Scan:
     def blocks(
         self, pixels: Pixels, rows: np.ndarray, n_jobs: int | None, folds: Sequence[np.ndarray] | None = None
     ) -> Iterator[np.ndarray]:
-        """Class vectors of `rows`, some positions at a time.
+        """Compute class vectors of `rows`, some positions at a time.
 
         Parameters
         ----------
@@ -236,8 +238,8 @@ class Scan:
         n_jobs : int or None
             Threads.
         folds : sequence of ndarray of shape (n,), optional
-            For training rows: each forest's fold of each row, whose model did not learn from it. The mean of all fold
-            models by default.
+            For training rows: for each forest, the fold in which each row was held out; this fold's model predicts the
+            row. By default, the mean of all fold models.
 
         Yields
         ------
@@ -267,14 +269,14 @@ class Scan:
             yield self._averaged(vectors).reshape(len(rows), -1)
 
     def _parts(self, n_bytes: int) -> Iterator[tuple[int, int]]:
-        """Ranges of positions, of `n_bytes` each, that fit into a block; whole lines of squares if averaged."""
+        """Ranges of positions that fit into a block, at `n_bytes` per position; whole lines of squares if pooled."""
         unit = 1 if self.pooling == 1 else self.pooling * self.grain.grid[1]
         step = max(1, BLOCK_BYTES // (max(1, n_bytes) * unit)) * unit
         for first in range(0, len(self.positions), step):
             yield first, min(first + step, len(self.positions))
 
     def _averaged(self, vectors: np.ndarray) -> np.ndarray:
-        """Means over squares of positions, as the released code pools; lines and columns that are left over count."""
+        """Means over squares of positions, as the released code pools; incomplete squares at the border are kept."""
         if self.pooling == 1:
             return vectors
         width = self.grain.grid[1]
@@ -306,24 +308,24 @@ def fit_scan(
     grain : Grain
         Window size and stride.
     positions : ndarray of int
-        Positions to look at, as numbers into ``grain.positions``.
+        Positions of the windows, as indices into ``grain.positions``.
     rows : ndarray of shape (n,), int
         Rows of the data to learn from.
     y : ndarray of shape (n,), int
-        Their classes.
+        Class numbers of `rows`.
     weights : ndarray of shape (n,) or None
-        Their weights.
+        Weights of `rows`.
     rules : ScanRules
         Forests and folds.
     address : tuple of int
-        Place of the scan's random numbers.
+        Seed address of the scan.
 
     Returns
     -------
     Scan
     folds : list of ndarray of shape (n,)
-        For each forest the fold of each row. All windows of a row are in one fold: windows of a row overlap, so that
-        windows in other folds would give the row's class away.
+        For each forest, the fold of each row. All windows of a row are in one fold: windows of a row overlap, so
+        windows in other folds would leak the row's class.
     """
     windows, begins = pixels.windows(grain), grain.positions[positions]
     offsets = grain.offsets
@@ -355,7 +357,7 @@ def fit_scan(
 
 @dataclass(frozen=True)
 class Scanning:
-    """Checked settings of a scanner: what it does to data of one shape.
+    """Checked settings of a scanner for data of one shape.
 
     Parameters
     ----------
@@ -364,7 +366,7 @@ class Scanning:
     rules : ScanRules
         Forests and folds.
     subsample : int, float or None
-        Positions of each window size that a level looks at; None for all.
+        Number or share of the positions of each window size that a level uses; None for all.
     """
 
     grains: list[Grain]
@@ -372,11 +374,11 @@ class Scanning:
     subsample: int | float | None
 
     def pixels(self, X: np.ndarray, rows: np.ndarray) -> tuple[Pixels, BinMapper]:
-        """Training rows as bytes; the bins are found from `rows`."""
+        """Bin the training rows; the bins are found from `rows`."""
         return Pixels.of_training_rows(X, seed_at(self.rules.entropy, SCANNING, _BINS), self.rules.n_jobs, rows)
 
     def positions(self, grain: Grain, address: tuple[int, ...]) -> np.ndarray:
-        """Positions to look at, ascending: all, or `subsample` of them, drawn without replacement."""
+        """Positions to use, ascending: all positions, or `subsample` of them, drawn without replacement."""
         n_positions = math.prod(grain.grid)
         if self.subsample is None:
             return np.arange(n_positions)
@@ -393,7 +395,7 @@ class Scanning:
         weights: np.ndarray | None,
         level: int | None = None,
     ) -> tuple[Scan, list[np.ndarray]]:
-        """Fit the forests of window size `k` (see `fit_scan`), anew for each level if there is one."""
+        """Fit the forests of window size `k` (see `fit_scan`); if a level is given, with its own seeds."""
         address = (SCANNING, k) if level is None else (SCANNING, k, level)
         grain = self.grains[k]
         positions = self.positions(grain, address)
@@ -405,9 +407,9 @@ class Scanning:
 
 
 class FixedGrains:
-    """Features of levels after full scanning: the class vectors of one window size a level, in turn.
+    """Features of levels with full scanning: each level sees the class vectors of one window size, in turn.
 
-    The forests of a size are fitted when a level first needs them, so that a cascade that ends early fits fewer.
+    The forests of a window size are fitted when a level first needs them; a cascade that ends early fits fewer forests.
 
     Parameters
     ----------
@@ -421,7 +423,7 @@ class FixedGrains:
         self._scanning, self._room = scanning, room
 
     def fit(self, X: np.ndarray, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> None:
-        """Bin the data, and remember on which rows the forests of all window sizes learn."""
+        """Bin the data, and store the rows that the forests of all window sizes learn from."""
         pixels, self._bins = self._scanning.pixels(X, rows)
         self._training = (pixels, rows, y, weights)
         self._scans: list[Scan] = []
@@ -429,7 +431,7 @@ class FixedGrains:
         self._seen: list[Representation] = []
 
     def at(self, level: int, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> Representation:
-        """What a level sees of the training rows; `rows` reached the level, while the scan learned from all rows."""
+        """The columns that a level sees of the training rows `rows` that reached it; the scan learned from all rows."""
         k = level % len(self._scanning.grains)
         if k == len(self._seen):  # levels come in order
             pixels, everyone, *_ = self._training
@@ -447,13 +449,13 @@ class FixedGrains:
         self._scans, self._mappers = self._scans[:n_levels], self._mappers[:n_levels]
 
     def reader(self, X: np.ndarray, n_jobs: int | None) -> Reader:
-        """What levels see of rows to predict."""
+        """Return a function ``reader(level, rows)`` that gives the columns that a level sees."""
         pixels = Pixels.of_new_rows(X, self._bins, n_jobs)
         made: dict[int, Representation] = {}
 
         def at(level: int, rows: np.ndarray) -> Representation:
             k = level % len(self._scanning.grains)
-            if k not in made:  # rows of later levels are among those of earlier ones
+            if k not in made:  # rows of a later level are a subset of the rows of earlier levels
                 columns = _read(self._scans[k], pixels, rows, self._mappers[k], self._room, n_jobs)
                 made[k] = Representation(columns, None, self._scans[k].n_features)
             return made[k]
@@ -462,9 +464,10 @@ class FixedGrains:
 
 
 class FreshGrains:
-    """Features of levels after subsampled scanning: each level has its own positions and forests, and sees recent ones.
+    """Features of levels with subsampled scanning: each level fits forests on its own positions.
 
-    The positions of a level are the same for all rows, so that a column means the same in each of them.
+    A level sees the class vectors from the most recent levels. Its positions are the same for all rows, so that a
+    column has the same meaning in each row.
 
     Parameters
     ----------
@@ -478,13 +481,13 @@ class FreshGrains:
         self._scanning, self._room = scanning, room
 
     def fit(self, X: np.ndarray, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> None:
-        """Bin the data; forests are fitted when a level asks."""
+        """Bin the data; forests are fitted when a level needs them."""
         self._pixels, self._bins = self._scanning.pixels(X, rows)
         self._levels: list[list[tuple[Scan, BinMapper]]] = []
         self._recent: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=RECENT_LEVELS)
 
     def at(self, level: int, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> Representation:
-        """Fit the scanning forests of a level on the rows that reached it; what the level sees of these rows."""
+        """Fit the scanning forests of a level on the rows that reached it; return the columns that the level sees."""
         scans, columns, centers = [], [], []
         for k in range(len(self._scanning.grains)):
             scan, folds = self._scanning.fit(k, self._pixels, rows, y, weights, level)
@@ -502,7 +505,7 @@ class FreshGrains:
         del self._pixels, self._recent
 
     def reader(self, X: np.ndarray, n_jobs: int | None) -> Reader:
-        """What levels see of rows to predict; ask for one level after the other."""
+        """Return a function ``reader(level, rows)`` that gives the columns that a level sees; levels come in order."""
         pixels = Pixels.of_new_rows(X, self._bins, n_jobs)
         recent: deque[np.ndarray] = deque(maxlen=RECENT_LEVELS)
 
@@ -515,7 +518,7 @@ class FreshGrains:
 
 
 def _side_by_side(columns: list[np.ndarray], centers: list[np.ndarray] | None, room: int) -> Representation:
-    """Features of several levels, with room behind them."""
+    """Join the features of several levels, with room for added columns."""
     n_given = sum(map(len, columns))
     joined = np.empty((n_given + room, columns[0].shape[1]), np.uint8)
     np.concatenate(columns, out=joined[:n_given])
@@ -529,7 +532,7 @@ def _side_by_side(columns: list[np.ndarray], centers: list[np.ndarray] | None, r
 def _binned(
     scan: Scan, pixels: Pixels, rows: np.ndarray, folds: list[np.ndarray], room: int, n_jobs: int | None
 ) -> tuple[np.ndarray, np.ndarray, BinMapper]:
-    """Out-of-fold vectors of training rows as bins, block by block: as numbers they are never all in memory."""
+    """Out-of-fold vectors of training rows as bins, block by block: unbinned vectors would take too much memory."""
     columns = np.empty((scan.n_features + room, pixels.n_rows), np.uint8)
     centers = np.empty((scan.n_features + room, MAX_BINS))
     mappers, first = [], 0
@@ -555,7 +558,7 @@ def _read(scan: Scan, pixels: Pixels, rows: np.ndarray, mapper: BinMapper, room:
 
 
 def _part(mapper: BinMapper, features: slice) -> BinMapper:
-    """The mapper of some features that stand side by side."""
+    """The mapper of a range of features."""
     part = BinMapper()
     offsets = mapper.offsets_[features.start : features.stop + 1]
     part.offsets_ = offsets - offsets[0]
@@ -564,7 +567,7 @@ def _part(mapper: BinMapper, features: slice) -> BinMapper:
 
 
 class MultiGrainedScanner(TransformerMixin, BaseEstimator):
-    """Multi-grained scanning: rows of sequences or images become the class vectors of their windows.
+    """Multi-grained scanning: replace each sequence or image by the class vectors of its windows.
 
     Parameters
     ----------
@@ -577,29 +580,31 @@ class MultiGrainedScanner(TransformerMixin, BaseEstimator):
     stride : int, default=1
         Steps between windows, along each axis.
     subsample : int, float or None, default=None
-        Number or share of the positions of each size to look at, drawn once for all rows; None for all. In a cascade
-        each level then scans anew (see `GCForestCSClassifier`).
+        Number or share of the positions of each window size to use, drawn once for all rows; None for all. In a
+        cascade, each level then draws positions and fits forests (see `GCForestClassifier`).
     pooling : int, default=1
-        Side of squares of positions whose vectors are averaged (images, all positions).
+        Side of squares of positions whose vectors are averaged (images only, without `subsample`).
     n_estimators : int or None, default=None
-        Trees a forest. None: 500, in a cascade the cascade's.
+        Number of trees in a forest. None: 500; in a cascade, the cascade's `n_estimators`.
     estimators : sequence of {"random_forest", "completely_random_forest", "extra_trees"}, \
 default=("random_forest", "extra_trees")
-        One forest of each. gcForest's released code scans with Extra-Trees: a completely random tree ends where its one
-        random cut leaves a side fewer than `min_samples_leaf` windows, at once if values have long tails (sEMG: a
-        few nodes a tree).
+        One forest of each kind. The default has Extra-Trees, as gcForest's released code: a completely random tree
+        stops at a node if its only random cut leaves fewer than `min_samples_leaf` windows on one side. If values have
+        long tails, this happens after a few nodes (sEMG).
     n_folds : int, default=3
-        Folds. All windows of a row are in the same fold.
+        Number of folds. All windows of a row are in the same fold.
     max_depth : int or None, default=100
-        Greatest depth of a tree.
+        Maximum depth of a tree.
     min_samples_leaf : int, default=10
-        Windows that each side of a split must have.
+        Minimum number of windows on each side of a split.
     max_samples : int or None, default=None
-        Windows that each tree of a random forest draws; None for as many as there are. Bounds time, not memory.
+        Number of windows that each tree of a random forest draws; None for the number of all windows. It bounds time,
+        not memory.
     n_jobs : int or None, default=None
-        Threads; None for one, -1 for all. The result does not depend on it. In a cascade the cascade's counts.
+        Number of threads; None for one, -1 for all. The result does not depend on it. In a cascade, the cascade's value
+        is used instead.
     random_state : int, RandomState or None, default=None
-        Seed. In a cascade the cascade's counts.
+        Seed. In a cascade, the cascade's value is used instead.
 
     Attributes
     ----------
@@ -608,12 +613,12 @@ default=("random_forest", "extra_trees")
     scans_ : list of Scan
         Fitted forests of each window size.
     n_features_in_ : int
-        Features seen in `fit`.
+        Number of features seen in `fit`.
 
     Notes
     -----
-    ``fit(X, y).transform(X)`` is not ``fit_transform(X, y)``: that gives training rows the vectors of models that did
-    not learn from them, as scikit-learn's ``TargetEncoder`` does.
+    ``fit(X, y).transform(X)`` differs from ``fit_transform(X, y)``: the latter predicts training rows by models that
+    did not learn from them, as scikit-learn's ``TargetEncoder`` does.
 
     Examples
     --------
@@ -659,7 +664,7 @@ default=("random_forest", "extra_trees")
     def checked(
         self, n_features: int, n_classes: int, entropy: int, n_estimators: int = 500, progress: Progress | None = None
     ) -> Scanning:
-        """Settings for rows of `n_features` numbers.
+        """Check the parameters for rows of `n_features` values.
 
         Parameters
         ----------
@@ -668,9 +673,9 @@ default=("random_forest", "extra_trees")
         entropy : int
             Seed.
         n_estimators : int
-            Trees a forest where `n_estimators` is None.
+            Number of trees in a forest if the parameter `n_estimators` is None.
         progress : Progress, optional
-            Logs a line for each window size; none by default.
+            Logs a line for each window size; by default nothing is logged.
 
         Returns
         -------
@@ -734,7 +739,7 @@ default=("random_forest", "extra_trees")
         return self
 
     def fit_transform(self, X: MatrixLike, y: ArrayLike) -> np.ndarray:
-        """Fit, and compute the class vectors of training rows by models that did not learn from them.
+        """Fit, and compute the class vectors of training rows with models that did not learn from the rows.
 
         Parameters
         ----------
@@ -798,11 +803,11 @@ def checked_shape(name: str, shape: Sequence[int] | int | None, n_features: int)
     Parameters
     ----------
     name : str
-        Parameter, for the error.
+        Name of the parameter, for error messages.
     shape : int, sequence of int or None
-        As the user gave it; None for a sequence.
+        Value that the user gave; None for a sequence.
     n_features : int
-        Numbers in a row.
+        Number of values in a row.
 
     Returns
     -------
@@ -811,7 +816,7 @@ def checked_shape(name: str, shape: Sequence[int] | int | None, n_features: int)
     Raises
     ------
     ValueError
-        If it is no shape of so many numbers.
+        If `shape` does not have `n_features` values.
     """
     if shape is None:
         return (n_features,)
@@ -826,7 +831,7 @@ def checked_shape(name: str, shape: Sequence[int] | int | None, n_features: int)
 
 
 def _checked_window(window: int | str | tuple[int, int], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """A window size as numbers."""
+    """Window size as a tuple of int."""
     axes = min(len(shape), 2)
     size: tuple[Any, ...] = ()
     if isinstance(window, str):

@@ -1,7 +1,7 @@
 """gcForest_CS: confident rows leave the cascade early (Pang, Ting, Zhao and Zhou 2018).
 
 The equations of the paper are functions here: `confidence_threshold` (Eq. 4), `trees_of_level` (variable model
-complexity, section II) and `refill` (what keeps k-fold possible). `GCForestCSClassifier.fit` is Algorithm 1.
+complexity, section II) and `refill` (enough rows of each class for k folds). `GCForestCSClassifier.fit` is Algorithm 1.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from cascadeforest.forest._types import ClassWeight, MatrixLike, MaxFeatures, Ra
 from cascadeforest.forest.seeds import seed_at
 from cascadeforest.forest.walks import Reached, Walk
 
-#: Address of the draw that gives rows back, beside those of the forests.
+#: Seed address of the draw in `refill`. The forests have other addresses.
 _REFILL = 2**17
 
 
 def confidence_threshold(confidence: np.ndarray, wrong: np.ndarray, bound: float) -> float:
     """Find the least confidence such that rows of at least this confidence are wrong less often than `bound` (Eq. 4).
 
-    Rows of equal confidence are screened together: otherwise the order in which equal rows happen to be sorted would
-    decide, and ``confidence >= threshold`` would screen more rows than were counted.
+    Rows of equal confidence are screened together. Otherwise the result would depend on the order of rows with equal
+    confidence, and ``confidence >= threshold`` would screen more rows than were counted.
 
     Parameters
     ----------
     confidence : ndarray of shape (n,)
         Largest class probability of each row.
     wrong : ndarray of shape (n,), bool
-        Whether the row's class is another one.
+        Whether the predicted class is wrong.
     bound : float
         a * epsilon.
 
@@ -63,28 +63,29 @@ def confidence_threshold(confidence: np.ndarray, wrong: np.ndarray, bound: float
 def trees_of_level(
     n_first: int, n_rows: int, n_rows_first: int, n_features: int, n_added: int, growth: str, most: float
 ) -> int:
-    """Number of trees of a forest at a level that `n_rows` of `n_rows_first` training rows have reached.
+    """Number of trees in a forest of a level that `n_rows` of `n_rows_first` training rows have reached.
 
     Parameters
     ----------
     n_first : int
-        Trees at the first level (w).
+        Number of trees at the first level (w).
     n_rows, n_rows_first : int
-        Rows at this level and at the first.
+        Number of rows at this level and at the first level.
     n_features, n_added : int
-        Features that the level sees, of X or of scanning, and class vectors beside them (none at the first level).
+        Number of columns that the level sees: features of X or of scanning, and added class vector columns (0 at the
+        first level).
     growth : {"reciprocal", "linear", "none"}
         "reciprocal" (the released code): w / rho with rho = min(1, m_t / m_1 * (d + n_added) / d), so that a level
         costs about as much as the first. "linear": w * (1 + (m_1 - m_t) / m_1), the text's 'increases linearly as the
         number of instances decreases'. "none": w.
     most : float
-        The result is at most this times w: few rows left would ask for thousands of trees.
+        Upper bound of the result, as a multiple of w. Without it, a level with few rows would grow thousands of trees.
 
     Returns
     -------
     int
     """
-    # In whole numbers: a quotient of floats may lie just below the whole number that it is.
+    # Integer arithmetic: a quotient of floats may lie just below the exact integer.
     trees = n_first
     if growth == "reciprocal":
         trees = max(n_first, n_first * n_rows_first * n_features // (n_rows * (n_features + n_added)))
@@ -94,7 +95,7 @@ def trees_of_level(
 
 
 def refill(goes_on: np.ndarray, y: np.ndarray, least: int, seed: np.random.SeedSequence) -> np.ndarray:
-    """Let at least `least` rows of each class go on, by drawing from the rows of the class that would leave.
+    """Let at least `least` rows of each class go on: draw the missing rows from rows of the class that would leave.
 
     Parameters
     ----------
@@ -103,7 +104,7 @@ def refill(goes_on: np.ndarray, y: np.ndarray, least: int, seed: np.random.SeedS
     y : ndarray of shape (n,), int
         Their classes.
     least : int
-        Rows that each class keeps, or all its rows if it has fewer.
+        Minimum number of rows that each class keeps. A class with fewer rows keeps all of them.
     seed : SeedSequence
         Decides which rows are drawn.
 
@@ -124,29 +125,29 @@ def refill(goes_on: np.ndarray, y: np.ndarray, least: int, seed: np.random.SeedS
 class GCForestCSClassifier(ExplainableCascade, CascadeClassifier):
     """gcForest with confidence screening: each level predicts the rows that it is sure of; all other rows go on.
 
-    Levels become cheaper as rows leave, and their forests larger. The confidence that lets a row leave is set by
-    out-of-fold predictions (Eq. 4): the rows that leave are wrong `a` times as often as all rows of the level.
+    As rows leave, later levels have fewer training rows and larger forests. Out-of-fold predictions set the confidence
+    from which a row leaves (Eq. 4): the error rate of the rows that leave is less than `a` times that of the level.
 
     Parameters
     ----------
     n_forests : int, default=8
-        Forests a level, all kinds together.
+        Number of forests in a level, all kinds together.
     n_estimators : int, default=100
-        Trees a forest at the first level (w of the paper).
+        Number of trees in a forest of the first level (w of the paper).
     a : float or "auto", default="auto"
-        Fraction of the level's error that screened rows may have, in (0, 1). "auto": 1/10 if the out-of-fold accuracy
-        of the first level is above 0.9, else 1/3; 1/20 with scanning.
+        Error rate of screened rows, as a fraction of the level's error rate, in (0, 1). "auto": 1/10 if the
+        out-of-fold accuracy of the first level is above 0.9, else 1/3; 1/20 with scanning.
     growth : {"reciprocal", "linear", "none"}, default="reciprocal"
         How the number of trees grows as rows leave (see `trees_of_level`): as in the released code, as in the text, or
-        not at all. It concerns forests of this package, not other estimators.
+        not at all. It applies to forests of this package only.
     max_growth : float, default=10.0
         Forests of a level have at most `max_growth` times `n_estimators` trees.
     error_scope : {"level", "all"}, default="level"
-        Error that `a` is a fraction of: the error on the rows at the level, or on all training rows, where a row that
-        left counts as it was decided.
+        Rows whose error rate `a` multiplies: the rows at the level, or all training rows. A row that left counts with
+        the prediction of the level that it left.
     estimators, n_folds, class_vectors, max_layers, keep, tol, scoring, max_depth, min_samples_leaf, max_features, \
 vector_dtype, scanning, input_shape, class_weight, n_jobs, random_state, verbose
-        As in `GCForestClassifier`. The score of a level is that of the whole cascade if it ended there.
+        As in `GCForestClassifier`. The score of a level is the score of the whole cascade if it ended at this level.
     patience : int or None, default=None
         As in `GCForestClassifier`. None: 1 in preset "paper", 4 in preset "official".
     preset : {"paper", "official"}, default="paper"
@@ -161,21 +162,26 @@ n_features_in_, feature_names_in_
     a_ : float
         Value of `a` that was used.
     thresholds_ : ndarray of shape (n_layers_ - 1,)
-        Confidence from which rows leave each level but the last, where all rows leave; infinity if no row left.
+        Confidence from which rows leave a level, for all levels but the last, where all rows leave; infinity if no row
+        left.
     n_rows_ : ndarray of shape (n_layers_,), int
-        Training rows that reached each level.
+        Number of training rows that reached each level.
     n_trees_ : ndarray of shape (n_layers_,), int
-        Trees of the first forest of each level that is a forest of this package.
+        For each level, the number of trees in its first forest that is a forest of this package.
     decision_level_ : ndarray of shape (n_samples,), int16
         Level (from 0) that decided each training row; -1 for rows without weight.
 
     Notes
     -----
-    Where the paper leaves room: epsilon is the error of the rows at the level; equal confidences are screened
-    together; if no confidence satisfies Eq. 4 no row is screened (the released code screens the most confident row);
-    each class keeps at least `n_folds` rows, or all if it has fewer; the accuracy that stops growing is that of the
-    out-of-fold predictions of all training rows, each from the level that decided it (the released code has no
-    validation set either); if all rows leave, the cascade ends.
+    Choices that the paper leaves open:
+
+    - epsilon is the error rate of the rows at the level.
+    - Rows of equal confidence are screened together. If no confidence satisfies Eq. 4, no row is screened (the released
+      code screens the most confident row).
+    - Each class keeps at least `n_folds` rows, or all its rows if it has fewer.
+    - The accuracy that stops the growth is the accuracy of out-of-fold predictions of all training rows, each from the
+      level that decided the row (the released code has no validation set either).
+    - If all rows leave, the cascade ends.
 
     References
     ----------
@@ -256,8 +262,8 @@ n_features_in_, feature_names_in_
         y : array-like of shape (n_samples,)
             Classes.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights, not negative; in forests they multiply the counts of the bootstrap, in the score they weight rows.
-            Eq. 4 counts rows.
+            Weights, not negative. Forests multiply bootstrap counts by them, and the score weights rows by them. Eq. 4
+            counts rows.
 
         Returns
         -------
@@ -282,7 +288,7 @@ n_features_in_, feature_names_in_
         features = self._features(members, X.shape[1], rules)
         features.fit(X, rows, label[rows], weights_at(weights, rows))
 
-        everyone = rows  # of all rows that have weight; `rows` are those that reached the level
+        everyone = rows  # all rows of positive weight; `rows` are the rows that reached the level
         decided = np.zeros((len(label), self.n_classes_))  # each row's probabilities at the last level it reached
         decision_level = np.full(len(label), -1, np.int16)
         layers, thresholds, n_rows, n_trees = [], [], [], []
@@ -314,7 +320,7 @@ n_features_in_, feature_names_in_
             )
             if best.is_over or (scoring.cannot_rise(score) and patience < self.max_layers):
                 break
-            if np.count_nonzero(goes_on) < 2:  # none, or one, from which no row can be held out
+            if np.count_nonzero(goes_on) < 2:  # out-of-fold predictions need two rows
                 break
             rows, vectors = rows[goes_on], vectors[goes_on]
 
@@ -337,7 +343,7 @@ n_features_in_, feature_names_in_
     def _grown(
         self, members: list[BaseEstimator], n_rows: int, n_rows_first: int, n_features: int, n_added: int
     ) -> list[BaseEstimator]:
-        """The forests of a level, with as many trees as its rows ask for."""
+        """The forests of a level, with the number of trees that `trees_of_level` gives."""
         size = (n_rows, n_rows_first, n_features, n_added, self.growth, self.max_growth)
         return [
             clone(m).set_params(n_estimators=trees_of_level(m.n_estimators, *size)) if grows_on_bins(m) else m
@@ -381,8 +387,8 @@ n_features_in_, feature_names_in_
         Yields
         ------
         ndarray of shape (n_samples, n_classes)
-            Each row's probabilities come from the last level that it reached; `n_layers_` arrays, the last one equals
-            `predict_proba`.
+            Probabilities from the last level that each row reached so far. There are `n_layers_` arrays; the last one
+            equals `predict_proba`.
         """
         for reached in ScreeningWalk(self, self.n_jobs).layers(X):
             yield reached.prediction
@@ -412,7 +418,7 @@ n_features_in_, feature_names_in_
 
 
 class ScreeningWalk(CascadeWalk):
-    """Rows leave at the level that is sure of them."""
+    """Walk of gcForest_CS: a row leaves at the first level whose confidence threshold it reaches."""
 
     model: GCForestCSClassifier
     rows_leave = True

@@ -11,7 +11,7 @@ from sklearn.metrics import check_scoring
 
 from cascadeforest.forest._types import Scorer
 
-#: Which layer of those that were grown a cascade ends with.
+#: Which grown layer is the last layer of the cascade.
 KEEPS = ("best", "last")
 
 
@@ -56,7 +56,7 @@ class Scoring:
     Raises
     ------
     ValueError
-        If scikit-learn knows no such scorer.
+        If scikit-learn has no scorer of this name.
     """
 
     def __init__(self, scoring: Scorer, classes: np.ndarray | None):
@@ -75,7 +75,7 @@ class Scoring:
                 f"(estimator, X, y). ({error})"
             ) from error
 
-        # Scorers of scikit-learn take weights, and so may functions.
+        # Scorers of scikit-learn accept `sample_weight`; functions may accept it.
         self._takes_weights = True
         if callable(scoring) and not hasattr(scoring, "_score_func"):
             self._takes_weights = "sample_weight" in inspect.signature(scoring).parameters
@@ -99,7 +99,7 @@ class Scoring:
         Raises
         ------
         ValueError
-            If the scorer returns no finite number, which would stop nothing and choose nothing.
+            If the scorer does not return one finite number.
         """
         weighted = {} if weights is None or not self._takes_weights else {"sample_weight": weights}
         if self._classes is None:
@@ -119,7 +119,7 @@ class Scoring:
         return score
 
     def cannot_rise(self, score: float) -> bool:
-        """Whether no later layer can be better; known for accuracy only."""
+        """Whether no later layer can have a better score; known for accuracy only."""
         return self._is_accuracy and score >= 1.0
 
 
@@ -129,7 +129,7 @@ class BestLayer:
     Parameters
     ----------
     patience : int
-        Growing stops after this many layers in a row that are not better than the best one.
+        Growing stops after this many consecutive layers that are not better than the best layer.
     tol : float
         A score is better if it exceeds the best score by more than this.
     """
@@ -140,7 +140,7 @@ class BestLayer:
         self.scores: list[float] = []
 
     def is_better(self, score: float) -> bool:
-        """Enter the next layer's score; whether it is the best one so far."""
+        """Record the next layer's score; return whether it is the best so far."""
         self.scores.append(score)
         if self.index >= 0 and not score > self.scores[self.index] + self.tol:
             return False
@@ -148,10 +148,10 @@ class BestLayer:
         return True
 
     def n_kept(self, keep: str) -> int:
-        """Layers up to the one that the cascade ends with: the "best" one, or the "last"."""
+        """Number of layers to keep: up to the "best" layer, or all up to the "last"."""
         return len(self.scores) if keep == "last" else self.index + 1
 
     @property
     def is_over(self) -> bool:
-        """Whether `patience` layers have not been better than the best one."""
+        """Whether the last `patience` layers were not better than the best layer."""
         return len(self.scores) - 1 - self.index >= self.patience

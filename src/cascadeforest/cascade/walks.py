@@ -1,4 +1,4 @@
-"""The walk of rows through a cascade (`CascadeWalk`): gcForest's, and what other cascades change in it."""
+"""The walk of rows through a cascade: `CascadeWalk` is gcForest's, and other cascades override parts of it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class CascadeWalk(Walk):
             yield Reached(seen.binned, rows, self.model._mean(vectors).reshape(len(rows), -1), rows[:0])
 
     def trained_layers(self, learned: Rows) -> Iterator[TrainedLayer]:
-        """As in `Walk`: the loop of `fit`, with layers that are known."""
+        """As in `Walk`: the loop of `fit` with the fitted layers."""
         rows = rows_with_weight(learned.weights, len(learned.y))
         seen, vectors = self._seen(learned), np.empty(0)
         for number in range(self.n_layers):
@@ -76,15 +76,15 @@ class CascadeWalk(Walk):
                 rows = rows[goes_on]
 
     def _goes_on(self, number: int, rows: np.ndarray) -> np.ndarray:
-        """Which training rows of a layer the next one learns from."""
+        """Which training rows of a layer the next layer learns from."""
         return np.ones(len(rows), bool)
 
     def _members(self, number: int, seen: Representation) -> list[BaseEstimator]:
-        """The forests of a layer as `fit` had them, unfitted."""
+        """The unfitted forests of a layer, as `fit` used them."""
         return self.model._as_fitted._members()
 
     def _seen(self, learned: Rows) -> Representation:
-        """Training rows with room for what layers add."""
+        """Training rows with room for the columns that layers add."""
         return Representation.of_bins(learned.binned, self._n_added)
 
     def _trained(
@@ -138,7 +138,7 @@ class CascadeWalk(Walk):
     def _held_out_vectors(
         self, trained: TrainedLayer, of_folds: Layer, seen: Representation, y: np.ndarray
     ) -> np.ndarray:
-        """Vectors of the training rows as `fit` had them, shape (n, n_forests, n_outputs)."""
+        """Held-out vectors of the training rows, as `fit` computed them; shape (n, n_forests, n_outputs)."""
         if of_folds.folds is not None:
             return of_folds.transform_held_out(seen, trained.rows, y, self.n_jobs)
         vectors = np.empty((len(y), len(trained.forests), trained.Y.shape[1]))
@@ -151,7 +151,7 @@ class CascadeWalk(Walk):
         return vectors.astype(of_folds.vector_dtype).astype(np.float32 if of_folds.n_classes else np.float64)
 
     def training_rows(self, given: Given | None = None) -> Rows:
-        """As in `Walk`; an error if layers do not see the features, or hold estimators that are not ours."""
+        """As in `Walk`; an error if layers do not see the features, or hold estimators of other packages."""
         model = self.model
         if not hasattr(model, "features_"):
             raise ValueError(INTERRUPTED)
