@@ -30,21 +30,21 @@ _TRAIN, _TEST = "#0072B2", "#D55E00"
 def plot_layers(
     model: BaseEstimator, X: MatrixLike | None = None, y: ArrayLike | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Plot the score of each layer and, where the model has margins, their ratio of standard deviation to mean.
+    """Plot the score of each layer and, if the model has margins, the margin ratio (standard deviation over mean).
 
-    Scores and margins of the training rows are out-of-fold, from all layers that were grown. The margin ratio has an
-    axis of its own on the right; as it falls, the bound of Lyu et al. (Theorem 1) does.
+    Scores and margins of the training rows are out-of-fold, from all layers that were grown. The margin ratio has a
+    separate axis on the right. If the ratio falls, the bound of Lyu et al. (Theorem 1) falls too.
 
     Parameters
     ----------
     model : estimator
         A fitted cascade: any with ``validation_scores_``.
     X : {array-like, sparse matrix} of shape (n_samples, n_features), optional
-        Test samples: their curves are drawn beside, for the layers that were kept.
+        Test samples. Their curves are added, for the layers that were kept.
     y : array-like of shape (n_samples,), optional
         Classes or targets of the test samples; give X and y together.
     ax : matplotlib Axes, optional
-        Where to draw; None makes a figure.
+        Axes to draw in; a new figure by default.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def plot_layers(
 
 
 def plot_margins(model: BaseEstimator, layers: Sequence[int] | None = None, ax: Axes | None = None) -> Axes:
-    """Plot how the out-of-fold margins of the training rows are distributed at some layers.
+    """Plot the distribution of the out-of-fold margins of the training rows at some layers.
 
     Parameters
     ----------
@@ -107,13 +107,13 @@ def plot_margins(model: BaseEstimator, layers: Sequence[int] | None = None, ax: 
     layers : sequence of int, optional
         Layers, counted from 1; None for the first and the last that were grown.
     ax : matplotlib Axes, optional
-        Where to draw; None makes a figure.
+        Axes to draw in; a new figure by default.
 
     Returns
     -------
     matplotlib Axes
-        A step curve a layer: for each margin the share of the rows that have it or a smaller one. Rows left of 0 are
-        predicted wrong.
+        One step curve per layer: for each margin, the share of rows with this margin or a smaller one. Rows with a
+        margin below 0 are misclassified.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def _need(model: BaseEstimator, attribute: str, function: str, wanted: str) -> N
 
 
 def _score_of(model: BaseEstimator) -> tuple[str, float]:
-    """Words for the scores of a model's layers, and the factor that makes them what the words say."""
+    """Axis label for the scores of a model's layers, and the factor that converts scores to the label's unit."""
     if model.scoring is None:
         return ("accuracy", 1.0) if is_classifier(model) else ("root mean squared error", -1.0)
     return (model.scoring if isinstance(model.scoring, str) else "score"), 1.0
@@ -188,7 +188,7 @@ def _staged_scores(model: BaseEstimator, X: MatrixLike, y: ArrayLike) -> np.ndar
 
 
 def _finite(values: ArrayLike) -> np.ndarray:
-    """Infinite ratios, which a mean margin of 0 or less has, are gaps."""
+    """Replace infinite ratios (a mean margin of 0 or less) by gaps."""
     values = np.asarray(values, np.float64)
     return np.where(np.isfinite(values), values, np.nan)
 

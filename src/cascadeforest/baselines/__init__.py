@@ -1,1 +1,1 @@
-"""The models that the papers compare with, one file each where scikit-learn's own class does not do as it is."""
+"""Baselines of the papers that scikit-learn does not provide in the form that is needed, one file each."""

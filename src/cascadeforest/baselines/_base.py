@@ -1,4 +1,4 @@
-"""What the baselines share: checks of samples and labels, class codes, and how fitted models are asked."""
+"""Shared code of the baselines: checks of samples and labels, class codes, prediction."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cascadeforest.forest._base import MostProbableClass
 
 
 class Baseline(BaseEstimator):
-    """A classifier that takes NaN for missing values, and whose model learns the class codes 0, 1, ..."""
+    """Base class of classifiers that accept NaN as missing values; their models learn the class codes 0, 1, ..."""
 
     #: Types of samples that are not converted.
     _dtypes: Any = np.float32
@@ -28,7 +28,7 @@ class Baseline(BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             Training samples; NaN means missing.
         y : array-like of shape (n_samples,)
-            Class labels. A fold need not hold every class of the data set.
+            Class labels. A fold may lack classes of the data set.
 
         Returns
         -------
@@ -37,11 +37,11 @@ class Baseline(BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter is out of range, `y` is no set of class labels, or there is one class only. The wrapped
-            libraries disagree on one class (two refuse, two return probabilities of a second class that does not
-            exist); all baselines refuse it.
+            If a parameter is out of range, if `y` does not have class labels, or if there is only one class. With one
+            class, two of the wrapped libraries raise an error and two return probabilities of a second class that does
+            not exist; all baselines raise an error.
         """
-        self._check_parameters()  # first: a refused fit leaves the fit before as it was
+        self._check_parameters()  # first: after an error, the earlier fit is unchanged
         X, y = validate_data(self, X, y, dtype=self._dtypes, ensure_all_finite="allow-nan")
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)

@@ -15,16 +15,16 @@ from cascadeforest.forest._types import RandomState
 
 
 class GBDTClassifier(ProbabilisticBaseline):
-    """scikit-learn's ``GradientBoostingClassifier`` behind a median fill.
+    """scikit-learn's ``GradientBoostingClassifier``; missing values are replaced by medians.
 
     Parameters
     ----------
     n_estimators : int
-        Boosting rounds; each grows one tree a class (one in all for two classes). hiDF: 500.
+        Number of boosting rounds; each grows one tree per class (a single tree for two classes). hiDF: 500.
     max_depth : int
         Depth of each tree. 6 in hiDF's text, 10 in its released code.
     learning_rate : float
-        Shrinkage of each tree; none of the papers names it, so the library's default.
+        Shrinkage of each tree. No paper states it; the default is the library's.
     random_state : int, RandomState instance or None
         Order of the features, which decides between equally good cuts.
 

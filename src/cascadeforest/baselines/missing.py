@@ -13,18 +13,18 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 class MedianFill(TransformerMixin, BaseEstimator):
     """Replace NaN by the median of the training rows, column by column.
 
-    None of the papers says how its baselines met missing values; this is our choice, for `gbdt`, `svm` and `mlp`.
-    `random_forest` and `xgboost` take NaN as it is.
+    No paper says how its baselines handle missing values. The median is our choice for `gbdt`, `svm` and `mlp`.
+    `random_forest` and `xgboost` accept NaN.
 
     Attributes
     ----------
     medians_ : ndarray of shape (n_features,), float32
-        Median of the present values of each column; 0 for a column without any.
+        Median of the present values of each column; 0 if all values are missing.
 
     Notes
     -----
-    scikit-learn's ``SimpleImputer`` does the same through masked arrays and a copy of the data. Here rows without NaN
-    pass through uncopied, so that a complete data set pays next to nothing for it in the measured time and memory.
+    scikit-learn's ``SimpleImputer`` gives the same values, but uses masked arrays and copies the data. Here data
+    without NaN are not copied, so that measured time and memory of complete data sets hardly change.
     """
 
     def fit(self, X: ArrayLike, y: object = None) -> MedianFill:

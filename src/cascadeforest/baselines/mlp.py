@@ -27,18 +27,18 @@ _SPLIT, _CANDIDATE, _FINAL = range(3)
 
 
 class SelectedMLPClassifier(ProbabilisticBaseline):
-    """Try some architectures on a validation part of the training rows, refit the best on all of them.
+    """Multilayer perceptron: choose the architecture on held-out training rows, then refit on all training rows.
 
     Parameters
     ----------
     architectures : sequence of sequences of int
-        Units of the hidden layers, one entry a candidate. With one candidate nothing is held out.
+        Units of the hidden layers, one entry per candidate. With one candidate nothing is held out.
     max_iter : int
-        Most passes over the training rows, for the candidates and for the final network.
+        Maximum number of epochs, for the candidates and for the final network.
     validation_fraction : float
-        Share of the training rows, of each class alike, that judges the candidates.
+        Share of the training rows, stratified by class, on which the candidates are compared.
     random_state : int, RandomState instance or None
-        Decides the validation rows, the initial weights and the batches.
+        Seed of the validation rows, the initial weights and the batches.
 
     Attributes
     ----------
@@ -47,18 +47,18 @@ class SelectedMLPClassifier(ProbabilisticBaseline):
     architecture_ : tuple of int
         Hidden layers of the chosen architecture: the first with the highest validation accuracy.
     validation_scores_ : ndarray of shape (n_architectures,) or None
-        Accuracy on the validation rows; None where there was nothing to choose.
+        Accuracy on the validation rows; None if there was only one candidate.
     n_iter_ : int
-        Passes that the final network took.
+        Number of epochs of the final network.
     network_ : sklearn.pipeline.Pipeline
         Median fill, standard scaling, network; fitted on all training rows.
 
     Notes
     -----
-    As in the papers: ReLU, cross-entropy, no dropout, architecture chosen on a validation set, the network then trained
-    again on the whole training set. Deviations: Adam in place of Adadelta, which scikit-learn does not have; inputs
-    are scaled to mean 0 and variance 1; the papers do not say how large their validation set is, nor how long they
-    train (here until the training loss stands still for 10 passes, or `max_iter`). Missing values become medians.
+    As in the papers: ReLU, cross-entropy, no dropout, architecture chosen on a validation set, final network trained
+    on the whole training set. Deviations: Adam instead of Adadelta, which scikit-learn does not have; inputs are scaled
+    to mean 0 and variance 1. The papers state neither the size of their validation set nor the length of training (here
+    until the training loss does not improve for 10 epochs, or `max_iter`). Missing values become medians.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class SelectedMLPClassifier(ProbabilisticBaseline):
 
 
 def validation_rows(codes: np.ndarray, fraction: float, seed: int) -> np.ndarray:
-    """Draw the rows that judge the candidates: the same share of every class, whatever its size.
+    """Draw the validation rows on which candidates are compared: the same share of every class.
 
     Parameters
     ----------
@@ -131,12 +131,12 @@ def validation_rows(codes: np.ndarray, fraction: float, seed: int) -> np.ndarray
     Raises
     ------
     ValueError
-        If each row is the only one of its class: then none can be held out.
+        If each class has only one row: no row can be held out.
 
     Notes
     -----
-    scikit-learn's stratified splitters refuse a class with one row and a validation part smaller than the number of
-    classes; both occur here (a fold of Arrhythmia, the subsamples of the smoke suite).
+    scikit-learn's stratified splitters raise an error for a class of one row, and for fewer validation rows than
+    classes. Both occur here (a fold of Arrhythmia, the subsamples of the smoke suite).
     """
     order = np.random.default_rng(seed).permutation(len(codes))
     order = order[np.argsort(codes[order], kind="stable")]  # by class, at random within it

@@ -1,4 +1,4 @@
-"""A random forest on rows drawn until the classes are of one size (not in the papers; beside ddbf, Fig. 4)."""
+"""A random forest on rows resampled to classes of equal size (not in the papers; shown beside ddbf, Fig. 4)."""
 
 from __future__ import annotations
 
@@ -21,39 +21,39 @@ _SAMPLING, _FOREST = range(2)
 
 
 class ResampledForestClassifier(ProbabilisticBaseline):
-    """Our random forest behind a random sampler of imbalanced-learn, the plain remedy for classes of unequal size.
+    """Random forest of this package on rows that imbalanced-learn resampled to classes of equal size.
 
     Parameters
     ----------
     n_estimators : int
         Trees.
     sampler : {'under', 'over'}
-        'under' drops rows, without replacement, until every class has as many as the smallest; 'over' repeats rows,
-        drawn with replacement, until every class has as many as the largest.
+        'under' draws rows without replacement, so that every class has as many rows as the smallest class; 'over'
+        repeats rows, drawn with replacement, until every class has as many rows as the largest class.
     n_jobs : int or None
-        Threads of the forest; None means one, -1 all. The result does not depend on it.
+        Number of threads of the forest; None for one, -1 for all. The result does not depend on it.
     random_state : int, RandomState instance or None
-        Decides the rows and the forest, each with a seed of its own.
+        Seed. The sampler and the forest get different seeds derived from it.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels of the training rows.
     n_sampled_rows_ : int
-        Rows after sampling, repeated ones counted each time: what the forest learned from.
+        Number of rows after sampling, repetitions included, that the forest learned from.
     forest_ : RandomForestClassifier
-        The fitted forest, on class codes. Missing values learn a side at each cut.
+        The fitted forest, on class codes. Each cut learns the side of missing values.
 
     Notes
     -----
-    Class probabilities hold for rows like the sampled rows, whose classes are equally frequent.
+    Predicted probabilities assume equally frequent classes, as in the sampled rows.
 
-    The rows are drawn once and all trees learn from them, each on its own bootstrap; a forest that balances every
-    bootstrap by itself is ``RandomForestClassifier(class_weight="balanced_subsample")``. Out-of-bag scores of `forest_`
-    would mean nothing after over-sampling: of a repeated row, one copy is in the bag of a tree and another is not.
+    The rows are drawn once, and each tree learns from a bootstrap of them. To balance every bootstrap instead, use
+    ``RandomForestClassifier(class_weight="balanced_subsample")``. Out-of-bag scores of `forest_` have no meaning after
+    over-sampling: one copy of a repeated row may be in-bag while another copy is out-of-bag.
     """
 
-    _dtypes = X_DTYPES  # those of the forest, which is to see the same numbers as without us
+    _dtypes = X_DTYPES  # the forest's types, so that values are not converted
 
     def __init__(
         self,
@@ -91,19 +91,19 @@ def sampled_rows(codes: np.ndarray, sampler: str, seed: int) -> np.ndarray:
     codes : ndarray of shape (n_samples,)
         Class codes, of at least two classes.
     sampler : {'under', 'over'}
-        Whether all classes get the size of the smallest or of the largest one.
+        Whether all classes get the size of the smallest class or of the largest class.
     seed : int
-        Decides which rows.
+        Seed of the draw.
 
     Returns
     -------
     rows : ndarray of shape (n_sampled_rows,), int
-        Numbers of rows. 'over' keeps every row once, in order, and appends the repeated ones.
+        Row numbers. 'over' keeps every row once, in order, and appends the repeated rows.
 
     Raises
     ------
     ValueError
-        If `sampler` is neither.
+        If `sampler` has another value.
     """
     if sampler == "under":
         balance = RandomUnderSampler(random_state=seed)
@@ -111,7 +111,7 @@ def sampled_rows(codes: np.ndarray, sampler: str, seed: int) -> np.ndarray:
         balance = RandomOverSampler(random_state=seed)
     else:
         raise ValueError(f"sampler is {sampler!r}; choose 'under' or 'over'.")
-    # The samplers copy what they are given: numbers of rows here, in place of the data.
+    # The samplers copy their input, so they get row numbers instead of the data.
     numbers = np.arange(len(codes))[:, np.newaxis]
     rows, _ = balance.fit_resample(numbers, codes)
     return rows[:, 0]

@@ -39,30 +39,32 @@ class SNDFClassifier(ProbabilisticBaseline):
     Parameters
     ----------
     n_estimators : int
-        Trees. 80, as in the command that the code (see Notes) gives for MNIST.
+        Number of trees. 80, as in the MNIST command of the code (see Notes).
     max_depth : int
-        Depth of every tree, which has ``2**max_depth`` leaves. 10, as there.
+        Depth of every tree, which has ``2**max_depth`` leaves. 10, as in this command.
     max_iter : int
-        Epochs: passes over the training rows, all of them made. 100, as there; ddbf, section 4.5: 10.
+        Number of epochs; there is no early stopping. 100, as in this command; ddbf, section 4.5: 10.
     batch_size : int
-        Most rows of a mini-batch; the batches of an epoch are of equal size, up to one row. 1,000, as there.
+        Maximum number of rows in a mini-batch; batch sizes of an epoch differ by at most one. 1,000, as in this
+        command.
     learning_rate : float
         Step size of Adam. 0.03 (see Notes); the code has 0.001, for other weights.
     feature_fraction : float
-        Share of the features, drawn for each tree, that its routers see; rounded down, at least one. 0.5, the code's.
+        Share of the features, drawn for each tree, that its routers see; rounded down, at least one. 0.5, as in the
+        code.
     leaf_updates : int
-        Most updates of the leaf distributions at the start of each epoch. 20, the code's.
+        Maximum number of updates of the leaf distributions at the start of each epoch. 20, as in the code.
     random_state : int, RandomState instance or None
-        Decides the features of the trees, the initial weights and the batches.
+        Seed of the features of the trees, the initial weights and the batches.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels of the training rows.
     n_iter_ : int
-        Epochs made: `max_iter`.
+        Number of epochs, equal to `max_iter`.
     loss_curve_ : ndarray of shape (max_iter,)
-        Log-loss of a tree, mean over trees and rows, as met in each epoch's batches.
+        Log-loss of a tree in the batches of each epoch, mean over trees and rows.
     features_ : ndarray of shape (n_estimators, n_features_seen)
         Which features each tree sees.
     weights_ : ndarray of shape (n_estimators, 2**max_depth - 1, n_features_seen + 1), float32
@@ -78,34 +80,34 @@ class SNDFClassifier(ProbabilisticBaseline):
     Kontschieder, Fiterau, Criminisi and Rota Bulò, "Deep Neural Decision Forests" (ICCV 2015,
     doi:10.1109/ICCV.2015.172), in its shallow form. Node n sends a row left with probability
     :math:`d_n(x) = \sigma(w_n x_T + b_n)`, where :math:`x_T` are the features that the tree sees. The row reaches leaf
-    l with probability :math:`\mu_l(x)`, the product along its path (Eq. 2); a tree says
-    :math:`\sum_l \pi_{ly} \mu_l(x)` (Eq. 1), the forest the mean of its trees (Eq. 3). Algorithm 1 minimises the
-    log-loss of every tree (Eqs. 4 and 5) in turns: each epoch first fits the leaves to all rows (Eq. 11, from uniform
-    distributions), then the routers, by gradient (Eqs. 6 and 7) in mini-batches. As the trees share nothing, they are
-    trained one after the other, or some shallow ones at a time.
+    l with probability :math:`\mu_l(x)`, the product along its path (Eq. 2). A tree predicts
+    :math:`\sum_l \pi_{ly} \mu_l(x)` (Eq. 1), the forest predicts the mean of its trees (Eq. 3). Algorithm 1 minimises
+    the log-loss of every tree (Eqs. 4 and 5) in two steps per epoch: it fits the leaves to all rows (Eq. 11, from
+    uniform distributions), then the routers, by gradients (Eqs. 6 and 7) of mini-batches. Trees share no parameters, so
+    they are trained one after another, or several shallow trees at a time.
 
-    ddbf names no settings; its numbers for Adult and Yeast are those in the README of
+    ddbf states no hyperparameters; its numbers for Adult and Yeast are the numbers in the README of
     github.com/jingxil/Neural-Decision-Forests, 'the code' above. Deviations from the paper:
 
-    - Adam in place of plain gradient descent, as in the code. Every tree takes a step for every batch.
-    - The leaves are fitted once more at the end, to the routers that they are used with.
-    - Updates of the leaves stop early where one gains less than 0.0001 in log-loss.
+    - Adam instead of plain gradient descent, as in the code. Every tree takes a step for every batch.
+    - The leaves are fitted once more at the end, to the final routers.
+    - Updates of the leaves stop early if one gains less than 0.0001 in log-loss.
     - Features are scaled to mean 0 and variance 1; missing values become the median.
 
-    Deviations from the code: it has a linear layer of 1,024 units in front of the routers, which adds no functions but
-    makes other steps; it descends on the log-loss of the forest, not of each tree; it goes on with the leaves of the
-    epoch before, and takes a softmax of their new counts where Eq. 11 normalises; its Adam shrinks the weights.
+    Deviations from the code: the code has a linear layer of 1,024 units before the routers, which represents the same
+    functions but changes the steps; it minimises the log-loss of the forest, not of each tree; it starts from the
+    leaves of the epoch before, and applies a softmax to new counts where Eq. 11 normalises; its Adam has weight decay.
 
-    The default learning rate was chosen on wine, iris, breast cancer and digits, with training rows alone. On so few
-    rows an epoch is one step or two: after 100 epochs the log-loss of held-out training rows was 0.21 to 0.67 with
-    0.001, 0.06 to 0.26 with 0.01, 0.05 to 0.16 with 0.03, and 0.06 to 0.14 with 0.1, where no accuracy was higher.
+    The default learning rate was chosen on wine, iris, breast cancer and digits, using training rows only. On so few
+    rows an epoch has one or two steps. After 100 epochs the log-loss of held-out training rows was 0.21 to 0.67 with
+    0.001, 0.06 to 0.26 with 0.01, 0.05 to 0.16 with 0.03, and 0.06 to 0.14 with 0.1; with 0.1 no accuracy was higher.
 
-    Memory while training, besides `weights_` and two or three copies of the features: the gradient and Adam's state of
-    a tree, thrice its part of `weights_`, and the reach of its leaves, ``2**max_depth`` float32 for each training row
-    (shallow trees together: 1,024). Of this, 1 GiB is kept at most (262,144 rows at depth 10); the rest is computed
-    again for each update of the leaves, which makes an epoch some four times longer.
+    Memory during training, besides `weights_` and two or three copies of the features: the gradient and Adam's state of
+    a tree, three times its part of `weights_`, and the reach of its leaves, ``2**max_depth`` float32 for each training
+    row (shallow trees together: 1,024). At most 1 GiB of reach is kept (262,144 rows at depth 10); the rest is computed
+    again for each update of the leaves, which makes an epoch about four times longer.
 
-    The same seed gives the same bytes, given the same linear algebra library and number of its threads.
+    The same seed gives the same bytes with the same linear algebra library and number of its threads.
     """
 
     def __init__(

@@ -17,13 +17,13 @@ from cascadeforest.baselines.missing import MedianFill
 
 
 class SVMClassifier(ClassifierMixin, Baseline):
-    """RBF support vector machine (one against one), with median fill and, if asked, standard scaling in front.
+    """RBF support vector machine (one-vs-one), after median fill and optional standard scaling.
 
     Parameters
     ----------
     scale : bool
-        Scale each feature to mean 0 and variance 1. False is what hiDF's released code does, and why the SVM column of
-        its Table II is so low.
+        Scale each feature to mean 0 and variance 1. hiDF's released code does not scale, which explains the low numbers
+        of the SVM in its Table II.
     C : float
         Cost of margin violations.
     gamma : {'scale', 'auto'} or float
@@ -34,12 +34,12 @@ class SVMClassifier(ClassifierMixin, Baseline):
     classes_ : ndarray of shape (n_classes,)
         Labels of the training rows.
     machine_ : sklearn.pipeline.Pipeline
-        Median fill, scaling if asked, machine.
+        Median fill, scaling (optional), support vector machine.
 
     Notes
     -----
-    There is no `predict_proba`: a vote of pairwise machines gives none, and calibrating them costs five more fits,
-    which would be no fair training time. So tables have the SVM's accuracy (its own vote) and ROC AUC (from
+    There is no `predict_proba`: votes of pairwise machines are not probabilities, and calibration needs five more fits,
+    which would distort the training time. Tables therefore show the SVM's accuracy (by votes) and ROC AUC (from
     `decision_function`), but neither log loss nor calibration error.
     """
 
@@ -56,7 +56,7 @@ class SVMClassifier(ClassifierMixin, Baseline):
         self.machine_ = make_pipeline(*preprocessing, SVC(kernel="rbf", C=self.C, gamma=self.gamma)).fit(X, codes)
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
-        """Signed distance for two classes, one-against-rest scores made of the pairwise ones for more.
+        """Signed distances for two classes; for more classes, one-vs-rest scores computed from pairwise scores.
 
         Parameters
         ----------
@@ -66,13 +66,13 @@ class SVMClassifier(ClassifierMixin, Baseline):
         Returns
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            The greater, the more the row belongs to the second class, or to the column's class.
+            A larger score speaks for the second class, or for the column's class.
         """
         X = self._samples(X)
         return self.machine_.decision_function(X)
 
     def predict(self, X: ArrayLike) -> np.ndarray:
-        """Class with most pairwise votes.
+        """Predict the class with the most pairwise votes.
 
         Parameters
         ----------

@@ -14,32 +14,32 @@ from cascadeforest.forest._types import RandomState
 
 
 class XGBoostClassifier(ProbabilisticBaseline):
-    """``xgboost.XGBClassifier`` whose labels need not be 0, 1, ... without a gap.
+    """``xgboost.XGBClassifier`` for any class labels.
 
-    The library refuses other labels, and a fold that lacks a rare class has them.
+    The library accepts only the labels 0, 1, ... without a gap, but a fold may lack a rare class.
 
     Parameters
     ----------
     n_estimators : int
-        Boosting rounds; each grows one tree a class (one in all for two classes). hiDF: 500.
+        Number of boosting rounds; each grows one tree per class (a single tree for two classes). hiDF: 500.
     max_depth : int
         Depth of each tree. hiDF: 6, the library's default.
     learning_rate : float
-        Shrinkage of each tree; none of the papers names it, so the library's default.
+        Shrinkage of each tree. No paper states it; the default is the library's.
     tree_method : {'hist', 'exact', 'approx'}
-        How cuts are found. Deviation: 'hist', today's default; when the papers were written the library took 'exact'
-        for data of their size, which is several times slower.
+        How cuts are found. Deviation: 'hist', today's default. When the papers were written, the library used 'exact'
+        for data of this size, which is several times slower.
     n_jobs : int or None
         Threads; None means one, -1 all.
     random_state : int, RandomState instance or None
-        Without subsampling of rows or columns nothing depends on it: repeats on one split agree exactly.
+        Seed. It has no effect without subsampling of rows or columns: repeats on one split give equal results.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels of the training rows.
     booster_ : xgboost.XGBClassifier
-        The fitted library model, on class codes. Missing values learn a side at each cut.
+        The fitted library model, on class codes. Each cut learns the side of missing values.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Contributions in one forest: node means from the rows that it learned from, then rows to explain, tree by tree."""
+"""Contributions in one forest, tree by tree: node means of the training rows, then paths of the rows to explain."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from cascadeforest.forest.walks import LearnedForest
 
 #: Trees of a unit of work. Sums are taken unit by unit, in order, whatever the number of threads.
 _UNIT = 16
-#: Leaves hold float32, relative to the spread of the responses: this share of it is rounding.
+#: Tolerance for rounding errors of leaf values (float32), relative to the range of the responses.
 _ROUNDING = 1e-5
 
 
 @dataclass(frozen=True)
 class Preceding:
-    """The features behind the columns that the preceding layer added.
+    """Contributions of the original features to the columns that the preceding layer added.
 
     Parameters
     ----------
@@ -32,8 +32,8 @@ class Preceding:
     rule : int
         Calibration (see `_kernels`).
     all_rows : bool
-        Whether estimates are means over all training rows of a node, as in the released code, or over the rows in the
-        bag of the tree, with their counts.
+        Whether estimates are means over all training rows of a node, as in the released code, or over the tree's in-bag
+        rows, with their counts.
     equal : ndarray of shape (n_features,)
         Shares by which a change is spread if all estimates are 0.
     """
@@ -46,7 +46,7 @@ class Preceding:
 
     @classmethod
     def of(cls, contributions: np.ndarray, n_features: int, n_given: int, rule: int, all_rows: bool) -> Preceding:
-        """With equal shares for the features that the preceding layer used at all."""
+        """Make an instance with equal shares for all features that the preceding layer used."""
         used = np.zeros(contributions.shape[2], bool)
         for forest in contributions:
             used |= forest.any(axis=0)
@@ -56,7 +56,7 @@ class Preceding:
 
 @dataclass(frozen=True)
 class _Tree:
-    """One tree, its node means, and where the rows that it learned from are."""
+    """One tree, its node means, and the leaves of its training rows."""
 
     number: int
     feature: np.ndarray
@@ -72,7 +72,7 @@ class _Tree:
 
 
 def _trees(learned: LearnedForest, first: int, last: int) -> Iterator[_Tree]:
-    """Trees with their node means (Eq. 14), checked against what their leaves hold."""
+    """Yield trees with their node means (Eq. 14), checked against the values of their leaves."""
     some = trees_beside(learned.trees, first, last)
     leaves = some.apply(learned.binned, learned.rows)
     view, offsets = some.all_nodes(), some.offsets
@@ -155,9 +155,9 @@ def contributions(
     learned : LearnedForest
         The forest.
     n_features : int
-        Original features.
+        Number of original features.
     before : Preceding or None
-        What stands behind the other columns; None if there are none.
+        Contributions to the added columns; None if there are no added columns.
     binned : BinnedMatrix
         Rows to explain.
     rows : ndarray of shape (n,), int32
@@ -212,17 +212,17 @@ def impurity_decreases(
     out_of_bag: bool = False,
     n_jobs: int | None = None,
 ) -> np.ndarray:
-    """Mean over trees of Eq. 10 on each tree's own rows: in the bag with their counts, or out of it.
+    """Mean over trees of Eq. 10, on each tree's in-bag rows with their counts or on its out-of-bag rows.
 
-    On in-bag rows this is the decrease of impurity (Eq. 6; splits on added columns go to the original features behind
-    them). Out of the bag it is MDI-oob of Li et al. (2019).
+    On in-bag rows this is the decrease of impurity (Eq. 6); splits on added columns are traced back to the original
+    features. On out-of-bag rows it is MDI-oob of Li et al. (2019).
 
     Parameters
     ----------
     learned, n_features, before, n_jobs
         As in `contributions`.
     out_of_bag : bool
-        Whether to use the rows out of the bag.
+        Whether to use the out-of-bag rows.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Contributions layer by layer: each layer with its training rows, and what stands behind the columns that it adds."""
+"""Contributions layer by layer: each layer with its training rows, and contributions to the columns that it adds."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Options:
 
     @property
     def dtype(self) -> type:
-        """Type in which contributions are handed on to the next layer.
+        """Type of the contributions that are passed on to the next layer.
 
-        Single precision is enough for estimates that are calibrated by addition, and half of the memory. Eq. 23 divides
-        by sums that nearly cancel.
+        Single precision takes half of the memory and is enough for additive and partial calibration. Eq. 23 divides by
+        sums that nearly cancel, and needs double precision.
         """
         return np.float64 if self.rule == MULTIPLICATIVE else np.float32
 
@@ -52,14 +52,14 @@ class Level:
     n_features : int
         Original features.
     before : Preceding or None
-        What stands behind the columns that the layers before added.
+        Contributions to the columns that earlier layers added.
     options : Options
         How contributions are computed.
     hands_on : bool
-        Whether a layer follows that sees what this one predicts.
+        Whether a later layer sees the predictions of this layer.
     passage : Part or None
-        If rows leave: how the bias changed from the first layer to this one, shape (1, n_outputs), and what the
-        features contributed to the change.
+        If rows leave: the change of the bias from the first layer to this layer, shape (1, n_outputs), and the
+        contributions of the features to the change.
     """
 
     layer: TrainedLayer
@@ -88,7 +88,7 @@ class Level:
         return Part(np.broadcast_to(self.bias, (len(rows), len(self.bias))), total)
 
     def add_to(self, result: Part, rows: np.ndarray, own: Part) -> None:
-        """Add what the layer says of `rows`, in place, to the contributions of the layers before."""
+        """Combine the layer's part for `rows`, in place, with the result of the layers before."""
         share = self.layer.share
         if self.passage is not None:
             result.bias[rows] = own.bias - self.passage.bias
@@ -101,15 +101,15 @@ class Level:
             result.contributions[rows] += share * own.contributions
 
     def as_it_is(self) -> Level:
-        """The same layer, as if the columns that the layers before added were features."""
+        """The same layer, with the columns that earlier layers added treated as features."""
         return replace(self, n_features=self.layer.n_given + self.layer.n_added, before=None, hands_on=False)
 
     @cached_property
     def held_out(self) -> tuple[Part, np.ndarray | None]:
-        """Bias and contributions of training rows in models that did not learn from them, mean over forests.
+        """Held-out bias and contributions of training rows, mean over forests.
 
-        The array of shape (n_forests, n, n_outputs * n_features) has the contributions forest by forest, if they are
-        handed on (see `Options.dtype`).
+        The array of shape (n_forests, n, n_outputs * n_features) has the contributions of each forest, if the next
+        layer needs them (see `Options.dtype`).
         """
         n_forests, mean = len(self.layer.forests), self._zeros()
         of_forests = np.empty((n_forests, *mean.contributions.shape), self.options.dtype) if self.hands_on else None
@@ -123,7 +123,7 @@ class Level:
         return mean, of_forests
 
     def _held_out_of(self, k: int) -> Part:
-        """Bias and contributions of training rows in the models of forest k that did not learn from them."""
+        """Held-out bias and contributions of training rows in forest k."""
         layer, part = self.layer, self._zeros()
         for model, places in layer.held_out[k]:
             if places is None and not model.n_draws:
@@ -145,16 +145,16 @@ class Level:
         return Part(np.zeros((n, n_outputs)), np.zeros((n, n_outputs * self.n_features)))
 
     def impurity_decreases(self, *, out_of_bag: bool = False) -> np.ndarray:
-        """Mean over forests and models of Eq. 10 on each tree's own rows, shape (n_features, n_outputs)."""
+        """Mean of Eq. 10 over forests and models (see `_forests`), shape (n_features, n_outputs)."""
         n_features, before, n_jobs = self.n_features, self.before, self.options.n_jobs
         return self._mean(lambda m: impurity_decreases(m, n_features, before, out_of_bag=out_of_bag, n_jobs=n_jobs))
 
 
 def levels(walk: Walk, learned: Rows, options: Options) -> Iterator[Level]:
-    """Yield the layers, each valid until the next one: only what the layers before contributed stays in memory."""
+    """Yield the layers, each valid until the next one: of earlier layers only contributions stay in memory."""
     n_features = walk.columns_of(0)[0]
     level: Level | None = None
-    behind: np.ndarray | None = None  # contributions behind what the next layer sees of the layers before
+    behind: np.ndarray | None = None  # contributions to the columns that the next layer sees of earlier layers
     for number, layer in enumerate(walk.trained_layers(learned)):
         before = None
         if level is not None and behind is not None and layer.n_added:
@@ -183,11 +183,11 @@ def _goes_on(level: Level, layer: TrainedLayer) -> np.ndarray:
 
 
 def _passage(previous: Level | None, level: Level) -> Part:
-    """What it changed to come to a level from the first one.
+    """Change of the bias from the first level to this level, and the contributions of the features to the change.
 
-    The passage from a level to the next one is one more split on what the level predicted: of all its training rows,
-    those that go on. It moves the mean response from that of one level's rows to that of the next one's; what the
-    features contributed to it is estimated and calibrated as in any such split (docs/explanations.md).
+    The passage from one level to the next counts as a split on the prediction of the level: one child has the training
+    rows that go on. It changes the mean response of the level's rows to the mean response of the next level's rows. The
+    contributions to this change are estimated and calibrated as in any split (docs/explanations.md).
     """
     n_outputs = level.layer.Y.shape[1]
     if previous is None or previous.passage is None or level.before is None:

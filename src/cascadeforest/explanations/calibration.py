@@ -1,4 +1,4 @@
-"""Calibration: estimated changes of the features are made to add up to the true change of the response.
+"""Calibration: adjust estimated changes of the features so that they add up to the true change of the response.
 
 Interpretation paper, section 4.2, Eqs. 19 to 26.
 """
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from cascadeforest.explanations import _kernels
 from cascadeforest.forest._parameters import check_choice
 
-#: The rules by name, as the kernel knows them.
+#: The kernel's number of each rule.
 CALIBRATIONS = {
     "partial": _kernels.PARTIAL,
     "additive": _kernels.ADDITIVE,
@@ -22,7 +22,7 @@ CALIBRATIONS = {
 def calibrate(
     estimated: ArrayLike, change: ArrayLike, calibration: str = "partial", *, equal: ArrayLike | None = None
 ) -> np.ndarray:
-    r"""Make estimated changes add up to the true one (Eq. 20).
+    r"""Adjust estimated changes so that they add up to the true change (Eq. 20).
 
     Parameters
     ----------
@@ -45,9 +45,10 @@ def calibrate(
     Notes
     -----
     Eq. 26 divides by zero if no feature has the sign of the change (also if the change is 0), and Eq. 23 if the
-    estimates cancel. Eq. 24 replaces them there. A sum of estimates, or a change, counts as 0 up to a millionth of the
-    absolute sum of the estimates. If all estimates are 0, which Eq. 24 leaves open, the change is spread by `equal`.
-    (The released code changes the signs, or drops the change, so that bias and contributions miss the prediction.)
+    estimates cancel. In these cases Eq. 24 is used. A sum of estimates, or a change, counts as 0 up to a millionth of
+    the absolute sum of the estimates. If all estimates are 0, which Eq. 24 leaves open, `equal` spreads the change.
+    (The released code changes the signs, or drops the change; its bias and contributions then do not add up to the
+    prediction.)
 
     Examples
     --------

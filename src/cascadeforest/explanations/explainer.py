@@ -25,22 +25,22 @@ from cascadeforest.forest._parameters import check_choice, check_count, check_jo
 from cascadeforest.forest._types import MatrixLike
 from cascadeforest.forest.walks import Walk
 
-#: Rows as an explanation keeps them.
+#: Types of rows that an explanation keeps.
 Samples: TypeAlias = np.ndarray | pd.DataFrame | scipy.sparse.csr_matrix | scipy.sparse.csr_array
 #: Values of parameters that are None, by preset.
 PRESETS = {"paper": {"node_rows": "in_bag", "average": "rows"}, "official": {"node_rows": "all", "average": "classes"}}
 NODE_ROWS = ("in_bag", "all")
-#: Rows whose mean an importance is, and kinds of means.
+#: Allowed values of the parameters `rows` and `average` of `Explainer.importances`.
 IMPORTANCE_ROWS = ("held_out", "in_bag", "out_of_bag")
 AVERAGES = ("rows", "classes")
-#: Rows whose contributions are adjusted at a time.
+#: Number of rows whose contributions are adjusted at one time.
 _BLOCK = 256
-#: The most that rounding of a layer's vectors can change a prediction by, relative to the size of its parts.
+#: Maximum change of a prediction by rounding of a layer's vectors, relative to the size of its parts.
 _ROUNDING = {"float64": 1e-10, "float32": 1e-6, "float16": 4e-3}
 #: Number of rows whose sums are compared with the model's own predictions, and the tolerance of the comparison
 #: relative to the size of predictions and contributions.
 _CHECKED_ROWS, _AGREES = 32, 1e-6
-#: Step between two numbers of half precision below 6e-5, where it has no digits to spare.
+#: Distance between neighbouring half-precision numbers below 6e-5 (subnormal numbers).
 _STEP_OF_HALF = float(np.finfo(np.float16).smallest_subnormal)
 
 
@@ -51,10 +51,10 @@ class Explanation:
     Parameters
     ----------
     bias : ndarray of shape (n_outputs,) or (n_samples, n_outputs)
-        The prediction before any feature is used: the mean response at the roots of the trees. One bias a row if
-        different trees explain different rows (`Explainer.explain_held_out`).
+        The prediction before any feature is used: the mean response at the roots of the trees. There is one bias per
+        row if different trees explain different rows (`Explainer.explain_held_out`).
     contributions : ndarray of shape (n_samples, n_features, n_outputs)
-        What each original feature adds to the bias, in the units of the prediction.
+        Contribution of each original feature, in the units of the prediction.
     prediction : ndarray of shape (n_samples, n_outputs)
         Class probabilities, or the predicted target.
     feature_names : list of str
@@ -69,8 +69,8 @@ class Explanation:
 
     Notes
     -----
-    A slice is an explanation of fewer rows: ``explanation[3]``, ``explanation[:100]``, ``explanation[mask]``. Its rows
-    are counted from 0 again.
+    A slice is an explanation of fewer rows: ``explanation[3]``, ``explanation[:100]``, ``explanation[mask]``. The rows
+    of a slice are counted from 0.
     """
 
     bias: np.ndarray
@@ -271,8 +271,8 @@ class Explainer:
     calibration : {"partial", "additive", "multiplicative"}, default="partial"
         See `calibrate`.
     node_rows : {"in_bag", "all"} or None, default=None
-        Training rows of a node that estimates are means of (Eq. 15). "in_bag": rows in the bag of the tree, with their
-        counts, as in the mean response. "all": all training rows of the model, each once. None stands for "in_bag" in
+        Training rows of a node over which estimates are averaged (Eq. 15). "in_bag": in-bag rows of the tree, with
+        their counts, as in the mean response. "all": all training rows of the model, each once. None stands for "in_bag" in
         preset "paper" and for "all" in preset "official".
     preset : {"paper", "official"}, default="paper"
         Whether parameters that are None follow the paper's text or the released code.
@@ -300,11 +300,10 @@ class Explainer:
     either case `explain` compares the sums of up to 32 rows with ``predict_proba`` (``predict`` in regression). It
     raises an error if they differ by more than 1e-6, relative to the size of predictions and contributions.
 
-    **Cost.** Time grows as O(M₁ M₂ n log n) times features and classes, with M₁ trees a layer, M₂ layers and n training
-    rows.
-    Memory: 4 bytes (8 with calibration "multiplicative") times n_train * n_features * n_outputs * n_forests for the
-    layer before, and as much for the present one if another follows; beside them a few arrays without the factor
-    n_forests. A forest or a cascade of one layer has only these.
+    **Cost.** Time grows as O(M₁ M₂ n log n) times features and classes, with M₁ trees per layer, M₂ layers and n
+    training rows. Memory: 4 bytes (8 with calibration "multiplicative") times n_train * n_features * n_outputs *
+    n_forests for the layer before, the same amount for the present layer if another layer follows, and a few arrays
+    without the factor n_forests. A forest, or a cascade of one layer, needs only these arrays.
 
     **Training rows in deeper layers.** The contributions of a training row come from the models that did not learn from
     it, and so do its class vectors. With ``class_vectors="k_fold_refit"`` these models are grown again, since `fit`
@@ -389,8 +388,8 @@ class Explainer:
         Raises
         ------
         ValueError
-            If there is no such layer; if the sums are not what the model predicts; if half precision lost more of the
-            predictions than contributions can make up for (``vector_dtype="float16"`` with targets far below 1e-4).
+            If there is no such layer, if the sums differ from the model's predictions, or if half precision rounded the
+            predictions too much (``vector_dtype="float16"`` with targets far below 1e-4).
         RuntimeError
             If the model was fitted again after the explainer was made.
         """
@@ -422,13 +421,13 @@ class Explainer:
         Returns
         -------
         Explanation
-            Explanation of all training rows, each with its own bias. In cascades, rows without weight have NaN. If
-            X_train was not given, the values of the features are the middles of up to 255 bins.
+            Explanation of all training rows, each with its own bias. In cascades, rows of weight 0 have NaN. If X_train
+            was not given, feature values are centers of up to 255 bins.
         """
         return deque(self._held_out([self._checked(layer)]), maxlen=1).pop()
 
     def staged_explain_held_out(self) -> Iterator[Explanation]:
-        """`explain_held_out` as if the cascade ended at layer 1, 2, ...
+        """Explain out-of-fold (or out-of-bag) predictions as if the cascade ended at layer 1, 2, ...
 
         Yields
         ------
@@ -445,28 +444,29 @@ class Explainer:
         Parameters
         ----------
         rows : {"held_out", "in_bag", "out_of_bag"}, default="held_out"
-            "held_out": Eq. 31 on the training rows, each explained by models that did not learn from it (out of fold;
-            out of bag in forests and with ``class_vectors="oob"``). "in_bag": Eq. 6 in the forests of the layer, each
-            tree on its own rows with their counts. Splits on predictions of the layer before are traced back to the
-            features. "out_of_bag", for single forests only: each tree on the rows that it did not draw, MDI-oob of Li
-            et al. (2019).
+            "held_out": Eq. 31 on the training rows, each explained by models that did not learn from it (out-of-fold;
+            out-of-bag in forests and with ``class_vectors="oob"``). "in_bag": Eq. 6 in the forests of the layer, each
+            tree on its in-bag rows with their counts; splits on predictions of the layer before are traced back to the
+            features. "out_of_bag", for single forests only: MDI-oob of Li et al. (2019), each tree on the rows that it
+            did not draw.
         layer : int, optional
             Treat the cascade as if it ended at this layer, counted from 1; by default the last.
         average : {"rows", "classes"} or None, default=None
             With "held_out" in classification: mean over rows as in Eq. 31, or mean over classes of `class_importances`.
-            None stands for "rows" in preset "paper" and for "classes" in preset "official". Elsewhere only "rows".
+            None stands for "rows" in preset "paper" and for "classes" in preset "official". In all other cases only
+            "rows" is allowed.
         centred : bool, default=True
-            With "held_out" and "rows": see `mean_decrease_impurity`. Must be True elsewhere.
+            With "held_out" and "rows": see `mean_decrease_impurity`. Must be True in all other cases.
 
         Returns
         -------
         ndarray of shape (n_features,)
-            Held-out importances can be negative: those of noise features lie on both sides of 0.
+            Held-out importances can be negative: noise features are on both sides of 0.
 
         Raises
         ------
         ValueError
-            If a parameter cannot be used, or no row is out of the bag.
+            If a parameter is invalid, or no row is out-of-bag.
         """
         return deque(self._importances(rows, [self._checked(layer)], average, centred), maxlen=1).pop()
 
@@ -488,11 +488,11 @@ class Explainer:
         yield from self._importances(rows, range(1, self.n_layers + 1), average, centred)
 
     def column_importances(self, rows: str = "held_out", layer: int | None = None) -> np.ndarray:
-        """Mean decrease in impurity of all columns that a layer sees, also of those that the layer before added.
+        """Mean decrease in impurity of all columns that a layer sees, including the columns that earlier layers added.
 
         Nothing is traced back: existing tools would give these importances (interpretation paper, Fig. 1b). If the
-        layer alone predicts, their sum is that of `importances` on the same rows (Eq. 32). `column_names` has the names
-        of the columns.
+        layer alone predicts, their sum equals the sum of `importances` on the same rows (Eq. 32). `column_names`
+        returns the names of the columns.
 
         Parameters
         ----------
@@ -612,7 +612,7 @@ class Explainer:
         return int(layer)
 
     def _levels(self, last: int) -> Iterator[tuple[int, Level]]:
-        """The first layers, each with its number, counted from 1."""
+        """Yield the layers up to `last`, each with its number, counted from 1."""
         self._check_fit()
         return enumerate(islice(levels(self._walk, self._learned, self._options), last), 1)
 
@@ -645,7 +645,7 @@ class Explainer:
         return Explanation(bias.copy(), contributions, prediction.copy(), *names, _kept(X), self._classes)
 
     def _check_sums(self, layer: int, bias: np.ndarray, contributions: np.ndarray, X: MatrixLike) -> None:
-        """Compare some rows' bias and contributions with what the model itself predicts for them."""
+        """Compare bias plus contributions of some rows with the model's own predictions."""
         some = np.unique(np.linspace(0, len(contributions) - 1, _CHECKED_ROWS).astype(int))
         name, is_last = "predict" if self._classes is None else "predict_proba", layer == self.n_layers
         name = name if is_last else f"staged_{name}"
@@ -679,7 +679,7 @@ class Explainer:
 
 
 def _walk_of(model: Forest | ExplainableCascade, n_jobs: int | None) -> Walk:
-    """The walk that the model's own class defines. An inherited one may follow other predictions than the model's."""
+    """The walk that the model's own class defines; an inherited walk may not match the model's predictions."""
     kind = type(model)
     if not isinstance(model, Forest | ExplainableCascade):
         raise TypeError(
@@ -715,7 +715,7 @@ def shown(value: Any, digits: int = 6) -> str:
 
 
 def _number(label: object) -> Any:
-    """Value of a label that is a number or a text that reads as one; None for words, also for "nan" and "inf"."""
+    """Value of a label that is a number, or a text that reads as a number; None for words, also "nan" and "inf"."""
     if isinstance(label, (np.bool_, np.number)):
         label = label.item()  # compared exactly: as numpy's numbers 2**53 + 1 and 2.0**53 are equal
     if not isinstance(label, str):
@@ -735,7 +735,7 @@ def _by_feature(flat: np.ndarray, n_outputs: int) -> np.ndarray:
 
 
 def _add_up(bias: np.ndarray, contributions: np.ndarray, prediction: np.ndarray, vector_dtype: str) -> None:
-    """Spread what rounding of vectors took from the prediction over the features that a row uses (as Eq. 24)."""
+    """Spread the rounding error of vectors over the features that a row uses (as Eq. 24), so that sums are exact."""
     missing = prediction - bias - contributions.sum(axis=1)
     scale = np.abs(prediction).max(initial=0.0) + np.abs(contributions).sum(axis=1).max(initial=0.0)
     most = np.abs(missing).max(initial=0.0)

@@ -26,20 +26,20 @@ def mean_decrease_impurity(
     weights : array-like of shape (n,), optional
         Weights of the rows in the mean.
     centred : bool, default=True
-        Take responses relative to their mean. Eq. 31 does not. Both agree where contributions have mean 0, as on the
-        rows that the trees were grown on (Eq. 10). On other rows an uncentred target far from 0 would hide everything
-        else.
+        Subtract the mean from the responses. Eq. 31 does not. The result is the same if contributions have mean 0, as
+        on the rows that the trees were grown on (Eq. 10). On other rows, an uncentred target far from 0 would dominate
+        the result.
 
     Returns
     -------
     ndarray of shape (n_features,)
         Importances in squared units of the response. They can be negative: on rows that the trees did not learn from,
-        noise features lie on both sides of 0.
+        noise features are on both sides of 0.
 
     Raises
     ------
     ValueError
-        If the shapes do not agree, or no row has both finite contributions and a weight.
+        If the shapes do not agree, or no row has finite contributions and positive weight.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def mean_decrease_impurity(
 def class_mean_decrease_impurity(
     contributions: ArrayLike, Y: ArrayLike, weights: ArrayLike | None = None
 ) -> np.ndarray:
-    """Local MDI: the mean, over the rows of each class, of what a feature adds to the probability of that class.
+    """Local MDI: mean contribution of each feature to the probability of a class, over the rows of this class.
 
     See section 6.2 of the interpretation paper. The released code calls the mean over classes MDI.
 
@@ -145,7 +145,7 @@ def mean_decrease_accuracy(
 
     See Also
     --------
-    sklearn.inspection.permutation_importance : does the work.
+    sklearn.inspection.permutation_importance : the function that this one calls.
     """
     check_is_fitted(model)
     check_count("n_repeats", n_repeats)

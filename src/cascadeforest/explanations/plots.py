@@ -1,7 +1,7 @@
 """Plots of explanations; they need matplotlib.
 
-A waterfall for one row, a beeswarm for many rows, bars for importances, and the dependence on one feature: the plots
-that users of SHAP values know, here of exact contributions.
+A waterfall for one row, a beeswarm for many rows, bars for importances, and the dependence on one feature. Users of
+SHAP know these plots; here they show exact contributions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
 
-#: Contributions that raise and lower a prediction (Okabe and Ito: told apart by all).
+#: Colours of contributions that raise and lower a prediction (Okabe and Ito: safe for colour-blind readers).
 RAISES, LOWERS = "#D55E00", "#0072B2"
 _GREY = "#777777"
 #: From low to high values of a feature.
@@ -315,7 +315,7 @@ def _column(explanation: Explanation, k: int) -> np.ndarray:
 
 
 def _ranks(explanation: Explanation, k: int) -> np.ndarray:
-    """Ranks of a feature's values from 0 to 1; equal values have equal ones, missing values none."""
+    """Ranks of a feature's values from 0 to 1; equal values have equal ranks, missing values have none."""
     column = _column(explanation, k)
     levels, place = np.unique(column, return_inverse=True)
     ranks = place / np.maximum(np.count_nonzero(np.isfinite(levels)) - 1, 1)
@@ -323,7 +323,7 @@ def _ranks(explanation: Explanation, k: int) -> np.ndarray:
 
 
 def _spread(x: np.ndarray, n_bins: int = 80) -> np.ndarray:
-    """Heights at which points that lie together stand beside each other, within 0.4 of their line."""
+    """Vertical offsets, at most 0.4, that keep neighbouring points of a beeswarm from overlapping."""
     bins = np.round(x * n_bins).astype(int)
     heights = np.zeros(len(x))
     fullest = np.bincount(bins - bins.min()).max()

@@ -36,12 +36,12 @@ from cascadeforest.forest.growth import GrownForest, GrowthRules, grow_forest, i
 from cascadeforest.forest.learned_rows import KeepsRows, LearnedRows, Rows
 from cascadeforest.forest.walks import ForestWalk, Walk
 
-X_DTYPES = [np.float64, np.float32]  # both stay as they are; whole numbers become float64
+X_DTYPES = [np.float64, np.float32]  # neither is converted; integers become float64
 
 
 @dataclass(frozen=True)
 class _Bags:
-    """What draws a forest's bootstraps again. No array of the size of the data, unless rows had no weight."""
+    """Data to draw a forest's bootstraps again. It has no array with one entry per row, unless rows had weight 0."""
 
     seeds: np.ndarray
     n_draws: int
@@ -68,7 +68,7 @@ class _Bags:
 
 
 def balanced_factors(label: np.ndarray, weight: np.ndarray | None, n_classes: int) -> np.ndarray:
-    """Weights of the classes that make their total weights equal; 0 for a class without weight.
+    """Class weights that make the total weights of all classes equal; 0 for a class without weight.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def balanced_factors(label: np.ndarray, weight: np.ndarray | None, n_classes: in
     weight : ndarray of shape (n,) or None
         Weights of the rows.
     n_classes : int
-        Classes.
+        Number of classes.
 
     Returns
     -------
@@ -93,11 +93,11 @@ def balanced_factors(label: np.ndarray, weight: np.ndarray | None, n_classes: in
 class Forest(KeepsRows, BaseEstimator):
     """Base class of all forests: validation, growing, importances, leaves and decision paths."""
 
-    #: Whether nodes take the "best" cut of a feature or a "random" one.
+    #: Whether splits use the "best" cut of a feature or a "random" cut.
     _splitter = "best"
 
     def walk(self, n_jobs: int | None = None) -> Walk:
-        """How the forest predicts: what explanations follow.
+        """Return the `Walk` of the forest: how it predicts. Explanations follow it.
 
         A class is explained only if its own body has this method (see `Explainer`).
 
@@ -114,7 +114,7 @@ class Forest(KeepsRows, BaseEstimator):
 
     @abstractmethod
     def _checked_criterion(self) -> str:
-        """The criterion under the kernel's name; the default where the forest has no such parameter."""
+        """The kernel's name of the criterion; the default if the forest has no such parameter."""
 
     def _feature_weights(self, n_features: int) -> np.ndarray | None:
         return None
@@ -153,7 +153,7 @@ class Forest(KeepsRows, BaseEstimator):
         )
 
     def draws_of_bootstrap(self, n_rows: int) -> int | None:
-        """Number of rows that each bootstrap draws, or None for as many as the data have.
+        """Number of rows that each bootstrap draws, or None for the number of training rows.
 
         Parameters
         ----------
@@ -186,7 +186,7 @@ class Forest(KeepsRows, BaseEstimator):
     ) -> None:
         """Bin X and grow the forest; `y` holds class indices or targets, `weights` what the trees see."""
         for attribute in ("oob_score_", "oob_decision_function_", "oob_prediction_"):
-            self.__dict__.pop(attribute, None)  # of an earlier fit, which may have been asked for more
+            self.__dict__.pop(attribute, None)  # left by an earlier fit with other parameters
         check_count("n_estimators", self.n_estimators)
         check_jobs(self.n_jobs)
         check_flag("bootstrap", self.bootstrap)
@@ -231,10 +231,10 @@ class Forest(KeepsRows, BaseEstimator):
 
     @abstractmethod
     def _set_oob_score(self, y: np.ndarray, prediction: np.ndarray, learned: np.ndarray) -> None:
-        """Score the out-of-bag prediction, NaN in rows that every tree saw, on the rows that have weight."""
+        """Score the out-of-bag prediction on rows of positive weight; it is NaN in rows that every tree drew."""
 
     def _oob_rows(self, prediction: np.ndarray) -> np.ndarray:
-        """Rows that at least one tree did not see."""
+        """Rows that at least one tree did not draw."""
         rows = ~np.isnan(prediction[:, 0])
         if not rows.all():
             warnings.warn(
@@ -258,8 +258,8 @@ class Forest(KeepsRows, BaseEstimator):
     def feature_importances_(self) -> np.ndarray:
         """Mean decrease in impurity of each feature, scaled to sum 1; all 0 if no tree has a split.
 
-        This is `mean_decrease_impurity_` (interpretation paper, Eqs. 6 and 9) divided by its sum. scikit-learn divides
-        in each tree first, so that its importances differ a little.
+        This is `mean_decrease_impurity_` (interpretation paper, Eqs. 6 and 9) divided by its sum. scikit-learn
+        normalises each tree before the mean, so its importances differ slightly.
         """
         check_is_fitted(self)
         total = self.mean_decrease_impurity_.sum()
@@ -278,7 +278,7 @@ class Forest(KeepsRows, BaseEstimator):
         ndarray of shape (n_samples, n_estimators), int32
             Numbers of nodes within their trees.
         """
-        binned = self._binned(X)  # first: it says so if the forest is not fitted
+        binned = self._binned(X)  # first, since it raises NotFittedError
         return self.trees_.apply(binned, n_jobs=self.n_jobs)
 
     def decision_path(self, X: MatrixLike) -> tuple[csr_matrix, np.ndarray]:
@@ -300,7 +300,7 @@ class Forest(KeepsRows, BaseEstimator):
         return self.trees_.decision_path(binned, n_jobs=self.n_jobs)
 
     def in_bag_counts(self, tree: int) -> np.ndarray:
-        """Count how often a tree saw each training row, by drawing its bootstrap again from its seed.
+        """Count how often a tree drew each training row, by drawing its bootstrap again from its seed.
 
         Parameters
         ----------
@@ -310,7 +310,7 @@ class Forest(KeepsRows, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,), int32
-            1 for all rows without bootstrap; 0 for rows out of the bag and for rows of weight 0.
+            Without bootstrap, 1 for all rows of positive weight. 0 for out-of-bag rows and for rows of weight 0.
         """
         check_is_fitted(self)
         return self._bags.counts(tree)
@@ -323,14 +323,14 @@ class Forest(KeepsRows, BaseEstimator):
 
 
 class MostProbableClass(ClassifierMixin):
-    """Mixin of classifiers that predict the class with the highest of `predict_proba`."""
+    """Mixin of classifiers that predict the class with the highest probability in `predict_proba`."""
 
     @abstractmethod
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Class probabilities of shape (n_samples, n_classes), columns in the order of `classes_`."""
 
     def predict(self, X: MatrixLike) -> np.ndarray:
-        """Class with the highest probability; of equal probabilities the first.
+        """Predict the class with the highest probability; among equal probabilities, the first class.
 
         Parameters
         ----------
@@ -346,10 +346,10 @@ class MostProbableClass(ClassifierMixin):
 
 
 class ProbabilisticClassifier(MostProbableClass):
-    """Mixin of forests and cascades, which also give logarithms of `predict_proba`."""
+    """Mixin of forests and cascades, with `predict_log_proba`."""
 
     def predict_log_proba(self, X: MatrixLike) -> np.ndarray:
-        """Logarithms of `predict_proba`, -inf where a probability is 0.
+        """Predict logarithms of class probabilities, -inf for a probability of 0.
 
         Parameters
         ----------
@@ -365,7 +365,7 @@ class ProbabilisticClassifier(MostProbableClass):
 
 
 class ForestClassifier(ProbabilisticClassifier, Forest):
-    """Classes, class weights, probabilities."""
+    """Base class of forests for classification: class weights and probabilities."""
 
     def _checked_criterion(self) -> str:
         criterion = getattr(self, "criterion", "gini")
@@ -401,7 +401,7 @@ class ForestClassifier(ProbabilisticClassifier, Forest):
     def _training_data(
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> tuple[Any, np.ndarray, np.ndarray | None, np.ndarray | None, bool]:
-        """X, class numbers, sample weights, the weights that trees see, and whether each bootstrap balances them."""
+        """X, class numbers, sample weights, the weights that trees use, and whether bootstraps balance the classes."""
         X, y = validate_data(self, X, y, dtype=X_DTYPES, accept_sparse=["csc", "csr"], ensure_all_finite="allow-nan")
         check_classification_targets(y)
         weight = row_weights(sample_weight, X.shape[0])
@@ -423,7 +423,7 @@ class ForestClassifier(ProbabilisticClassifier, Forest):
             )
         if by_name and self.class_weight == "balanced_subsample" and self.bootstrap:
             return weight, True
-        # By weight, not by number: weighted rows are repeated rows here as well.
+        # Use class weights, not class counts: a weight counts as repetitions of the row.
         by_class = balanced_factors(label, weight, self.n_classes_)[label] if by_name else self._weights_of_dict(y)
         with np.errstate(over="ignore"):
             both = by_class if weight is None else by_class * weight
@@ -439,7 +439,7 @@ class ForestClassifier(ProbabilisticClassifier, Forest):
         return both, False
 
     def _weights_of_dict(self, y: ArrayLike) -> np.ndarray:
-        """Class weight of each row; classes that the dict lacks have 1."""
+        """Class weight of each row; 1 for classes that are not in the dict."""
         message = f"class_weight is {self.class_weight!r}; give each class a finite number that is not negative."
         try:
             by_class = np.asarray(compute_sample_weight(self.class_weight, y), np.float64)
@@ -455,7 +455,7 @@ class ForestClassifier(ProbabilisticClassifier, Forest):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples; a NaN in a feature that had none in training goes where most training rows went.
+            Samples. If a feature had no NaN in training, rows with NaN go to the side of most training rows.
 
         Returns
         -------
@@ -477,7 +477,7 @@ class ForestClassifier(ProbabilisticClassifier, Forest):
 
 
 class ForestRegressor(RegressorMixin, Forest):
-    """Targets and their means."""
+    """Base class of forests for regression."""
 
     def _checked_criterion(self) -> str:
         criterion = getattr(self, "criterion", "squared_error")
@@ -513,7 +513,7 @@ class ForestRegressor(RegressorMixin, Forest):
     def _training_data(
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> tuple[Any, np.ndarray, np.ndarray | None, np.ndarray | None, bool]:
-        """X, targets, sample weights, the weights that trees see (the same), and False."""
+        """X, targets, sample weights, the weights that trees use (the same), and False."""
         X, y = validate_data(
             self,
             X,
@@ -532,7 +532,7 @@ class ForestRegressor(RegressorMixin, Forest):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples; a NaN in a feature that had none in training goes where most training rows went.
+            Samples. If a feature had no NaN in training, rows with NaN go to the side of most training rows.
 
         Returns
         -------

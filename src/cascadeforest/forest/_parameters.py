@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from cascadeforest.forest._types import RandomState
 
-#: Whole numbers from here on do not fit into the kernel's 64 bits.
+#: Integers of this size or more do not fit into the kernel's 64 bits.
 _BEYOND = 2**62
 
 
@@ -26,12 +26,12 @@ def _is_real(value: object) -> TypeGuard[float]:
 
 
 def check_count(name: str, value: object, least: int = 1, *, optional: bool = False) -> None:
-    """A whole number of at least `least`, or None where that is allowed.
+    """Check that a value is an integer of at least `least`; None is allowed if `optional`.
 
     Raises
     ------
     ValueError
-        If it is not.
+        If the check fails.
     """
     if optional and value is None:
         return
@@ -41,12 +41,12 @@ def check_count(name: str, value: object, least: int = 1, *, optional: bool = Fa
 
 
 def check_number(name: str, value: object, least: float = 0.0, most: float = math.inf, *, otherwise: str = "") -> None:
-    """A finite number of at least `least`, and at most `most`; `otherwise` names in the error what else is taken.
+    """Check that a value is a finite number in [least, most]; `otherwise` names other allowed values in the error.
 
     Raises
     ------
     ValueError
-        If it is not.
+        If the check fails.
     """
     if not _is_real(value) or not least <= value <= min(most, sys.float_info.max):
         bound = "" if most == math.inf else f" and at most {most:g}"
@@ -54,12 +54,12 @@ def check_number(name: str, value: object, least: float = 0.0, most: float = mat
 
 
 def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
-    """One of a few words.
+    """Check that a value is one of `choices`.
 
     Raises
     ------
     ValueError
-        If it is not.
+        If the check fails.
     """
     choices = list(choices)
     if not isinstance(value, str) or value not in choices:
@@ -67,36 +67,36 @@ def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
 
 
 def check_flag(name: str, value: object, otherwise: str = "") -> None:
-    """True or False, not 1 or "yes"; `otherwise` names in the error what else the parameter takes.
+    """Check that a value is True or False, not 1 or "yes"; `otherwise` names other allowed values in the error.
 
     Raises
     ------
     ValueError
-        If it is neither.
+        If the check fails.
     """
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} is {value!r}; choose True or False{otherwise}.")
 
 
 def check_jobs(value: object) -> None:
-    """Threads as joblib counts them: a positive number, -1 for all cores, -2 for all but one, None for one.
+    """Check a number of threads as in joblib: positive, -1 for all cores, -2 for all but one, None for one.
 
     Raises
     ------
     ValueError
-        If it is none of these.
+        If the check fails.
     """
     if value is not None and (not _is_integer(value) or value == 0):
         raise ValueError(f"n_jobs is {value!r}; give a number of threads, -1 for all cores, or None for one.")
 
 
 def entropy_of(random_state: RandomState) -> int:
-    """A whole number that stands for `random_state`; drawn from it if it is a generator.
+    """Convert `random_state` to an integer seed; a generator draws the integer.
 
     Raises
     ------
     ValueError
-        If it is no seed.
+        If `random_state` is not a seed.
     """
     try:
         generator = check_random_state(random_state)
@@ -108,12 +108,12 @@ def entropy_of(random_state: RandomState) -> int:
 
 
 def row_weights(value: object, n_rows: int, name: str = "sample_weight", needed: str = "one row") -> np.ndarray | None:
-    """Weights of rows as numbers; None for none.
+    """Check and convert weights of rows; None stays None.
 
     Raises
     ------
     ValueError
-        If they are not one finite number a row, not negative, at least one of them positive.
+        If there is not one finite weight for each row, if a weight is negative, or if no weight is positive.
     """
     if value is None:
         return None
@@ -130,12 +130,12 @@ def row_weights(value: object, n_rows: int, name: str = "sample_weight", needed:
 
 
 def feature_chances(value: object, n_features: int) -> np.ndarray | None:
-    """`feature_weights` as numbers; None for equal ones.
+    """Check and convert `feature_weights`; None if all are equal.
 
     Raises
     ------
     ValueError
-        If they are no weights for `n_features` features.
+        If the value does not have valid weights for `n_features` features.
     """
     if value is None:
         return None
@@ -152,16 +152,16 @@ def feature_chances(value: object, n_features: int) -> np.ndarray | None:
 
 
 def count_of(name: str, value: object, total: int, least: int = 1) -> int:
-    """A number of things out of `total`: given as a whole number, or as a share of (0, 1].
+    """Convert an integer, or a share in (0, 1] of `total`, to a number.
 
     Parameters
     ----------
     name : str
-        Parameter, for the error.
+        Name of the parameter, for the error.
     value : int or float
-        Whole numbers are taken as they are, floats as shares (rounded down as scikit-learn's ``max_samples``).
+        An integer is the result; a float is a share, rounded down as scikit-learn's ``max_samples``.
     total : int
-        All of them.
+        Number that shares refer to.
     least : int
         Smallest result of a share.
 
@@ -182,9 +182,9 @@ def count_of(name: str, value: object, total: int, least: int = 1) -> int:
 
 
 def row_count(name: str, value: object, total: int, least: int, *, whole: bool = False) -> int:
-    """A number of rows: whole, of at least `least`, or a share of `total`, rounded up as scikit-learn does.
+    """Convert an integer of at least `least`, or a share of `total` (rounded up, as in scikit-learn), to a row count.
 
-    Shares are below 1 unless `whole`: a leaf of at least all rows would be a tree without splits.
+    Shares are below 1 unless `whole`: a minimum of all rows per leaf would give a tree without splits.
 
     Raises
     ------
@@ -200,14 +200,14 @@ def row_count(name: str, value: object, total: int, least: int, *, whole: bool =
 
 
 def feature_count(value: object, n_features: int) -> int:
-    """Features that a node looks at, from scikit-learn's ``max_features``.
+    """Number of features considered at each split, from scikit-learn's ``max_features``.
 
     Parameters
     ----------
     value : {"sqrt", "log2"}, int, float or None
-        None for all; a float is a share.
+        None for all; a float is a share of the features.
     n_features : int
-        All of them.
+        Number of features.
 
     Returns
     -------

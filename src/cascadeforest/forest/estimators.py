@@ -20,33 +20,33 @@ class RandomForestClassifier(ForestClassifier):
     criterion : {"gini", "entropy", "log_loss"}, default="gini"
         Impurity; "log_loss" is another name of "entropy".
     max_depth : int or None, default=None
-        Greatest depth of a tree; None for no bound.
+        Maximum depth of a tree; None for no bound.
     min_samples_split : int or float, default=2
-        Rows that a node must have to be split; a float is a share of all rows, rounded up. Rows that the bootstrap
-        drew several times count once.
+        Minimum number of rows in a node that is split; a float is a share of all rows, rounded up. Rows that the
+        bootstrap drew several times count once.
     min_samples_leaf : int or float, default=1
-        Rows that each side of a split must have; otherwise as `min_samples_split`.
+        Minimum number of rows on each side of a split, counted as for `min_samples_split`.
     min_weight_fraction_leaf : float, default=0.0
-        Share of the tree's in-bag weight that each side of a split must have, at most 0.5.
+        Minimum share of the tree's in-bag weight on each side of a split, at most 0.5.
     max_features : {"sqrt", "log2"}, int, float or None, default="sqrt"
-        Features that a node looks at: a number, a share (float), None for all. Features that are constant in the node
-        count, but at least one that varies is looked at.
+        Number of features considered at each split: a number, a share of all features (float), or None for all. As in
+        scikit-learn, features that are constant in the node count, but at least one that varies is considered.
     max_leaf_nodes : int or None, default=None
-        Greatest number of leaves of a tree; the splits that gain most are made first. None for no bound.
+        Maximum number of leaves of a tree; the splits with the largest gain are made first. None for no bound.
     min_impurity_decrease : float, default=0.0
-        Least decrease in impurity that a split must bring, weighted by the node's share of the tree's weight.
+        Minimum decrease in impurity by a split, weighted by the node's share of the tree's weight.
     bootstrap : bool, default=True
-        Whether each tree learns from rows drawn with replacement, or from all.
+        Whether each tree learns from rows drawn with replacement, or from all rows.
     oob_score : bool or callable, default=False
-        Whether to score each row by the trees that did not see it, by accuracy (True) or by a function of
-        ``(y_true, y_pred)``.
+        Whether to compute an out-of-bag score: accuracy (True) or a function of ``(y_true, y_pred)``.
     max_samples : int, float or None, default=None
-        Rows that each bootstrap draws: a number, a share of all rows, or None for as many as there are rows.
+        Number of rows that each bootstrap draws: a number, a share of all rows, or None for n_samples.
     class_weight : {"balanced", "balanced_subsample"}, dict or None, default=None
-        Weights of the classes; "balanced" weights them inversely to their frequency, "balanced_subsample" to that in
-        each tree's rows.
+        Weights of the classes. "balanced": inversely proportional to class frequencies in y; "balanced_subsample":
+        inversely proportional to class frequencies in the rows of each tree.
     n_jobs : int or None, default=None
-        Threads for binning, growing and prediction; None for one, -1 for all. The result does not depend on it.
+        Number of threads for binning, growing and prediction; None for one, -1 for all. The result does not depend on
+        it.
     random_state : int, RandomState or None, default=None
         Seed.
 
@@ -65,21 +65,24 @@ class RandomForestClassifier(ForestClassifier):
     feature_importances_ : ndarray of shape (n_features,)
         `mean_decrease_impurity_` divided by its sum.
     n_features_in_ : int
-        Features seen in `fit`.
+        Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, if X had names.
     oob_score_ : float
-        Out-of-bag score, if asked for.
+        Out-of-bag score. Exists only if `oob_score` is not False.
     oob_decision_function_ : ndarray of shape (n_samples, n_classes)
-        Out-of-bag probabilities, if asked for; NaN in rows that every tree saw.
+        Out-of-bag probabilities, NaN in rows that every tree drew. Exists only if `oob_score` is not False.
 
     Notes
     -----
-    The forest of scikit-learn, with these differences. Features are binned once (`BinMapper`): exactly where a feature
-    has at most 255 distinct values, else at quantiles that also cover wide tails. Sample weights multiply the counts
-    of the bootstrap; scikit-learn 1.9 takes them as probabilities of being drawn. Weights are single precision within
-    a tree, and so are class shares and centred means in leaves. `feature_importances_` divides once, after averaging.
-    One target only.
+    Differences from scikit-learn's forest:
+
+    - Features are binned once (`BinMapper`). A feature with at most 255 distinct values keeps all of them; for other
+      features the bins follow quantiles and also cover long tails.
+    - Sample weights multiply bootstrap counts; scikit-learn 1.9 uses them as probabilities of being drawn.
+    - Weights inside a tree, and class shares and centred means in leaves, have single precision.
+    - `feature_importances_` is normalised once, after the mean over trees.
+    - Only one target is supported.
 
     Examples
     --------
@@ -130,18 +133,17 @@ class RandomForestClassifier(ForestClassifier):
 
 
 class RandomForestRegressor(ForestRegressor):
-    """Random forest for regression (Breiman 2001) on binned features; by default each node looks at all features.
+    """Random forest for regression (Breiman 2001) on binned features; by default each split considers all features.
 
     Parameters
     ----------
     criterion : {"squared_error"}, default="squared_error"
         Impurity.
     max_features : {"sqrt", "log2"}, int, float or None, default=1.0
-        Features that a node looks at: a number, a share (float), None for all. Features that are constant in the node
-        count, but at least one that varies is looked at.
+        Number of features considered at each split: a number, a share of all features (float), or None for all. As in
+        scikit-learn, features that are constant in the node count, but at least one that varies is considered.
     oob_score : bool or callable, default=False
-        Whether to score each row by the trees that did not see it, by R² (True) or by a function of
-        ``(y_true, y_pred)``.
+        Whether to compute an out-of-bag score: R² (True) or a function of ``(y_true, y_pred)``.
     n_estimators, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_leaf_nodes, \
 min_impurity_decrease, bootstrap, max_samples, n_jobs, random_state
         As in `RandomForestClassifier`.
@@ -149,14 +151,14 @@ min_impurity_decrease, bootstrap, max_samples, n_jobs, random_state
     Attributes
     ----------
     oob_prediction_ : ndarray of shape (n_samples,)
-        Out-of-bag predictions, if asked for; NaN in rows that every tree saw.
+        Out-of-bag predictions, NaN in rows that every tree drew. Exists only if `oob_score` is not False.
     trees_, bin_mapper_, mean_decrease_impurity_, feature_importances_, n_features_in_, feature_names_in_, \
 oob_score_
         As in `RandomForestClassifier`.
 
     Notes
     -----
-    It differs from the forest of scikit-learn as `RandomForestClassifier` does.
+    The differences from scikit-learn's forest are the same as for `RandomForestClassifier`.
 
     Examples
     --------
@@ -276,7 +278,7 @@ feature_names_in_, oob_score_, oob_decision_function_
 
 
 class ExtraTreesRegressor(ForestRegressor):
-    """Extremely randomised trees for regression (Geurts, Ernst, Wehenkel 2006): random cuts, the best one taken.
+    """Extremely randomised trees for regression (Geurts, Ernst, Wehenkel 2006): the best of random cuts.
 
     Parameters
     ----------
@@ -480,9 +482,9 @@ class EnrichedRandomForestClassifier(ForestClassifier):
     Parameters
     ----------
     feature_weights : array-like of shape (n_features,) or None, default=None
-        Chances of the features, not negative: a node draws the features that it looks at without replacement, each with
-        a probability proportional to its weight among the features not yet drawn. A feature of weight 0 is never
-        looked at. None for equal weights.
+        Weights of the features, not negative. A node draws the features that it considers without replacement, each
+        with a probability proportional to its weight among the features not yet drawn. A feature of weight 0 is never
+        used. None for equal weights.
     n_estimators, criterion, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_features, \
 max_leaf_nodes, min_impurity_decrease, bootstrap, oob_score, max_samples, class_weight, n_jobs, random_state
         As in `RandomForestClassifier`.
@@ -495,7 +497,7 @@ feature_names_in_, oob_score_, oob_decision_function_
 
     Notes
     -----
-    The feature-weighted forest of iterative random forests and of hiDF (section II.B). Otherwise as
+    Iterative random forests and hiDF (section II.B) use this forest. Apart from the feature weights it equals
     `RandomForestClassifier`.
 
     Examples
@@ -551,7 +553,7 @@ feature_names_in_, oob_score_, oob_decision_function_
         return feature_chances(self.feature_weights, n_features)
 
 
-#: Classifier and regressor of each name under which cascades and scanners ask for forests.
+#: Classifier and regressor for each forest name in the parameter `estimators` of cascades and scanners.
 FORESTS = {
     "random_forest": (RandomForestClassifier, RandomForestRegressor),
     "completely_random_forest": (CompletelyRandomForestClassifier, CompletelyRandomForestRegressor),

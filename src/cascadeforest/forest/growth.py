@@ -1,7 +1,7 @@
-"""Growing a whole forest on a binned matrix: seeds, bootstraps, threads. What cascades build on.
+"""Growing a whole forest on a binned matrix: seeds, bootstraps, threads. Cascades build on this module.
 
-Rows are index lists: folds, bootstraps and screened rows are never copies of the matrix. The same bytes come out for
-any `n_jobs`, since a tree depends on its own seed only and results are joined in the order of the trees.
+Folds, bootstraps and screened rows are arrays of row numbers, never copies of the matrix. The result is the same to the
+byte for any `n_jobs`, since a tree depends on its own seed only and results are joined in the order of the trees.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _CRITERIA = {"gini": GINI, "entropy": ENTROPY, "squared_error": GINI}  # of targ
 _NO_BOUND = np.iinfo(np.int64).max
 _EQUAL = np.empty(0, np.float64)
 _MAX_CLASSES = 2**16
-#: Widths of targets that need no scale, and the greatest width.
+#: Ranges of targets that need no scale, and the maximum range.
 _USUAL, _WIDEST = (1e-20, 1e20), 1e150
-#: Up to this weight float32 holds every whole number.
+#: float32 represents every integer up to this number.
 _EXACT = 2**24
 
 
@@ -41,19 +41,19 @@ class GrowthRules:
     Parameters
     ----------
     splitter : {"best", "random"}
-        The best cut of a feature, or one at a random threshold (Extra-Trees).
+        The best cut of a feature, or a cut at a random threshold (Extra-Trees).
     criterion : {"gini", "entropy", "squared_error"}
-        Impurity. With ``splitter="random"`` and ``max_features=1`` it decides nothing: that is completely random.
+        Impurity. With ``splitter="random"`` and ``max_features=1`` it has no influence: trees are completely random.
     max_features : int
-        Features that a node looks at, constant ones included, and more until one varies.
+        Number of features considered at each split, constant features included; more if all of them are constant.
     max_depth, max_leaf_nodes : int or None
-        Bounds; None for none. With `max_leaf_nodes` the leaf that gains most is split first.
+        Bounds; None for no bound. With `max_leaf_nodes` the leaf with the largest gain is split first.
     min_samples_split, min_samples_leaf : int
         Distinct in-bag rows, as in scikit-learn: a row that the bootstrap drew twice counts once.
     min_weight_fraction_leaf : float
-        Share of the tree's in-bag weight that each side of a split must have.
+        Minimum share of the tree's in-bag weight on each side of a split.
     min_impurity_decrease : float
-        Least decrease, weighted by the node's share of the weight, that a split must bring.
+        Minimum decrease in impurity by a split, weighted by the node's share of the weight.
     """
 
     splitter: str = "best"
@@ -86,18 +86,18 @@ class GrowthRules:
 
 @dataclass(frozen=True)
 class GrownForest:
-    """A grown forest, and what is needed to draw its bootstraps again.
+    """A grown forest, with the seeds that draw its bootstraps again.
 
     Parameters
     ----------
     trees : Trees
         The trees. Values of a regression forest are relative to `offset` and `scale`.
     seeds : ndarray of shape (n_trees,), uint64
-        One a tree: its bootstrap can be drawn again (`in_bag_counts`).
+        Seed of each tree, from which its bootstrap can be drawn again (`in_bag_counts`).
     rows : ndarray of shape (n,), int32
-        Rows of the matrix that the forest learned from; rows without weight are left out.
+        Rows of the matrix that the forest learned from; rows of weight 0 are left out.
     n_draws : int
-        Rows that each bootstrap drew; 0 without bootstrap.
+        Number of rows that each bootstrap drew; 0 without bootstrap.
     mean_decrease_impurity : ndarray of shape (n_features,)
         Mean over trees of the impurity decrease by feature (interpretation paper, Eqs. 6 and 9).
     offset, scale : float
@@ -113,7 +113,7 @@ class GrownForest:
     scale: float
 
     def in_bag_counts(self, tree: int) -> np.ndarray:
-        """Count how often a tree saw each of `rows`, by drawing its bootstrap again from its seed.
+        """Count how often a tree drew each of `rows`, by drawing its bootstrap again from its seed.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class GrownForest:
         binned : BinnedMatrix
             The matrix that the forest was grown on.
         rows : ndarray of shape (n,), int, optional
-            Rows of the matrix, ascending, among them all rows that the forest learned from; all rows by default.
+            Rows of the matrix, ascending; they must contain all rows that the forest learned from. All rows by default.
         n_jobs : int, optional
             Threads; as in joblib.
 
@@ -186,9 +186,9 @@ def in_bag_counts(seed: np.uint64, n_draws: int, n_rows: int) -> np.ndarray:
     seed : uint64
         The tree's seed.
     n_draws : int
-        Draws; 0 without bootstrap, when each row counts once.
+        Number of draws; 0 without bootstrap, where each row counts once.
     n_rows : int
-        Rows that were drawn from.
+        Number of rows to draw from.
 
     Returns
     -------
@@ -201,11 +201,11 @@ def in_bag_counts(seed: np.uint64, n_draws: int, n_rows: int) -> np.ndarray:
 
 
 def _target(y: np.ndarray, n_classes: int, whole: bool, in_words: bool) -> tuple[Target, float, float]:
-    """Labels for the kernel and, in regression, the offset and scale that they are relative to.
+    """Labels for the kernel and, in regression, their offset and scale.
 
-    The offset is the median of the distinct targets, a value of the data: differences of like numbers are mostly exact,
-    and sums of large targets with a small spread lose nothing. The scale is 1 but for targets whose squares or single
-    precision would overflow or vanish; as a power of two it changes no digit.
+    The offset is the median of the distinct targets: differences of similar numbers are mostly exact, so large targets
+    with a small spread lose no precision. The scale is 1 unless squares or single precision would overflow or
+    underflow. It is a power of two, so scaling changes no digit.
     """
     if n_classes:
         value = np.array([0.0, 1.0]) if n_classes <= 2 else _EQUAL
@@ -226,7 +226,7 @@ def _target(y: np.ndarray, n_classes: int, whole: bool, in_words: bool) -> tuple
 
 
 def kernel_weights(weights: np.ndarray) -> np.ndarray:
-    """Turn weights into what float32 can hold: whole numbers stay, other weights are divided by the largest.
+    """Convert weights for float32: integers stay as they are, other weights are divided by the largest.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ def kernel_weights(weights: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray of shape (n,)
-        Weights that trees see; 0 for weights too small for single precision beside the largest.
+        Weights that trees use; 0 for weights that are too small for single precision relative to the largest.
     """
     if weights.max() < _EXACT and np.array_equal(weights, np.rint(weights)):
         return weights
@@ -273,7 +273,7 @@ def grow_forest(
     rules : GrowthRules
         How trees grow.
     seeds : ndarray of shape (n_trees,), uint64
-        One a tree, from `tree_seeds`.
+        Seed of each tree, from `tree_seeds`.
     rows : ndarray of shape (n,), int, optional
         Rows of the matrix to learn from; all by default. Ascending rows are read fastest.
     weights : ndarray of shape (n,), optional
@@ -281,11 +281,11 @@ def grow_forest(
     bootstrap : bool
         Whether each tree draws its rows with replacement.
     max_samples : int, optional
-        Draws of each bootstrap; as many as rows by default.
+        Number of draws of each bootstrap; by default the number of rows.
     features : ndarray of int, optional
-        Features that may be looked at, each once; all by default. Not together with `feature_weights`.
+        Features that trees may use, without repetition; all by default. Not together with `feature_weights`.
     feature_weights : ndarray of shape (n_features,), optional
-        Chances of the features to be looked at, not negative; equal by default. Weight 0 is never looked at.
+        Weights with which nodes draw features, not negative; equal by default. A feature of weight 0 is never used.
     balance_bootstraps : bool
         Weight classes inversely to their frequency in each tree's own rows.
     n_jobs : int, optional
@@ -298,8 +298,8 @@ def grow_forest(
     Raises
     ------
     ValueError
-        If no row has weight, a feature weight is negative or all are 0, there are too many features or classes, or the
-        matrix is not as `BinMapper.fit_transform` makes it.
+        If no row has positive weight, a feature weight is negative, all feature weights are 0, there are too many
+        features or classes, or the matrix does not have the layout of `BinMapper.fit_transform`.
     """
     ensure_compiled()
     n_features, n_rows = binned.columns.shape
@@ -337,8 +337,8 @@ def grow_forest(
                 cells, centers, rows, read_only(tree_weights), target, counts, seed, kernel_rules, features, cumulative
             )
         except SystemError as error:
-            # An interrupt that arrives while numba hands over the arrays comes out as this, which is an Exception:
-            # whoever handles errors and goes on would swallow it.
+            # numba turns an interrupt that arrives while it converts arguments into this error. Code that catches
+            # Exception would swallow the interrupt.
             cause: BaseException | None = error
             while cause is not None and not isinstance(cause, KeyboardInterrupt):
                 cause = cause.__cause__ or cause.__context__
@@ -348,14 +348,14 @@ def grow_forest(
 
     grown = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(grow)(seed) for seed in seeds)
     decrease = np.zeros(n_features)
-    for _, _, decreases in grown:  # in the order of the trees, whoever was ready first
+    for _, _, decreases in grown:  # in the order of the trees, whichever thread finished first
         decrease += decreases
     trees = Trees.join([(nodes, values) for nodes, values, _ in grown], n_classes)
     return GrownForest(trees, seeds, rows, n_draws, decrease / len(seeds) * scale * scale, offset, scale)
 
 
 def _looked_at(features: np.ndarray | None, feature_weights: np.ndarray | None, n_features: int) -> np.ndarray:
-    """Numbers of the features that may be looked at, as the kernel takes them."""
+    """Numbers of the features that trees may use, as an array for the kernel."""
     if features is None:
         return read_only(np.arange(n_features, dtype=np.int32))
     if feature_weights is not None:
@@ -373,5 +373,5 @@ def _cumulative(feature_weights: np.ndarray | None, n_features: int) -> np.ndarr
     weights = feature_chances(feature_weights, n_features)
     if weights is None:
         return _EQUAL
-    # Relative to the largest, so that the sum cannot overflow; what is below rounding beside it counts as 0.
+    # Divide by the largest weight, so that the sum cannot overflow; weights below its rounding error count as 0.
     return np.cumsum(weights / weights.max())

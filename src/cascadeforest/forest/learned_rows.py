@@ -22,9 +22,9 @@ class Rows(NamedTuple):
     y : ndarray of shape (n_rows,)
         Class numbers, or targets.
     weights : ndarray of shape (n_rows,) or None
-        What rows weighed, their classes' weights included.
+        Weights of the rows, multiplied by class weights.
     balanced : bool
-        Whether each tree made its classes' weights equal (class_weight="balanced_subsample").
+        Whether each tree balanced the weights of its classes (class_weight="balanced_subsample").
     """
 
     columns: np.ndarray
@@ -35,9 +35,9 @@ class Rows(NamedTuple):
 
     @classmethod
     def of(cls, binned: BinnedMatrix, y: np.ndarray, weights: np.ndarray | None, *, balanced: bool = False) -> Rows:
-        """The same rows, in arrays that nobody can write to from now on: those of `binned` unless they are views.
+        """Store rows in read-only arrays: the arrays of `binned`, or copies if they are views.
 
-        Adding 0 copies, and makes 0.0 of -0.0, which is the same number in another digest.
+        Adding 0 makes a copy and turns -0.0 into 0.0: the numbers are equal, but their digests would differ.
         """
         columns, centers = binned
         centers = None if centers is None else _fixed(centers)
@@ -51,10 +51,10 @@ class Rows(NamedTuple):
         return BinnedMatrix(self.columns, self.centers)
 
     def values(self) -> np.ndarray:
-        """Features as numbers, each the middle of its bin; NaN where missing. Shape (n_rows, n_features)."""
+        """Feature values as bin centers, NaN if missing; shape (n_rows, n_features)."""
         values = np.empty(self.columns.shape[::-1])
         for k, (column, centers) in enumerate(zip(self.columns, self.binned.known_centers, strict=True)):
-            # Infinity stands behind the last bin, where only rows can be that had no weight.
+            # Centers after the last bin are infinite. Only rows of weight 0 can be there.
             of_bins = np.where(np.isfinite(centers), centers, np.nan)
             values[:, k] = np.where(column == MISSING, np.nan, of_bins[column % len(of_bins)])
         return values
@@ -71,17 +71,17 @@ class Rows(NamedTuple):
 
 
 class LearnedRows:
-    """The training rows of a model in memory, a byte a value; their digests where it was pickled.
+    """Training rows of a model in memory, one byte per value. A pickled model has their digests instead.
 
-    Files would grow with the data otherwise, and hand it on with the model. Digests recognise rows that are given
-    instead.
+    Pickled rows would make files large and pass the data on with the model. The digests recognise the rows if the user
+    gives them again.
 
     Parameters
     ----------
     rows : Rows
         The rows.
     centers_are_written : bool
-        Whether a pickled model holds the centers of bins, without which no forest can be grown again.
+        Whether a pickled model holds the centers of bins, which are needed to grow forests again.
 
     Attributes
     ----------
@@ -106,12 +106,12 @@ class LearnedRows:
         return self._digests
 
     def difference(self, other: Rows) -> str | None:
-        """The first of y_train, sample_weight and X_train in which other rows differ from these; None if they agree."""
+        """Name of the first of y_train, sample_weight and X_train that differs in other rows; None if all agree."""
         others = other.digests()
         return next((name for name, digest in self.digests.items() if others[name] != digest), None)
 
     def without_rows(self) -> LearnedRows:
-        """What is left of them in a model that was pickled."""
+        """The digests, without rows, for a pickled model."""
         left = LearnedRows.__new__(LearnedRows)
         left.__setstate__(self.__getstate__())
         return left
@@ -125,11 +125,11 @@ class LearnedRows:
         self._centers_are_written = self.centers is not None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LearnedRows:
-        return self  # nothing in it is ever written to
+        return self  # immutable
 
 
 def _fixed(part: np.ndarray) -> np.ndarray:
-    """An array of its own, read-only. Views are copied: they would keep alive what they look at."""
+    """Make an array read-only. Views are copied first, since they keep the whole array in memory."""
     part = np.ascontiguousarray(part if part.base is None else part.copy())
     part.setflags(write=False)
     return part
@@ -146,14 +146,14 @@ class KeepsRows:
     _fit_mark: Any = None
 
     def _forget_fit(self) -> None:
-        """The first act of `fit`: nothing is kept of the fit before, also if this one fails."""
+        """First step of `fit`: forget the fit before, so that nothing of it remains even if this fit fails."""
         self._learned_rows = None
-        self._fit_mark = object()  # by which those who explain the fit before see that it is over
+        self._fit_mark = object()  # explainers of the fit before see by this mark that it is outdated
 
     def forget_training_rows(self) -> Self:
         """Free the memory of the training rows that the model keeps for explanations.
 
-        The rows take a byte a value. Afterwards, as after pickling, explanations must be given the rows again:
+        The rows take one byte per value. Afterwards, as after pickling, explanations need the rows again:
         ``Explainer(model, X_train, y_train)``.
 
         Returns

@@ -1,4 +1,4 @@
-"""Decision paths of single rows in single trees: what rules are made of."""
+"""Decision paths of single rows in single trees, from which rules are made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seeds as addresses: random numbers depend on the place in the model that they are for, not on the order of work."""
+"""Seeds as addresses: a random number depends on its place in the model, not on the order of computation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All trees of a forest as one struct of arrays: predictions, leaves, paths, statistics of nodes."""
+"""All trees of a forest as flat arrays: predictions, leaves, paths, statistics of nodes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 #: Weights of rows by tree: none, the same for all trees, a table (tree, row), or computed when a tree needs them.
 Weights = np.ndarray | Callable[[int], np.ndarray] | None
-#: Fewer rows than that are not worth another thread.
+#: Minimum number of rows for another thread.
 _ROWS_PER_THREAD = 256
 #: Trees whose computed weights are in memory at the same time.
 _TREES_AT_ONCE = 16
@@ -47,12 +47,12 @@ class TreeView(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Trees:
-    """The trees of a forest, all alike: same features, same outputs.
+    """The trees of a forest, which have the same features and outputs.
 
     Parameters
     ----------
     nodes : ndarray of shape (n_nodes,), uint64
-        Node words (see `_nodes`) of one tree after the other, children counted from the root of their tree.
+        Node words (see `_nodes`), tree after tree; children are counted from the root of their tree.
     offsets : ndarray of shape (n_trees + 1,), int64
         The nodes of tree i are ``nodes[offsets[i]:offsets[i + 1]]``.
     values : ndarray of shape (n_values, n_outputs), float32
@@ -69,7 +69,7 @@ class Trees:
 
     @classmethod
     def join(cls, trees: Iterable[tuple[np.ndarray, np.ndarray]], n_classes: int) -> Trees:
-        """A forest of trees as `grow_tree` returns them.
+        """Make a forest from trees that `grow_tree` returned.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class Trees:
 
     @property
     def n_outputs(self) -> int:
-        """Numbers that a leaf holds: a share for each class, or one target."""
+        """Number of values in a leaf: one share for each class, or one target."""
         return self.values.shape[1]
 
     def predict(
@@ -359,16 +359,16 @@ class Trees:
 
     @property
     def _arrays(self) -> tuple[np.ndarray, np.ndarray]:
-        """What every walk reads."""
+        """The arrays that every walk reads."""
         return read_only(self.nodes), read_only(self.offsets)
 
     def __getstate__(self) -> dict[str, Any]:
-        """The fields only: the same pickle before and after a prediction."""
+        """The fields only, without cached values, so that a prediction does not change the pickle."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
     def _n_features_needed(self) -> int:
-        """One more than the highest feature of a split. Looked for once, not for every row to predict."""
+        """One more than the highest feature of a split; computed once, not for every prediction."""
         return _walk.highest_feature(read_only(self.nodes)) + 1
 
     def _bins(self, binned: BinnedMatrix) -> tuple[np.ndarray, np.uint64]:
@@ -390,7 +390,7 @@ class Trees:
 
 
 def _row_numbers(rows: np.ndarray | None, binned: BinnedMatrix) -> np.ndarray:
-    """Row numbers as kernels take them, which check nothing."""
+    """Checked row numbers, as an array for kernels, which do not check them."""
     n_rows = binned.columns.shape[1]
     if rows is None:
         return read_only(np.arange(n_rows, dtype=np.int32))
@@ -403,7 +403,7 @@ def _row_numbers(rows: np.ndarray | None, binned: BinnedMatrix) -> np.ndarray:
 
 
 def _weight_table(weights: Weights, trees: Iterable[int], n_rows: int) -> np.ndarray:
-    """Weights of `trees`: a line each, or one line for all."""
+    """Weights of `trees`: one line per tree, or one line for all trees."""
     if weights is None:
         return read_only(np.ones((1, n_rows)))
     lines = [weights(int(tree)) for tree in trees] if callable(weights) else weights
@@ -418,7 +418,7 @@ def _weight_table(weights: Weights, trees: Iterable[int], n_rows: int) -> np.nda
 
 
 def _in_threads(work: Callable[[int, int], None], n: int, least: int, n_jobs: int | None) -> None:
-    """Do the parts of ``range(n)`` in threads, none of them with less than `least`."""
+    """Split ``range(n)`` into parts of at least `least` and work on them in threads."""
     n_parts = min(effective_n_jobs(n_jobs), max(1, n // least))
     if n_parts == 1:  # without the millisecond that threads need
         work(0, n)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 #: X, y and sample_weight as `fit` takes them.
 Given = tuple[MatrixLike, ArrayLike, ArrayLike | None]
 
-#: Error for models whose last fit left nothing behind.
+#: Error for models whose last fit failed.
 INTERRUPTED = "The last fit of the model was interrupted by an error; fit it again."
 
 
@@ -44,19 +44,19 @@ class LearnedForest:
     seeds : ndarray of shape (n_trees,), uint64
         Seeds that draw the bootstraps again.
     n_draws : int
-        Draws of a bootstrap; 0 without bootstrap.
+        Number of draws of a bootstrap; 0 without bootstrap.
     binned : BinnedMatrix
         Features that the forest saw.
     rows : ndarray of shape (n,), int32
         Rows of the matrix that the forest learned from.
     places : ndarray of shape (n,), int64
-        Places of these rows among the training rows of the layer.
+        Positions of these rows among the training rows of the layer.
     Y : ndarray of shape (n, n_outputs)
         Responses of these rows: indicators of the classes, or targets.
     weights : ndarray of shape (n,) or None
         Weights of these rows.
     balance : bool
-        Whether each tree made the weights of its classes equal (class_weight="balanced_subsample").
+        Whether each tree balanced the weights of its classes (class_weight="balanced_subsample").
     """
 
     trees: Trees
@@ -94,7 +94,7 @@ class TrainedLayer:
     Parameters
     ----------
     binned : BinnedMatrix
-        What the layer sees of all training rows.
+        Columns that the layer sees, for all training rows.
     rows : ndarray of shape (n,), int32
         Rows of the matrix that reach the layer, ascending.
     Y : ndarray of shape (n, n_outputs)
@@ -102,14 +102,15 @@ class TrainedLayer:
     weights : ndarray of shape (n,) or None
         Weights of these rows.
     n_given : int
-        Original features among the columns that the layer sees; they stand in front.
+        Number of original features among the columns that the layer sees; they are the first columns.
     n_added : int
-        Columns behind them, which the layers before predicted: the outputs of their first forest, of their second, ...
+        Number of columns after the features, which earlier layers predicted: the outputs of the first forest, of the
+        second forest, and so on.
     forests : list of list of LearnedForest
-        For each forest, the models whose mean new rows get.
+        For each forest, its models; a new row gets their mean.
     held_out : list of list of (LearnedForest, ndarray or None)
-        For each forest, the models that speak for training rows, each with the places of the rows that it held out.
-        None in place of the places: each tree speaks for the rows that it did not draw.
+        For each forest, the models that predict training rows, each with the positions of the rows that it held out.
+        None instead of positions: each tree predicts the rows that it did not draw.
     share : float
         Weight of the layer in the model's prediction: ``(1 - share) * before + share * layer``.
     """
@@ -126,7 +127,7 @@ class TrainedLayer:
 
     @property
     def mean_response(self) -> np.ndarray:
-        """What is predicted for a row that all trees drew, shape (n_outputs,)."""
+        """Prediction for a row that all trees drew, shape (n_outputs,)."""
         if self.weights is None:
             return self.Y.mean(axis=0)
         weighted = self.weights > 0
@@ -139,13 +140,13 @@ class Reached(NamedTuple):
     Parameters
     ----------
     binned : BinnedMatrix
-        What the layer sees of all new rows; valid until the walk goes on.
+        Columns that the layer sees, for all new rows; valid until the next layer.
     rows : ndarray of shape (n,), int32
         Rows that reach the layer.
     prediction : ndarray of shape (n_samples, n_outputs)
         Prediction for all rows by the layers so far.
     lasting : ndarray of int32
-        Rows whose final prediction contains what this layer says, if other layers follow.
+        Rows whose final prediction uses the prediction of this layer, if other layers follow.
     """
 
     binned: BinnedMatrix
@@ -155,12 +156,12 @@ class Reached(NamedTuple):
 
 
 class Walk(ABC):
-    """The way of rows through a fitted model, layer by layer.
+    """How rows go through a fitted model, layer by layer.
 
     Parameters
     ----------
     model : estimator
-        Fitted.
+        Fitted model.
     n_jobs : int, optional
         Threads.
 
@@ -169,7 +170,7 @@ class Walk(ABC):
     rows_leave : bool
         Whether each row is predicted by the last layer that it reaches, so that later layers learn from fewer rows.
     passes_sum_on : bool
-        Whether layers see the prediction of all layers before, in place of that of the last one.
+        Whether layers see the prediction of all earlier layers together, instead of the last layer's prediction.
     """
 
     rows_leave: bool = False
@@ -186,7 +187,7 @@ class Walk(ABC):
 
     @property
     def vector_dtype(self) -> str:
-        """Precision of what a layer predicts: "float64", "float32" or "float16"."""
+        """Precision of a layer's predictions: "float64", "float32" or "float16"."""
         return "float64"
 
     def columns_of(self, number: int) -> tuple[int, int]:
@@ -199,11 +200,11 @@ class Walk(ABC):
 
     @abstractmethod
     def trained_layers(self, learned: Rows) -> Iterator[TrainedLayer]:
-        """Yield each layer with its training rows, from `training_rows`; valid until the walk goes on."""
+        """Yield each layer with its training rows, from `training_rows`; valid until the next layer."""
 
     @abstractmethod
     def _reader(self) -> tuple[Any, BinMapper]:
-        """A copy of the model with the parameters of `fit`, which may note the rows that it checks, and its bins."""
+        """A copy of the model with the parameters of `fit`, which can check new rows, and its bins."""
 
     def training_rows(self, given: Given | None = None) -> Rows:
         """Rows that the model learned from.
@@ -211,7 +212,7 @@ class Walk(ABC):
         Parameters
         ----------
         given : tuple of (X, y, sample_weight), optional
-            What `fit` had; None for the rows that the model keeps.
+            The arguments of `fit`; None for the rows that the model keeps.
 
         Returns
         -------
@@ -220,7 +221,7 @@ class Walk(ABC):
         Raises
         ------
         ValueError
-            If the model keeps no rows and none are given, or others than those of `fit`.
+            If the model keeps no rows and none are given, or if the given rows differ from the rows of `fit`.
         """
         known = self.model._learned_rows
         if known is None:
@@ -268,7 +269,7 @@ class Walk(ABC):
 
 
 class ForestWalk(Walk):
-    """A single forest is one layer."""
+    """Walk of a single forest: one layer."""
 
     model: Forest
 
@@ -280,7 +281,7 @@ class ForestWalk(Walk):
         yield Reached(binned, rows, model._offset + model._scale * values, rows)
 
     def trained_layers(self, learned: Rows) -> Iterator[TrainedLayer]:
-        """As in `Walk`; rows without weight are held out too."""
+        """As in `Walk`; rows of weight 0 are held out too."""
         model, bags, Y, weights = self.model, self.model._bags, self.responses(learned.y), learned.weights
         rows = np.arange(len(Y), dtype=np.int32)
         kept = rows if weights is None else rows[weights > 0]
@@ -292,7 +293,7 @@ class ForestWalk(Walk):
         yield TrainedLayer(learned.binned, rows, Y, weights, model.n_features_in_, 0, [[forest]], [[(forest, None)]])
 
     def training_rows(self, given: Given | None = None) -> Rows:
-        """As in `Walk`, with the weights that the trees saw."""
+        """As in `Walk`, with the weights that the trees used."""
         rows = super().training_rows(given)
         return rows if rows.weights is None else rows._replace(weights=kernel_weights(rows.weights))
 
