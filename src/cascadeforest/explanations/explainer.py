@@ -272,8 +272,8 @@ class Explainer:
         See `calibrate`.
     node_rows : {"in_bag", "all"} or None, default=None
         Training rows of a node over which estimates are averaged (Eq. 15). "in_bag": in-bag rows of the tree, with
-        their counts, as in the mean response. "all": all training rows of the model, each once. None stands for "in_bag" in
-        preset "paper" and for "all" in preset "official".
+        their counts, as in the mean response. "all": all training rows of the model, each once. None stands for
+        "in_bag" in preset "paper" and for "all" in preset "official".
     preset : {"paper", "official"}, default="paper"
         Whether parameters that are None follow the paper's text or the released code.
     n_jobs : int or None, default=None
