@@ -26,8 +26,8 @@ from cascadeforest.experiments.provenance import libraries_of, versions
 from cascadeforest.experiments.records import discard_damaged
 from cascadeforest.experiments.resolve import read_configuration, resolve_plan
 
-# The package checks and resolves the configuration, so that commands run by hand see the very same plan. What differs
-# from the file came from --config or --configfile, and is passed on to the commands.
+# The package checks and resolves the configuration, so that commands run by hand use the same plan. Differences from
+# the file come from --config or --configfile, and are passed on to the commands.
 try:
     CONFIG_FILE = read_yaml("config/config.yaml")
     OVERRIDES = {
@@ -42,7 +42,8 @@ READY = {name: PLAN.experiments[name] for name in PLAN.drawable()}
 FIGURES = [name for name, experiment in READY.items() if experiment.is_figure]
 LISTED_SUITE = f"results/{PLAN.suite}"
 
-# Snakemake takes a file that is there for done, whatever is in it. Jobs read the Snakefile as well; they trust it.
+# Snakemake treats an existing file as finished, whatever its content. Jobs also read the Snakefile; only the main
+# process checks files.
 if workflow.is_main_process:
     discard_damaged(Path(), PLAN)
 
@@ -58,17 +59,17 @@ wildcard_constraints:
 
 
 def get_final_output():
-    """What a bare `snakemake` makes."""
+    """Targets of `snakemake` without arguments."""
     return [*index_page(), f"{LISTED_SUITE}/logs/tracked.json"]
 
 
 def index_page():
-    """The report of the suite."""
+    """Index page of the suite."""
     return [f"{LISTED_SUITE}/index.html"]
 
 
 def fetched_files(wildcards):
-    """What `prepare` reads: a marker that downloads are there and verified, or the user's own file."""
+    """Input of `prepare`: a marker of verified downloads, or the user's own file."""
     row = CONFIGURATION.datasets[wildcards.dataset]
     if row["access"] in ("open", "credentialed"):
         return [f"data/raw/{wildcards.dataset}/fetched.json"]
@@ -76,7 +77,7 @@ def fetched_files(wildcards):
 
 
 def own_file_digest(wildcards):
-    """Digest of the user's own file: one that was copied or moved here may be older than what was made before."""
+    """Digest of the user's own file: a new file that was copied or moved here may be older than the outputs."""
     path = CONFIGURATION.datasets[wildcards.dataset].get("file")
     return sha256_of(path) if path and Path(path).is_file() else None
 
@@ -87,25 +88,25 @@ def dataset_digest(wildcards):
 
 
 def source_digest(wildcards):
-    """Digest of the places a data set comes from: a new URL or checksum fetches it again."""
+    """Digest of the sources of a data set: a new URL or checksum fetches the data again."""
     return digest_of(CONFIGURATION.datasets[wildcards.dataset].get("forms"))
 
 
 def run_spec(wildcards):
-    """The job's specification as JSON: editing the configuration rows behind it reruns this job, and only it."""
+    """Specification of a job as JSON: an edit of its configuration entries reruns this job and no other job."""
     run = PLAN.run(wildcards.variant, wildcards.model)
     return json.dumps(to_json(run), sort_keys=True)
 
 
 def part_spec(wildcards):
-    """The same for one part of its repeats."""
+    """Specification of a job for one part of the repeats, as JSON."""
     run = PLAN.run(wildcards.variant, wildcards.model)
     part = run.part(int(wildcards.part), PLAN.seeds_per_job)
     return json.dumps(to_json(part), sort_keys=True)
 
 
 def parts_of(wildcards):
-    """Jobs that fill the cell cache before the merging job; none unless `seeds_per_job` splits the repeats."""
+    """Outputs of jobs that fill the cell cache before the merging job; none without `seeds_per_job`."""
     repeats = len(PLAN.run(wildcards.variant, wildcards.model).repeats)
     if not PLAN.seeds_per_job or repeats <= PLAN.seeds_per_job:
         return []
@@ -116,24 +117,24 @@ def parts_of(wildcards):
 
 
 def library_versions(wildcards):
-    """Versions of the libraries that compute this model: a new one reruns it."""
+    """Versions of the libraries that compute this model: a new version reruns the model."""
     run = PLAN.run(wildcards.variant, wildcards.model)
     return versions(libraries_of(run.estimator, run.libraries))
 
 
 def model_code(wildcards):
-    """Digest of the modules that this model and its extras use: editing one reruns the cells that use it, and only them."""
+    """Digest of the modules that this model and its extras use: an edit reruns only the cells that use the module."""
     run = PLAN.run(wildcards.variant, wildcards.model)
     return digest_for(run.estimator, run.extras, run.params)
 
 
 def memory_mib(wildcards, attempt):
-    """Memory to ask of a cluster: twice as much at a second attempt."""
+    """Memory to request from a cluster, in MiB: twice as much at the second attempt."""
     return 4_000 * attempt
 
 
 def runs_of(wildcards):
-    """Results that an experiment's table or figure is made from."""
+    """Run files that an experiment's table or figure needs."""
     pairs = READY[wildcards.experiment].needed_runs()
     return [
         f"results/{wildcards.suite}/runs/{dataset}/{model}.json"
@@ -150,13 +151,13 @@ def summaries_of(wildcards):
 
 
 def published_of(wildcards):
-    """The paper's numbers for an experiment, if it prints any."""
+    """File with the paper's numbers for an experiment, if the paper prints any."""
     path = f"reports/published/{wildcards.experiment}.csv"
     return [path] if Path(path).exists() else []
 
 
 def tables_of(experiments):
-    """Table files of these experiments, in every form, and the mark of a complete one: what is missing is drawn again."""
+    """Table files of these experiments in every format, and the marks of complete tables (others are drawn again)."""
     forms = [
         f"{LISTED_SUITE}/tables/{name}.{form}"
         for name in experiments
@@ -167,7 +168,7 @@ def tables_of(experiments):
 
 
 def figures_of(experiments):
-    """Picture files of those experiments that have a picture, with the numbers drawn in them."""
+    """Picture files of the experiments that have a picture, with the numbers that are drawn."""
     return [
         f"{LISTED_SUITE}/figures/{name}.{form}"
         for name in experiments
@@ -177,12 +178,12 @@ def figures_of(experiments):
 
 
 def drawings_of(experiments):
-    """Everything that is drawn of these experiments."""
+    """All table and picture files of these experiments."""
     return [*tables_of(experiments), *figures_of(experiments)]
 
 
 def all_runs():
-    """Every result of the suite."""
+    """Every run file of the suite."""
     return [f"{LISTED_SUITE}/runs/{run.dataset}/{run.model}.json" for run in PLAN.runs]
 
 
@@ -192,12 +193,12 @@ def all_summaries():
 
 
 def published_numbers():
-    """Every file of the papers' numbers."""
+    """Every file with numbers of the papers."""
     return sorted(str(path) for path in Path("reports/published").glob("[!.]*.csv"))
 
 
 def reports_code():
-    """Digest of what draws tables, figures and the page: renderers and templates are found by name, so all count."""
+    """Digest of all code and templates that draw tables, figures and the page; they are found by name, so all count."""
     drawing = PACKAGE_FOLDER / "reports" / "drawing"
     renderers = sorted(path.stem for path in (drawing / "renderers").glob("*.py"))
     modules = ["__main__", *(f"drawing.renderers.{name}" for name in renderers)]
@@ -209,9 +210,9 @@ def reports_code():
 
 
 def partial_report(jobs):
-    """Commands after a failed workflow: what did finish is shown, and what failed says why.
+    """Commands after a failed workflow: draw finished results, with the reason of each failure.
 
-    Only what was asked for is drawn: the tables and figures of this workflow's jobs, and the page if it is one of them.
+    They draw only the tables and figures of this workflow's jobs, and the page if it is one of the jobs.
     """
     drawn = {
         job.wildcards.experiment for job in jobs if job.rule.name in ("table", "figure")

@@ -23,7 +23,7 @@ rule fetch:
 
 
 rule prepare:
-    """Parse one data set, check it against what its file promises, and store it with its split."""
+    """Parse one data set, check it against the facts in its data set file, and store it with its split."""
     input:
         fetched_files,
     output:

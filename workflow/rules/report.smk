@@ -5,7 +5,7 @@ localrules:
 
 
 rule plan:
-    """Write what the configuration asks for; all tables, the page and MLflow are made from this and the results."""
+    """Write the plan of the suite; tables, the page and MLflow are made from the plan and the results."""
     output:
         "results/{suite}/plan.json",
     log:
@@ -21,7 +21,7 @@ rule plan:
 
 
 rule table:
-    """Draw one table from results, statistics of the data and the paper's numbers; nothing is trained here."""
+    """Draw one table from results, statistics of the data and the paper's numbers, without training."""
     input:
         plan="results/{suite}/plan.json",
         runs=runs_of,
@@ -36,7 +36,7 @@ rule table:
         ),
         markdown="results/{suite}/tables/{experiment}.md",
         latex="results/{suite}/tables/{experiment}.tex",
-        # Drawn by this rule, with every run: what is drawn after a failure has no such mark.
+        # Only this rule makes the mark: it has all runs. A table drawn after a failure has no mark.
         complete=touch("results/{suite}/logs/table/{experiment}.complete"),
     log:
         "results/{suite}/logs/table/{experiment}.log",
@@ -56,7 +56,7 @@ rule table:
 
 
 rule figure:
-    """Draw one figure from results and the arrays that cells saved beside them; nothing is trained here."""
+    """Draw one figure from results and the arrays that cells saved, without training."""
     input:
         plan="results/{suite}/plan.json",
         runs=runs_of,
@@ -89,7 +89,7 @@ rule figure:
 
 
 rule index:
-    """Gather all tables and figures in one page that works from disk."""
+    """Collect all tables and figures in one page that works from disk."""
     input:
         plan=f"{LISTED_SUITE}/plan.json",
         drawings=drawings_of(READY),
@@ -126,7 +126,7 @@ rule report:
 
 
 rule check:
-    """Target: compare the tables with the stored ones; fails on drift."""
+    """Target: compare the tables with the stored tables; fails on drift."""
     input:
         drawings_of(READY),
     log:

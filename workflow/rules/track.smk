@@ -3,7 +3,7 @@ localrules:
 
 
 rule track:
-    """Bring the MLflow store up to date: one writer, after everything else."""
+    """Bring the MLflow store up to date: a single writer, after all other jobs."""
     input:
         plan=f"{LISTED_SUITE}/plan.json",
         runs=all_runs(),
