@@ -20,12 +20,12 @@ def main(arguments: list[str] | None = None) -> int:
     Parameters
     ----------
     arguments : list of str, optional
-        Words of the command line; default those of the process.
+        Arguments of the command line; by default the arguments of the process.
 
     Returns
     -------
     int
-        Exit status: 0, or 2 for an error that the user can mend.
+        Exit status: 0, or 2 for an error that the user can fix.
     """
     options = _parser().parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)

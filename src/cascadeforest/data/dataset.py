@@ -45,11 +45,11 @@ class Split:
     y_train, y_test : ndarray
         Class codes or regression target.
     X_validation, y_validation : ndarray or None
-        Where the protocol has a validation set of its own.
+        Validation set, if the protocol has one.
     train_rows, test_rows : ndarray of int
         Rows of the data set, in the order of the arrays.
     seed : int or None
-        Seed that drew the split; None for a given one.
+        Seed that drew the split; None for a given split.
     """
 
     X_train: np.ndarray | csr_matrix
@@ -74,7 +74,7 @@ class Dataset:
     task : {'classification', 'regression'}
         What the target is.
     X : ndarray or csr_matrix of shape (n_samples, n_features)
-        float32 (uint8 for images); NaN is missing where the data set says so.
+        float32 (uint8 for images); NaN means missing.
     y : ndarray of shape (n_samples,)
         int64 codes into `class_names`, or float64.
     feature_names : tuple of str
@@ -84,15 +84,15 @@ class Dataset:
     given_test : ndarray of bool or None
         True in the test rows of a given split.
     protocol : dict
-        How `split` draws.
+        Protocol by which `split` draws rows.
     repeat_operations : tuple of str
         Operations applied in each repeat after the split.
     meta : dict
-        Title, citation, licence, notes, form, files, ...: no part of the digest.
+        Title, citation, licence, notes, form, files, ...; not part of the digest.
     digest : str
-        SHA-256 over everything that a model can see.
+        SHA-256 of all content that a model can see.
     seed : int
-        `seed` of ``config/config.yaml``, on which all draws depend that no protocol fixes.
+        `seed` of ``config/config.yaml``. All draws that the protocol does not fix depend on it.
     """
 
     name: str
@@ -115,7 +115,7 @@ class Dataset:
 
     @property
     def split_feature_names(self) -> tuple[str, ...]:
-        """Names of the columns that a split has: permuted copies stand behind the stored columns."""
+        """Names of the columns of a split: the stored columns, followed by permuted copies (if any)."""
         if "irrelevant" in self.repeat_operations:
             return (*self.feature_names, *(f"{name} (permuted)" for name in self.feature_names))
         return self.feature_names
@@ -161,12 +161,12 @@ class Dataset:
         Parameters
         ----------
         repeat : int
-            From 0; under cross-validation the fold.
+            Number of the repeat, from 0; in cross-validation, the fold.
 
         Returns
         -------
         Split
-            Copies: a model that writes into its input harms no other.
+            The arrays are copies, so that a model that writes into its input does not affect other models.
 
         Raises
         ------
@@ -210,18 +210,18 @@ def build_dataset(
     Parameters
     ----------
     name, task, X, y, feature_names, class_names, given_test, protocol, repeat_operations, meta, seed
-        As in `Dataset`; dense `X` of any number type (uint8 stays, all else becomes float32), sparse `X` of any format
-        (becomes csr, float32).
+        As in `Dataset`. Dense `X` may have any number type (uint8 stays, other types become float32), sparse `X` any
+        format (it becomes csr, float32).
 
     Returns
     -------
     Dataset
-        With its digest.
+        Data set with its digest.
 
     Raises
     ------
     UserError
-        If the parts do not fit each other, or a value is infinite.
+        If the parts are inconsistent, or a value is infinite.
     """
     X = _sparse(X) if issparse(X) else _dense(X, name)
     y = np.ascontiguousarray(y, dtype=Y_DTYPES[task])
@@ -274,14 +274,14 @@ def save(dataset: Dataset, path: str | Path) -> None:
     Parameters
     ----------
     dataset : Dataset
-        What to write.
+        Data set to write.
     path : str or Path
         Usually ``data/processed/<variant id>.npz``.
 
     Raises
     ------
     UserError
-        If the file is not named after the data set: `load` would take it for another one.
+        If the file is not named after the data set: `load` would expect another data set.
     """
     if Path(path).name != f"{dataset.name}.npz":
         raise UserError(f"The data set '{dataset.name}' cannot be written to {path}; name the file {dataset.name}.npz.")
@@ -307,8 +307,8 @@ def save(dataset: Dataset, path: str | Path) -> None:
 def load(path: str | Path) -> Dataset:
     """Read a data set that `save` wrote, and check it.
 
-    The digest is computed again from arrays and names. It must be the stored one and, if a summary lies beside the
-    file, that of the summary. The file must be named after the data set in it.
+    The digest is computed again from arrays and names. It must equal the stored digest and, if there is a summary
+    beside the file, the digest in the summary. The file must be named after its data set.
 
     Parameters
     ----------
@@ -318,12 +318,12 @@ def load(path: str | Path) -> Dataset:
     Returns
     -------
     Dataset
-        Equal to the one that was saved.
+        Data set that equals the saved one.
 
     Raises
     ------
     DamagedFile
-        If the file or its summary does not hold what was written; the message says how to make it anew.
+        If the content of the file or of its summary changed; the message says how to make it again.
     UserError
         If the file is missing.
     """
@@ -382,12 +382,12 @@ def read_summary(path: str | Path) -> dict:
     Returns
     -------
     dict
-        What `summary` returned.
+        The dict that `summary` returned.
 
     Raises
     ------
     DamagedFile
-        If the file does not hold what was written, or holds the summary of another data set.
+        If the content of the file changed, or it holds the summary of another data set.
     UserError
         If the file is missing.
     """
@@ -412,9 +412,9 @@ def summary(dataset: Dataset) -> dict:
     Returns
     -------
     dict
-        Values that JSON can hold. `n_train`, `n_validation` and `n_test` are sizes in repeat 0. `classes` counts the
-        classes that occur (None for regression), `features` the columns that a model sees, `raw_features` the features
-        as the papers count them.
+        JSON values. `n_train`, `n_validation` and `n_test` are sizes in repeat 0. `classes` is the number of classes
+        that occur (None for regression), `features` the number of columns that a model sees, `raw_features` the number
+        of features as the papers count them.
     """
     rows = dataset.rows(0)
     classification = dataset.task == "classification"
@@ -476,7 +476,7 @@ def _arrays(dataset: Dataset) -> dict[str, np.ndarray]:
 
 
 def _digest(dataset: Dataset) -> str:
-    """SHA-256 over everything that a model can see."""
+    """SHA-256 of all content that a model can see."""
     seen = {key: getattr(dataset, key) for key in _NAMED} | {"shape": dataset.X.shape}
     if dataset.seed:  # 0 adds nothing: digests from before there were seeds stay
         seen["seed"] = dataset.seed
@@ -488,12 +488,12 @@ def _digest(dataset: Dataset) -> str:
 
 
 def _remedy(path: Path) -> str:
-    """How to make a processed file anew."""
+    """Command that makes a processed file again."""
     return f"Prepare it again (python -m cascadeforest.data prepare --dataset {path.stem} --output {path})."
 
 
 def _check_name(path: Path, name: object) -> None:
-    """Refuse another data set's file in the place of the one that was asked for."""
+    """Raise an error if the file holds another data set than requested."""
     if name != path.stem:
         raise DamagedFile(path, f"it holds '{name}', not '{path.stem}'", _remedy(path.with_suffix(".npz")))
 
@@ -506,6 +506,6 @@ def _member(name: str) -> zipfile.ZipInfo:
 
 
 def _require(fits: bool, message: str) -> None:
-    """Refuse parts that do not fit: a fault of a parser, or of files that are not what they should be."""
+    """Raise an error for inconsistent parts: a fault of a parser, or of unexpected files."""
     if not fits:
         raise UserError(f"{message} The files are not what the parser expects; check their form and options.")

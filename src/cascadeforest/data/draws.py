@@ -16,23 +16,23 @@ def stratified_subset(strata: np.ndarray, n: int, seed: int, least: np.ndarray |
     Parameters
     ----------
     strata : ndarray of shape (n_samples,)
-        Stratum of each row; one value for all draws plainly at random.
+        Stratum of each row. If all rows have the same stratum, the draw is not stratified.
     n : int
         Number of rows to keep.
     seed : int
         Seed of the draw.
     least : int or ndarray of shape (n_strata,), default=0
-        Rows that a stratum keeps at least, if it has them: small classes must not vanish.
+        Minimum number of rows that a stratum keeps (all rows if it has fewer), so that small classes do not vanish.
 
     Returns
     -------
     ndarray of shape (n,) of int
-        Ascending, so that the order of the file stays.
+        Ascending positions, so that the order of the file stays.
 
     Raises
     ------
     UserError
-        If `n` rows are fewer than the strata must keep, or more than there are.
+        If `n` is less than the number of rows that the strata must keep, or more than the number of rows.
     """
     _, codes, counts = np.unique(strata, return_inverse=True, return_counts=True)
     floor = np.minimum(counts, least)
@@ -68,11 +68,11 @@ def draw_train(
     Parameters
     ----------
     operation : Operation
-        ``train`` keeps a fraction (rounded down), stratified by class, each class keeping one row at least.
-        ``imbalance`` drops a share (rounded) of the rows of one class; with a higher share the dropped rows are a
-        superset of those of a lower one, so a curve over the share compares nested sets. ``irrelevant`` keeps all.
+        ``train`` keeps a fraction (rounded down), stratified by class; each class keeps at least one row.
+        ``imbalance`` drops a share (rounded) of the rows of one class. A higher share drops a superset of the rows that
+        a lower share drops, so a curve over the share compares nested sets. ``irrelevant`` keeps all rows.
     train : ndarray of int
-        Training rows before.
+        Training rows before the operation.
     y : ndarray of shape (n_samples,)
         Class codes of the whole data set, or the regression target.
     dataset : str
@@ -87,7 +87,7 @@ def draw_train(
     Returns
     -------
     ndarray of int
-        In the order of `train`.
+        Remaining rows, in the order of `train`.
     """
     if operation.kind == "train":
         # 1e-9: 0.29 * 100 is 28.999999999999996 in binary
@@ -108,8 +108,8 @@ def draw_train(
 def with_permuted_copies(X: np.ndarray, *, dataset: str, repeat: int, seed: int = 0) -> np.ndarray:
     """Append a copy of each column, permuted over all rows (interp, section 6.3: irrelevant features).
 
-    Each column has its own permutation. It runs over the whole table, so that training and test rows see the same kind
-    of noise: the column's values, without their rows.
+    Each column has its own permutation over the whole table, so that training and test rows have the same kind of
+    noise: the values of the column, assigned to random rows.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def with_permuted_copies(X: np.ndarray, *, dataset: str, repeat: int, seed: int 
     repeat : int
         Number of the repeat.
     seed : int, default=0
-        `seed` of ``config/config.yaml``. Only it and the repeat change the permutations.
+        `seed` of ``config/config.yaml``. The permutations depend only on the data set, the repeat and this seed.
 
     Returns
     -------

@@ -19,7 +19,7 @@ def load_embedded(loader: str, columns: list[int] | None = None) -> Parsed:
     Returns
     -------
     Parsed
-        With scikit-learn's own class names, in their order.
+        Data set with scikit-learn's class names, in their order.
 
     Raises
     ------

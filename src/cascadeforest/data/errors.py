@@ -1,10 +1,10 @@
-"""Errors that a user can mend; command lines print them as one line and exit with status 2."""
+"""Errors that a user can fix; command lines print them as one line and exit with status 2."""
 
 from pathlib import Path
 
 
 class UserError(Exception):
-    """A mistake of the user, or something outside the program that is missing.
+    """A mistake of the user, or a missing resource outside the program.
 
     The message is one or a few complete sentences that name the place (file and key), the value and the remedy.
     """
@@ -27,16 +27,16 @@ class CredentialsError(UserError):
 
 
 class DamagedFile(UserError):
-    """A stored file does not hold what was written: it was cut off or edited, or another file lies in its place.
+    """The content of a stored file changed: it was truncated, edited or replaced by another file.
 
     Parameters
     ----------
     path : str or Path
         The damaged file; also the attribute `path`.
     fault : str
-        What is wrong with it, without a full stop.
+        Description of the fault, without a full stop.
     remedy : str
-        What to do, in whole sentences.
+        Instructions for the user, in whole sentences.
     """
 
     def __init__(self, path: str | Path, fault: str, remedy: str) -> None:

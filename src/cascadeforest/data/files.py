@@ -1,4 +1,4 @@
-"""Files: atomic writing, digests, JSON that is checked when it is read, YAML whose errors say where they are."""
+"""Files: atomic writing, digests, JSON that is checked when it is read, YAML errors with file and line."""
 
 import errno
 import hashlib
@@ -17,10 +17,10 @@ CONTENT_DIGEST = "content_digest"  # the key under which a signed JSON file has 
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`, which takes its name when the block ends well.
+    """Yield a temporary path beside `path`; if the block ends without error, the file is renamed to `path`.
 
-    A reader sees the old file or the whole new one, and an interrupted writer leaves nothing. The file is flushed to
-    disk before it gets its name, and the folder after that: a power cut leaves no empty or half-written file.
+    A reader sees the old file or the complete new file, and an interrupted writer leaves no file. The file is flushed
+    to disk before it is renamed, and the folder afterwards: a power cut leaves no empty or half-written file.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def hash_of(path: str | Path, algorithm: str) -> str:
 
 
 def canonical_json(obj: object) -> str:
-    """Return the one JSON text of `obj`: keys sorted, no spaces, NaN refused.
+    """Return canonical JSON of `obj`: sorted keys, no spaces, no NaN.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def signed_json(content: Mapping[str, object]) -> str:
     Parameters
     ----------
     content : mapping
-        What JSON can hold. A ``content_digest`` in it is replaced.
+        JSON values. An existing ``content_digest`` is replaced.
 
     Returns
     -------
@@ -187,13 +187,13 @@ def read_signed_json(path: str | Path, remedy: str = "Delete it and make it agai
     DamagedFile
         If the file does not hold what was written.
     FileNotFoundError
-        If there is no such file: what was never made is not damaged.
+        If there is no such file; a missing file does not count as damaged.
     """
     return parse_signed_json(Path(path).read_bytes(), path, remedy)
 
 
 def read_yaml(path: str | Path) -> Any:
-    """Read one YAML file with plain types only; a key written twice is refused, since the last would win silently.
+    """Read one YAML file with plain types only; a duplicate key is an error, since the last value would win silently.
 
     Raises
     ------
@@ -239,10 +239,11 @@ def _compact(obj: object, sort_keys: bool = False) -> str:
 
 
 def _flush_folder(folder: Path) -> None:
-    """Flush the names in a folder to disk, where the system can.
+    """Flush the names in a folder to disk, if the system can.
 
-    Windows refuses to open a folder (PermissionError), and some network and FUSE file systems refuse to flush one
-    (EINVAL, ENOTSUP). The file itself is flushed and complete there; only its new name may be lost in a power cut.
+    Windows cannot open a folder (PermissionError), and some network and FUSE file systems cannot flush a folder
+    (EINVAL, ENOTSUP). The file itself is flushed and complete in these cases; only its new name may be lost in a power
+    cut.
     """
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
@@ -253,7 +254,7 @@ def _flush_folder(folder: Path) -> None:
 
 
 def _read_text(path: str | Path) -> str:
-    """Text of a UTF-8 file, or an error that says what is wrong with it."""
+    """Text of a UTF-8 file, or an error that describes the fault."""
     try:
         return Path(path).read_text(encoding="utf-8")
     except FileNotFoundError as error:

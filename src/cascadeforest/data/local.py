@@ -46,21 +46,21 @@ def read_csv(
     categorical : list of str
         Columns of categories.
     drop : list of str
-        Columns to leave out: ids, dates, what leaks the target.
+        Columns to leave out: ids, dates, columns that leak the target.
     missing : list of str
         Texts that stand for a missing value.
     place : str
-        Where `target` and the lists are written, for messages.
+        Place where `target` and the lists are configured, for messages.
 
     Returns
     -------
     Parsed
-        `raw_features` counts the columns of the CSV that are used.
+        Data set; `raw_features` is the number of CSV columns that are used.
 
     Raises
     ------
     UserError
-        Names file, column, line and value, and the remedy.
+        If the CSV is invalid; the message names file, column, line, value and remedy.
     """
     path = Path(path)
     table = _read_text_table(path)
@@ -96,7 +96,7 @@ def read_csv(
 
 
 def _read_text_table(path: Path) -> "pd.DataFrame":
-    """Every cell as stripped text, indexed by its line. The csv module, since pandas guesses and pads in silence."""
+    """Every cell as stripped text, indexed by line. Uses the csv module, since pandas guesses and pads silently."""
     import pandas as pd
 
     rows, lines = [], []
@@ -126,7 +126,7 @@ def _read_text_table(path: Path) -> "pd.DataFrame":
 
 
 def _checked_header(cells: list[str], path: Path) -> list[str]:
-    """Column names, each of them once."""
+    """Column names, checked to be unique."""
     header = [name.strip() for name in cells]
     if not header:
         raise UserError(f"{path}: the file is empty (or its first line is). Write a header row with column names.")
@@ -161,7 +161,7 @@ def _target(column: "pd.Series", task: str, path: Path, place: str) -> np.ndarra
 
 
 def _check_one_way(labels: np.ndarray, column: "pd.Series", path: Path) -> None:
-    """Refuse labels of which two are the same number: they may be one class or two."""
+    """Raise an error if two different labels are the same number: they may be one class or two."""
     written: dict[Decimal, str] = {}
     for text in labels:
         first = written.setdefault(Decimal(text), text)
@@ -174,7 +174,7 @@ def _check_one_way(labels: np.ndarray, column: "pd.Series", path: Path) -> None:
 
 
 def _numbers(column: "pd.Series", absent: "pd.Series", path: Path, place: str) -> np.ndarray:
-    """One numeric column, NaN where missing."""
+    """One numeric column, with NaN for missing values."""
     import pandas as pd
 
     numbers = pd.to_numeric(column.mask(absent), errors="coerce").astype(np.float64)

@@ -50,7 +50,7 @@ class Operation:
 
     @property
     def per_repeat(self) -> bool:
-        """Whether it is drawn anew in each repeat."""
+        """Whether the operation is drawn in each repeat."""
         return self.kind in REPEAT_OPERATIONS
 
 
@@ -109,7 +109,7 @@ def parse_operation(text: str, identifier: str | None = None) -> Operation:
     Raises
     ------
     ConfigError
-        If it has none of the known forms.
+        If the text has none of the known forms.
     """
     for kind, pattern in _GRAMMAR.items():
         if match := pattern.fullmatch(text):
@@ -124,14 +124,14 @@ def parse_operation(text: str, identifier: str | None = None) -> Operation:
 def seed_for(*parts: str | int, seed: int = 0) -> int:
     """Return the seed that belongs to named axes, for example ``seed_for("split", "adult", 3)``.
 
-    The result depends on the arguments alone: not on the order of work, on the number of cores or on a resume.
+    The result depends only on the arguments, not on the order of computation, the number of cores or a resumed run.
 
     Parameters
     ----------
     *parts : str or int
-        What the seed may depend on, and nothing else.
+        Names of the axes that the seed depends on.
     seed : int, default=0
-        `seed` of ``config/config.yaml``. Each number gives other seeds to the same parts.
+        `seed` of ``config/config.yaml``. Each value gives other seeds for the same parts.
 
     Returns
     -------

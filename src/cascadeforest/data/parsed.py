@@ -1,4 +1,4 @@
-"""What a parser returns: the table of one data set before its labels are coded."""
+"""The result of a parser: the table of one data set before its labels are coded."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix
 
 @dataclass(frozen=True)
 class Parsed:
-    """One data set as its files give it.
+    """One data set as read from its files.
 
     Parameters
     ----------
@@ -20,13 +20,13 @@ class Parsed:
     feature_names : sequence of str
         Names of the columns of `X`.
     given_test : ndarray of shape (n_samples,) of bool, optional
-        True in the rows of the given test set; None where the files give no split.
+        True in the rows of the given test set; None if the files give no split.
     raw_features : int, optional
         Number of features before encoding, as the papers count them.
     class_order : sequence of str, optional
         Class names in the order of their codes; None sorts them.
     note : str, optional
-        What the parser did that a reader of a table should know.
+        Information about the parsing, for readers of tables.
     """
 
     X: np.ndarray | csr_matrix

@@ -1,4 +1,4 @@
-"""Prepare a data set: read its source, code the labels, check the numbers that its file promises."""
+"""Prepare a data set: read its source, code the labels, check the facts under `expected` in its file."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -34,18 +34,18 @@ def prepare(dataset: dict, *, raw: str | Path = "data/raw", root: str | Path = "
     root : str or Path
         Repository root, from which a relative `file:` starts.
     seed : int, default=0
-        `seed` of ``config/config.yaml``. Generated data, and rows that a parser draws, follow it, unless the data set
-        file has a seed among its options: that is a published draw.
+        `seed` of ``config/config.yaml``. It determines generated data and rows that a parser draws, unless the options
+        in the data set file have a seed, which means a published draw.
 
     Returns
     -------
     Dataset
-        As the file describes it.
+        Data set as described in the file.
 
     Raises
     ------
     UserError
-        If files are missing or changed, cannot be parsed, or do not hold what `expected` promises.
+        If files are missing or changed, cannot be parsed, or differ from the facts under `expected`.
     """
     place = f"config/datasets/{dataset['name']}.yaml"
     parsed, origin = _read(dataset, Path(raw), Path(root), place, seed)
@@ -86,10 +86,10 @@ def encode_labels(
     labels : ndarray of shape (n_samples,)
         Text or numbers.
     class_order : sequence of str, optional
-        Names in the order of their codes; those that do not occur are left out. By default the names are sorted,
+        Names in the order of their codes; names that do not occur are left out. By default the names are sorted,
         numbers by their value.
     place : str
-        For messages.
+        Name of the file, for messages.
 
     Returns
     -------
@@ -124,12 +124,12 @@ def encode_labels(
 
 
 def check_expected(prepared: Dataset, expected: dict, place: str) -> None:
-    """Compare a prepared data set with what its file promises.
+    """Compare a prepared data set with the facts under `expected` in its file.
 
     Parameters
     ----------
     prepared : Dataset
-        The result.
+        The prepared data set.
     expected : dict
         Any of rows, features, raw_features, classes, train, validation, test, class_counts.
     place : str
@@ -138,7 +138,7 @@ def check_expected(prepared: Dataset, expected: dict, place: str) -> None:
     Raises
     ------
     UserError
-        Names every number that differs, promised and found.
+        If a number differs; the message names every such number, expected and found.
     """
     facts = summary(prepared)
     found = {
@@ -164,7 +164,7 @@ def check_expected(prepared: Dataset, expected: dict, place: str) -> None:
 
 
 def _read(dataset: dict, raw: Path, root: Path, place: str, seed: int) -> tuple[Parsed, dict]:
-    """Read the data by the way that `access` names; with facts about where they came from."""
+    """Read the data as `access` says; also return facts about their origin."""
     options = dataset.get("options", {})
     access = dataset["access"]
     drawn_by = seed_for("source", dataset["name"], seed=seed) if seed else None
@@ -200,12 +200,12 @@ def _read(dataset: dict, raw: Path, root: Path, place: str, seed: int) -> tuple[
 
 
 def _origin(form: str, files: dict[str, Path]) -> dict:
-    """Where the data came from, without paths of this machine: equal data are prepared to equal bytes."""
+    """Origin of the data, without paths of this machine, so that equal data give equal bytes."""
     return {"form": form, "files": [{"file": name, "sha256": sha256_of(path)} for name, path in files.items()]}
 
 
 def _parse(form: dict, files: dict[str, Path], place: str, drawn_by: int | None) -> Parsed:
-    """Call the parser of a form; what it cannot read is a fault of the files, told as such."""
+    """Call the parser of a form; an error of the parser is reported as a fault of the files."""
     from cascadeforest.data.parsers import PARSERS
 
     parser = _named(PARSERS, form["parser"], "parser", place)
@@ -225,7 +225,7 @@ def _named(functions: Mapping[str, Source], name: str, key: str, place: str) -> 
 
 
 def _with_seed(function: Source, options: dict[str, Any], drawn_by: int | None) -> dict[str, Any]:
-    """Add the seed of a function that draws; an option `seed` of the data set file has the last word."""
+    """Add a seed to the options of a function that draws; an option `seed` of the data set file takes precedence."""
     if drawn_by is None or "seed" not in inspect.signature(function).parameters:
         return options
     return {"seed": drawn_by} | options

@@ -98,7 +98,7 @@ def load_dataset_file(path: str | Path, schema: dict) -> dict:
 
 
 def find_dataset_file(name: str, config: str | Path) -> dict:
-    """Read and check the file of one data set; a fault in another file is no reason to fail here.
+    """Read and check the file of one data set; faults in other files are ignored.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def find_dataset_file(name: str, config: str | Path) -> dict:
 
 
 def availability(dataset: dict, root: str | Path, mirror: Mirror | None = None) -> str | None:
-    """Say why the data of a data set are not available, without touching the network.
+    """Return the reason why the data of a data set are not available, without network access.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def _visible(folder: Path, pattern: str) -> list[Path]:
 
 
 def _faults(dataset: dict) -> Iterator[str]:
-    """Rules between keys that a JSON schema cannot say, or cannot say readably."""
+    """Faults by rules between keys that a JSON schema cannot express, or not readably."""
     if dataset["name"] in RESERVED_NAMES:
         yield f"name is '{dataset['name']}', which is the summary row of tables; choose another name."
     protocol = dataset["protocol"]

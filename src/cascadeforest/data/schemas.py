@@ -1,4 +1,4 @@
-"""Check a document against a JSON schema, in words that a user can act on."""
+"""Check a document against a JSON schema, with error messages that name the remedy."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -45,7 +45,7 @@ def validate(document: object, schema: dict, place: str | Path) -> None:
 
 
 def check_keys(document: object, place: str | Path, path: tuple[str | int, ...] = ()) -> None:
-    """Refuse keys that YAML did not read as text: an unquoted ``no`` is False, an unquoted ``1`` a number.
+    """Raise an error for keys that YAML did not read as text: an unquoted ``no`` is False, an unquoted ``1`` a number.
 
     Raises
     ------
@@ -151,6 +151,6 @@ def _type_words(rule: str | list[str]) -> str:
 
 
 def _shown(value: object) -> str:
-    """A value as it may stand in a message: short, and on one line."""
+    """A value for a message: short, and on one line."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."

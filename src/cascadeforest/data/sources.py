@@ -1,6 +1,6 @@
 """Copy or download the files of a data set to ``data/raw``, from the mirror or from the official address.
 
-A file gets its name only after its checksum was compared with the data set file. A failed fetch leaves nothing behind.
+A file gets its final name only after its checksum was verified. A failed fetch leaves no files.
 """
 
 import json
@@ -61,7 +61,7 @@ class Mirror:
         return str(Path(self.location).expanduser() / path)
 
     def may_have(self, file: dict) -> bool:
-        """Whether the mirror has the file. An address is not asked: every file with a `mirror:` entry may be there."""
+        """Whether the mirror may have the file; an address is not asked, every `mirror:` entry counts."""
         if not self or not file.get("mirror"):
             return False
         return self.is_address or Path(self.place(file["mirror"])).is_file()
@@ -151,9 +151,9 @@ def record_user_files(dataset: dict, raw: str | Path, root: str | Path) -> dict:
     Raises
     ------
     CredentialsError
-        If a file is not there.
+        If a file is missing.
     ChecksumError
-        If one has other bytes than the data set file promises.
+        If the checksum of a file differs from the data set file.
     """
     form, paths = user_files(dataset, root)
     files = dataset["forms"][form]["files"] if form in dataset.get("forms", {}) else [{"file": name} for name in paths]
@@ -169,7 +169,7 @@ def user_files(dataset: dict, root: str | Path) -> tuple[str, dict[str, Path]]:
     Raises
     ------
     CredentialsError
-        If one is not there.
+        If a file is missing.
     """
     path = require_user_file(dataset, root)
     for name, form in dataset.get("forms", {}).items():
@@ -188,7 +188,7 @@ def require_user_file(dataset: dict, root: str | Path) -> Path:
     Raises
     ------
     CredentialsError
-        If it is not there; the message names the path and how to get access.
+        If the file is missing; the message names the path and how to get access.
     """
     path = Path(root) / dataset["file"]
     if not path.is_file():
@@ -383,7 +383,7 @@ def _write_record(dataset: dict, form: str, entries: list[dict], folder: Path) -
 
 @contextmanager
 def _working_folder(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder beside the files, on the same file system; it goes whatever happens."""
+    """Yield an empty folder beside the files, on the same file system; it is always removed at the end."""
     existed = folder.exists()
     partial = folder / PARTIAL
     shutil.rmtree(partial, ignore_errors=True)
@@ -397,7 +397,7 @@ def _working_folder(folder: Path) -> Iterator[Path]:
 
 
 def _no_place(dataset: dict, mirror: Mirror) -> str:
-    """Why there was nothing to try."""
+    """Error message if a data set has no source to try."""
     entries = sorted(
         {file["mirror"] for form in dataset["forms"].values() for file in form["files"] if file.get("mirror")}
     )

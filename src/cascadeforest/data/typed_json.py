@@ -1,7 +1,7 @@
-"""Frozen dataclasses to JSON and back: the one way for plans, runs, cells and options.
+"""Frozen dataclasses to JSON and back, for plans, runs, cells and options.
 
-`to_json` writes what a dataclass holds; `from_json` reads it again by the annotations of the fields and says where a
-value does not fit. JSON has no tuples and no paths: annotations say what a list becomes.
+`to_json` writes the fields of a dataclass. `from_json` reads them by the annotations of the fields; its errors name the
+place of a wrong value. JSON has no tuples and no paths, so annotations determine the type that a list becomes.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from typing import TypeAlias, TypeVar
 from cascadeforest.data.errors import ConfigError
 
 T = TypeVar("T")
-#: What JSON can hold: nothing is known of it until it is read into a type.
+#: Any JSON value, before it is read into a type.
 Json: TypeAlias = object
 
 
 def to_json(value: object) -> Json:
-    """Return a dataclass, or anything that is made of them, as JSON values.
+    """Convert a dataclass, or a container of dataclasses, to JSON values.
 
     Parameters
     ----------
     value : object
-        Dataclasses, mappings with text as keys, lists, tuples, text, numbers, None. A field whose value is its default
-        is written too, so that a stored file says everything.
+        Dataclasses, mappings with text as keys, lists, tuples, text, numbers, None. Fields with default values are
+        written too, so that a stored file is complete.
 
     Raises
     ------
     TypeError
-        If something else is in it.
+        If the value contains another type.
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
@@ -55,9 +55,9 @@ def from_json(kind: type[T], value: object, place: str) -> T:
         ``X | None``, ``Literal``, ``bool``, ``int``, ``float``, ``str`` or ``Json``, which is anything. Where a number
         is asked for, a whole one stays an ``int``: 10 trees are not 10.0 trees.
     value : object
-        What the JSON or YAML file holds.
+        Content of the JSON or YAML file.
     place : str
-        Where it stands, for the message: file and keys.
+        Place of the value, for the message: file and keys.
 
     Returns
     -------
@@ -138,7 +138,7 @@ def _is_scalar(kind: type, value: object) -> bool:
 
 
 def _words(kind: object) -> str:
-    """A type, as a user of YAML would name it."""
+    """Name of a type, for users of YAML."""
     names = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", types.NoneType: "null"}
     if kind in names:
         return names[typing.cast(type, kind)]

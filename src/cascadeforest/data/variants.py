@@ -1,7 +1,7 @@
 """Variants of a prepared data set: apply one operation of a variant id at a time.
 
-``rows`` and ``noise`` change the stored table. ``train``, ``imbalance`` and ``irrelevant`` are only checked and noted
-here: `Dataset.split` draws them anew in each repeat.
+``rows`` and ``noise`` change the stored table. ``train``, ``imbalance`` and ``irrelevant`` are only checked and
+recorded here; `Dataset.split` applies them in each repeat.
 """
 
 import numpy as np
@@ -26,12 +26,12 @@ def vary(dataset: Dataset, operation: str) -> Dataset:
     Returns
     -------
     Dataset
-        Named ``<name>+<operation>``.
+        Data set with the name ``<name>+<operation>``.
 
     Raises
     ------
     ConfigError
-        If the operation is unknown, repeated, or stands behind one that it must precede.
+        If the operation is unknown, repeated, or follows an operation that it must precede.
     UserError
         If the data set cannot be varied in this way.
     """

@@ -1,4 +1,4 @@
-"""Protocols in words. No fit imports this module: other words make no result stale."""
+"""Protocols in words. Fits do not import this module, so a change of words makes no result stale."""
 
 
 def protocol_text(protocol: dict, task: str = "classification") -> str:
@@ -9,12 +9,12 @@ def protocol_text(protocol: dict, task: str = "classification") -> str:
     protocol : dict
         The `protocol` of a data set file.
     task : {'classification', 'regression'}
-        Folds are stratified by class where there are classes.
+        Task; folds are stratified only in classification.
 
     Returns
     -------
     str
-        Without a full stop.
+        Description without a full stop.
 
     Examples
     --------
