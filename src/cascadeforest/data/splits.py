@@ -1,6 +1,6 @@
-"""Train, validation and test rows of each protocol (EXPERIMENTS, 'Datasets').
+"""Train, validation and test rows of each protocol (the key `protocol` in config/README.md).
 
-Seeds depend on the data set, the repeat and the `seed` of the configuration, never on the model: comparisons between
+Seeds depend on the data set, the repeat and the `seed` of the configuration, never on the model, so that comparisons of
 models are paired. Variants share the split of their data set, so that `digits` and `digits+irrelevant` are compared on
 the same rows. A number in the protocol is a published split, which the `seed` of the configuration does not change.
 """
@@ -25,9 +25,9 @@ class Rows:
     train, test : ndarray of int
         Rows of the training and the test set.
     validation : ndarray of int or None
-        Rows of a validation set of its own, where the protocol has one.
+        Rows of the validation set, if the protocol has one.
     seed : int or None
-        Seed that drew the split; None for a given one.
+        Seed that drew the split; None for a given split.
     """
 
     train: np.ndarray

@@ -1,4 +1,4 @@
-"""Synthetic data sets of the papers. A function returns the same table whenever it gets the same arguments.
+"""Synthetic data sets of the papers. A function returns the same table for the same arguments.
 
 Where a paper leaves something open, the docstring says what is ours. All options have the papers' values as defaults.
 Features are float32, as they are stored, and targets computed from them: each target is exactly the function of the row
@@ -13,7 +13,7 @@ GRID = 50  # points a side of the test grids: step 0.02
 
 
 def hidf_circles(n_samples: int = 10_000, n_noise: int = 500, seed: int = 42) -> Parsed:
-    """Two concentric rings among noise: what the released hiDF code makes and its Figs. 2 and 3 show.
+    """Two concentric rings among noise, as in the released hiDF code and in Figs. 2 and 3 of the hiDF paper.
 
     Parameters
     ----------
@@ -108,8 +108,8 @@ def three_class(n_train: int = 200, n_noise: int = 100, seed: int = 42) -> Parse
 def linear_sum(n_train: int = 10_000, n_test: int = 1_000, n_features: int = 12, seed: int = 0) -> Parsed:
     """f(x) = Σ k·x_k (interp, Eq. 35); K = 12 as in Fig. 5b, x uniform on [0, 1), no noise (ours).
 
-    The paper has 1,000 training rows. They are drawn from ten times as many (variant ``linear_sum+train-0.1``), others
-    in each repeat: which of two neighbouring features looks the more important depends on the draw.
+    The paper has 1,000 training rows. Each repeat draws 1,000 of ten times as many rows (variant
+    ``linear_sum+train-0.1``), since the order of two neighbouring importances depends on the draw.
 
     Parameters
     ----------
