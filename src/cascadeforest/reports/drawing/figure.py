@@ -64,24 +64,12 @@ _STYLE = MappingProxyType(
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure, ready to be drawn.
+    """A figure, ready to be drawn."""
 
-    Parameters
-    ----------
-    caption : str
-        What stands below it: what is drawn, and the paper's numbers.
-    alt : str
-        The picture in words, for who cannot see it.
-    rows : tuple of TidyRow
-        The numbers that are drawn.
-    draw : callable
-        Gives the matplotlib figure; it is called within `_STYLE`.
-    """
-
-    caption: str
-    alt: str
-    rows: tuple[TidyRow, ...]
-    draw: Callable[[], MatplotlibFigure]
+    caption: str  # what is drawn, and the paper's numbers
+    alt: str  # the picture in words, for who cannot see it
+    rows: tuple[TidyRow, ...]  # the numbers that are drawn
+    draw: Callable[[], MatplotlibFigure]  # called within `_STYLE`
 
     def files(self) -> dict[str, bytes]:
         """Suffix to content."""

@@ -70,20 +70,9 @@ def numbered_lines(
 ) -> list[Row]:
     """Return a reproduced line and, where the paper prints any of its numbers, the published line below it.
 
-    Parameters
-    ----------
-    cells, labels
-        For the papers' numbers; head of the line.
-    rows : sequence of TidyRow or None
-        Its numbers; None where a column does not apply.
-    size : str, optional
-        Repeats and test rows; by default those of `rows`.
-    text : callable, optional
-        Writes a number; by default with the decimal places of its metric and its deviation.
-    words : str or sequence of str
-        What stands where a column does not apply; one for each column, or the same for all.
-    printed : callable, optional
-        Writes what the paper has beside a number; by default `published_cell`.
+    A row that is None is a column that does not apply: `words` stand there, one for each column or the same for all. By
+    default `size` is that of `rows`, `text` writes a number with its decimal places and deviation, and `printed`, which
+    writes what the paper has beside it, is `published_cell`.
     """
     apart = [Cell(word, is_word=bool(word)) for word in ([words] * len(rows) if isinstance(words, str) else words)]
 

@@ -25,16 +25,9 @@ FORMATS = {".csv": "CSV", ".md": "Markdown", ".tex": "LaTeX"}
 
 
 def index_page(results: Results, folder: Path) -> str:
-    """Return the page as HTML.
+    """Return the page as HTML, to stand in `folder`, whose ``figures/`` are embedded and whose ``tables/`` are linked.
 
     It says nothing about the time of its making: the dates in it are those of the cells.
-
-    Parameters
-    ----------
-    results : Results
-        What the tables are made from.
-    folder : Path
-        Folder that the page will stand in; its ``figures/`` are embedded, its ``tables/`` linked.
     """
     experiments = [_experiment(name, results, folder) for name in results.experiments]
     facts = origin(results)

@@ -62,32 +62,16 @@ def look(number: int) -> Look:
 
 @dataclass(frozen=True)
 class Line:
-    """A series: a line through points, with or without error bars.
-
-    Parameters
-    ----------
-    x, y : array-like of shape (n,)
-        Points; NaN leaves a gap.
-    look : Look
-        Its looks; an empty marker draws the line only, the line style ``"none"`` the points only.
-    label : str
-        Its name in the legend; empty for none.
-    errors : array-like of shape (n,), optional
-        Half the length of the bars.
-    hollow : bool
-        Whether markers are white inside.
-    size, width : float
-        Of the markers and of the line, in points.
-    """
+    """A series: a line through points, with or without error bars. NaN leaves a gap."""
 
     x: ArrayLike
     y: ArrayLike
-    look: Look = LOOKS[0]
-    label: str = ""
-    errors: ArrayLike | None = None
-    hollow: bool = False
-    size: float = 5.0
-    width: float = 1.6
+    look: Look = LOOKS[0]  # no marker: the line only; line style "none": the points only
+    label: str = ""  # in the legend; empty for none
+    errors: ArrayLike | None = None  # half the length of the bars
+    hollow: bool = False  # whether markers are white inside
+    size: float = 5.0  # of the markers, in points
+    width: float = 1.6  # of the line, in points
 
     def draw(self, axes: Axes) -> None:
         """Draw into matplotlib axes."""
@@ -109,31 +93,15 @@ class Line:
 
 @dataclass(frozen=True)
 class Points:
-    """A cloud of points of one kind.
-
-    Parameters
-    ----------
-    x, y : array-like of shape (n,)
-        Places.
-    look : Look
-        Colour and marker.
-    label : str
-        Name in the legend.
-    size : float
-        Of the markers, in points.
-    ring : bool
-        Whether only the edge of the marker is drawn.
-    alpha : float
-        Opacity.
-    """
+    """A cloud of points of one kind."""
 
     x: ArrayLike
     y: ArrayLike
     look: Look = LOOKS[0]
     label: str = ""
-    size: float = 3.0
-    ring: bool = False
-    alpha: float = 1.0
+    size: float = 3.0  # of the markers, in points
+    ring: bool = False  # whether only the edge of the marker is drawn
+    alpha: float = 1.0  # opacity
 
     def draw(self, axes: Axes) -> None:
         """Draw into matplotlib axes."""
@@ -153,39 +121,17 @@ class Points:
 
 @dataclass(frozen=True)
 class Bars:
-    """Bars of one series.
+    """Bars of one series."""
 
-    Parameters
-    ----------
-    at : array-like of shape (n,)
-        Places on the axis.
-    lengths : array-like of shape (n,)
-        Lengths.
-    colour : str
-        Of the bars.
-    label : str
-        Name in the legend.
-    start : array-like of shape (n,), optional
-        Where bars begin, for stacks.
-    errors : array-like of shape (n,), optional
-        Half the length of error bars.
-    width : float
-        Of a bar, in units of the axis.
-    horizontal : bool
-        Whether bars go to the right.
-    hatch : str
-        matplotlib's pattern, so that series differ in grey too.
-    """
-
-    at: ArrayLike
+    at: ArrayLike  # places on the axis
     lengths: ArrayLike
     colour: str = BLUE
     label: str = ""
-    start: ArrayLike | None = None
-    errors: ArrayLike | None = None
-    width: float = 0.8
-    horizontal: bool = False
-    hatch: str = ""
+    start: ArrayLike | None = None  # where bars begin, for stacks
+    errors: ArrayLike | None = None  # half the length of error bars
+    width: float = 0.8  # of a bar, in units of the axis
+    horizontal: bool = False  # whether bars go to the right
+    hatch: str = ""  # so that series differ in grey too
 
     def draw(self, axes: Axes) -> None:
         """Draw into matplotlib axes."""
@@ -206,24 +152,12 @@ class Bars:
 
 @dataclass(frozen=True)
 class Boxes:
-    """Box plots: median, quartiles, whiskers to 1.5 times the box, points beyond.
+    """Box plots: median, quartiles, whiskers to 1.5 times the box, points beyond."""
 
-    Parameters
-    ----------
-    at : sequence of float
-        Places on the x axis.
-    samples : sequence of array-like
-        Numbers of each box.
-    colour : str
-        Of the boxes.
-    width : float
-        Of a box, in units of the axis.
-    """
-
-    at: Sequence[float]
+    at: Sequence[float]  # places on the x axis
     samples: Sequence[ArrayLike]
     colour: str = BLUE
-    width: float = 0.6
+    width: float = 0.6  # of a box, in units of the axis
 
     def draw(self, axes: Axes) -> None:
         """Draw into matplotlib axes."""
@@ -243,28 +177,14 @@ class Boxes:
 
 @dataclass(frozen=True)
 class Map:
-    """A map: one square a number.
+    """A map: one square a number."""
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_y, n_x) or (n_y, n_x, 3)
-        Numbers, or colours.
-    x, y : ndarray of shape (n_x,) and (n_y,)
-        Centres of the squares, equally spaced.
-    colours : str or sequence of str
-        A matplotlib colour map, or the colours between which one is made.
-    limits : tuple of float
-        Numbers at the ends of the colour map.
-    equal : bool
-        Whether both axes have one scale.
-    """
-
-    values: np.ndarray
-    x: np.ndarray
-    y: np.ndarray
-    colours: str | Sequence[str] = "cividis"
-    limits: tuple[float, float] = (0.0, 1.0)
-    equal: bool = True
+    values: np.ndarray  # of shape (n_y, n_x), or (n_y, n_x, 3) for colours
+    x: np.ndarray  # centres of the squares along x, equally spaced
+    y: np.ndarray  # and along y
+    colours: str | Sequence[str] = "cividis"  # a matplotlib colour map, or the colours between which one is made
+    limits: tuple[float, float] = (0.0, 1.0)  # numbers at the ends of the colour map
+    equal: bool = True  # whether both axes have one scale
 
     def draw(self, axes: Axes) -> Any:
         """Draw into matplotlib axes and return the image."""
@@ -306,30 +226,16 @@ class Rule:
 
 @dataclass(frozen=True)
 class Text:
-    """Words at a place of the panel.
-
-    Parameters
-    ----------
-    x, y : float
-        The place, in units of the axes.
-    words : str
-        What stands there.
-    anchor : str
-        Which part of the words is at the place: ``"left"``, ``"center"`` or ``"right"``, then ``"bottom"``,
-        ``"center"`` or ``"top"``, with a space between.
-    bold : bool
-        Whether the words are bold.
-    halo : bool
-        Whether the words have a white edge, for places where something is drawn below.
-    """
+    """Words at a place of the panel, in units of the axes."""
 
     x: float
     y: float
     words: str
+    #: The part of the words that is at the place: left, center or right, then bottom, center or top.
     anchor: str = "center bottom"
     colour: str = BLACK
     bold: bool = False
-    halo: bool = False
+    halo: bool = False  # a white edge, for places where something is drawn below
 
     def draw(self, axes: Axes) -> None:
         """Draw into matplotlib axes."""
@@ -355,66 +261,29 @@ Mark = Line | Points | Bars | Boxes | Map | Rule | Text
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis of a panel.
+    """One axis of a panel."""
 
-    Parameters
-    ----------
-    label : str
-        What it shows, with the unit.
-    limits : tuple of float or None, optional
-        Ends; None leaves an end to matplotlib.
-    log : bool
-        Whether it is logarithmic.
-    ticks : mapping or "whole", optional
-        Place to words; ``"whole"`` for whole numbers.
-    inverted : bool
-        Whether it runs from the larger to the smaller end.
-    upright : bool
-        Whether the words of the ticks run upwards: there is room for many of them.
-    """
-
-    label: str = ""
-    limits: tuple[float | None, float | None] | None = None
+    label: str = ""  # with the unit
+    limits: tuple[float | None, float | None] | None = None  # None leaves an end to matplotlib
     log: bool = False
-    ticks: Mapping[float, str] | Literal["whole"] | None = None
-    inverted: bool = False
-    upright: bool = False
+    ticks: Mapping[float, str] | Literal["whole"] | None = None  # place to words, or whole numbers
+    inverted: bool = False  # from the larger to the smaller end
+    upright: bool = False  # words of the ticks run upwards: there is room for many
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes.
+    """One pair of axes."""
 
-    Parameters
-    ----------
-    marks : sequence of marks
-        What is drawn, the first at the bottom.
-    title : str
-        Above the panel, at its left.
-    x, y : Axis
-        The axes.
-    legend : str
-        Where the names of the marks stand, in matplotlib's words (``"best"``, ``"upper right"``, ``"right"``: beside
-        the panel); empty for nowhere.
-    equal : bool
-        Whether both axes have one scale.
-    width : float
-        Relative to the panels beside it.
-    grid : bool
-        Whether lines help the eye; never over maps.
-    words : str
-        In place of the axes: why there are none.
-    """
-
-    marks: Sequence[Mark] = ()
-    title: str = ""
+    marks: Sequence[Mark] = ()  # the first at the bottom
+    title: str = ""  # at the left
     x: Axis = Axis()
     y: Axis = Axis()
-    legend: str = ""
-    equal: bool = False
-    width: float = 1.0
-    grid: bool = True
-    words: str = ""
+    legend: str = ""  # its place in matplotlib's words, "right": beside the panel; empty for none
+    equal: bool = False  # whether both axes have one scale
+    width: float = 1.0  # relative to the panels beside it
+    grid: bool = True  # never over maps
+    words: str = ""  # in place of the axes: why there are none
 
     @property
     def has_map(self) -> bool:
@@ -443,15 +312,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class ColourBar:
-    """The colours of maps, below them.
-
-    Parameters
-    ----------
-    panels : sequence of tuple of int
-        Rows and columns of the panels that it stands below; the first one's map gives the colours.
-    label : str
-        What the colours mean.
-    """
+    """The colours of maps, below the panels at these rows and columns; the map of the first one gives the colours."""
 
     panels: Sequence[tuple[int, int]]
     label: str
@@ -459,33 +320,15 @@ class ColourBar:
 
 @dataclass(frozen=True)
 class Part:
-    """A row, or rows, of panels across the picture, or words in their place.
+    """A row, or rows, of panels across the picture, or words in their place."""
 
-    Parameters
-    ----------
-    rows : sequence of sequences of Panel or None
-        Panels; None leaves a place empty.
-    title : str
-        Above the panels.
-    words : str
-        In place of panels: why there are none.
-    height : float
-        Inches of one row of panels.
-    bars : sequence of ColourBar
-        Colours of maps.
-    shared : bool
-        Whether the panels of a column share the x axis, and those of a row the y axis.
-    legend : bool
-        Whether a legend below the panels names their marks.
-    """
-
-    rows: Sequence[Sequence[Panel | None]] = ()
-    title: str = ""
-    words: str = ""
-    height: float = 2.3
+    rows: Sequence[Sequence[Panel | None]] = ()  # None leaves a place empty
+    title: str = ""  # above the panels
+    words: str = ""  # why there are no panels
+    height: float = 2.3  # inches of one row of panels
     bars: Sequence[ColourBar] = ()
-    shared: bool = False
-    legend: bool = False
+    shared: bool = False  # panels of a column share the x axis, those of a row the y axis
+    legend: bool = False  # below the panels, of all their marks
 
     @property
     def inches(self) -> float:
@@ -529,18 +372,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Picture:
-    """A whole picture.
-
-    Parameters
-    ----------
-    parts : sequence of Part
-        From the top to the bottom.
-    legend : bool
-        Whether one legend below everything names the marks of all panels.
-    """
+    """A whole picture: parts from the top to the bottom."""
 
     parts: Sequence[Part]
-    legend: bool = False
+    legend: bool = False  # one below everything, of the marks of all panels
     legend_columns: int = LEGEND_COLUMNS
 
     def draw(self) -> MatplotlibFigure:

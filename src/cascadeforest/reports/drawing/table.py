@@ -23,17 +23,7 @@ SUFFIXES = (".csv", ".md", ".tex")
 
 @dataclass(frozen=True)
 class Table:
-    """A table, ready to be written.
-
-    Parameters
-    ----------
-    rows : tuple of TidyRow
-        The numbers.
-    view : TableView
-        Their arrangement.
-    figure : Figure or None
-        The picture that the table belongs to, if the experiment is a figure.
-    """
+    """A table, ready to be written, and the picture that it belongs to if the experiment is a figure."""
 
     rows: tuple[TidyRow, ...]
     view: TableView
@@ -54,18 +44,8 @@ def table_view(
 ) -> TableView:
     """Arrange the lines of a table.
 
-    Parameters
-    ----------
-    cells : Cells
-        Cells of the experiment.
-    label_heads, heads : sequence of str
-        Heads of the labels, without the last label, which tells reproduced from published lines, and of the numbers.
-    lines : iterable of Row
-        From `numbered_lines`.
-    notes : sequence of str
-        From `Words.notes`.
-    size : str
-        Head of the last column, which says what stands behind a line; empty for none.
+    `label_heads` lack the last one, of the label that tells reproduced from published lines. `size` is the head of the
+    last column, which says what stands behind a line; empty for none.
     """
     experiment = cells.experiment
     labels, rows = without_source((*label_heads, ""), list(lines))
@@ -90,24 +70,7 @@ def with_figure(
 
 
 def make_table(name: str, results: Results) -> Table:
-    """Draw one experiment.
-
-    Parameters
-    ----------
-    name : str
-        Id of the experiment.
-    results : Results
-        What it is made from.
-
-    Returns
-    -------
-    Table
-
-    Raises
-    ------
-    UserError
-        If the experiment is unknown or not implemented.
-    """
+    """Draw one experiment; `UserError` if it is unknown or not implemented."""
     experiment = results.experiment(name)
     # Renderers are found by name: a new one is one file, and no edit here.
     renderer = importlib.import_module(f"cascadeforest.reports.drawing.renderers.{experiment.render}")
@@ -115,22 +78,7 @@ def make_table(name: str, results: Results) -> Table:
 
 
 def make_figure(name: str, results: Results) -> Figure:
-    """Draw the picture of one experiment.
-
-    Parameters
-    ----------
-    name : str
-        Id of the experiment.
-    results : Results
-        What it is made from.
-
-    Raises
-    ------
-    UserError
-        If the experiment is unknown or not implemented.
-    ConfigError
-        If it is no figure.
-    """
+    """Draw the picture of one experiment; `UserError` if it cannot be drawn, `ConfigError` if it is no figure."""
     experiment = results.experiment(name)
     figure = make_table(name, results).figure if experiment.is_figure else None
     if figure is None:
@@ -142,16 +90,6 @@ def make_figure(name: str, results: Results) -> Figure:
 
 
 def write_files(name: str, files: Mapping[str, str | bytes], folder: Path) -> None:
-    """Write the files of a table or figure.
-
-    Parameters
-    ----------
-    name : str
-        Id of the experiment.
-    files : mapping
-        Suffix to content, from `Table.files` or `Figure.files`.
-    folder : Path
-        Where they lie.
-    """
+    """Write the files of a table or figure, given as suffix to content."""
     for suffix, content in files.items():
         atomic_write(folder / f"{name}{suffix}", content)

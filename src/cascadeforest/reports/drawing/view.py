@@ -17,43 +17,21 @@ NOT_PRINTED = "not printed"
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell.
-
-    Parameters
-    ----------
-    text : str
-        What it says.
-    mark : str
-        ``best``, ``second``, ... or ``""``.
-    is_word : bool
-        A reason in place of a number: set apart, not aligned as a number.
-    """
+    """One cell."""
 
     text: str
-    mark: str = ""
-    is_word: bool = False
+    mark: str = ""  # best, second, ... or empty
+    is_word: bool = False  # a reason in place of a number: set apart, not aligned as a number
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a table.
+    """One line of a table."""
 
-    Parameters
-    ----------
-    labels : tuple of str
-        Its head, one for each label column; equal ones below each other are one cell.
-    cells : tuple of Cell
-        One for each column.
-    kind : {"reproduced", "published", "summary"}
-        Where the numbers come from; a summary is a reproduced row over all data sets.
-    size : str
-        Repeats and test rows behind it.
-    """
-
-    labels: tuple[str, ...]
+    labels: tuple[str, ...]  # one for each label column; equal ones below each other are one cell
     cells: tuple[Cell, ...]
-    kind: str = REPRODUCED
-    size: str = ""
+    kind: str = REPRODUCED  # reproduced, published, or summary: a reproduced row over all data sets
+    size: str = ""  # repeats and test rows behind it
 
     def merged(self) -> list[tuple[Cell, int]]:
         """Cells and the columns that each takes: equal words beside each other are said once."""
@@ -68,35 +46,17 @@ class Row:
 
 @dataclass(frozen=True)
 class TableView:
-    """A table in its paper's layout.
+    """A table in its paper's layout."""
 
-    Parameters
-    ----------
-    name, title : str
-        Id and heading of the experiment.
-    suite : str
-        Suite that it was made in.
-    label_heads, heads : tuple of str
-        Column heads, of the labels and of the cells.
-    size_head : str
-        Head of the last column, ``""`` if the table has none.
-    rows : tuple of Row
-        Lines.
-    notes : tuple of str
-        What the numbers and marks mean, one sentence or more each.
-    deviations : tuple of str
-        Where this is not what the paper did.
-    """
-
-    name: str
+    name: str  # id of the experiment
     title: str
     suite: str
     label_heads: tuple[str, ...]
     heads: tuple[str, ...]
-    size_head: str
+    size_head: str  # of the last column; empty if the table has none
     rows: tuple[Row, ...]
-    notes: tuple[str, ...]
-    deviations: tuple[str, ...]
+    notes: tuple[str, ...]  # what the numbers and marks mean
+    deviations: tuple[str, ...]  # where this is not what the paper did
 
     @property
     def all_heads(self) -> tuple[str, ...]:
@@ -116,37 +76,17 @@ class TableView:
 
 
 def without_source(label_heads: tuple[str, ...], rows: list[Row]) -> tuple[tuple[str, ...], list[Row]]:
-    """Drop the last label, which tells reproduced from published lines, if there are only reproduced ones.
-
-    Parameters
-    ----------
-    label_heads : tuple of str
-        Heads of the labels.
-    rows : list of Row
-        All lines.
-
-    Returns
-    -------
-    label_heads : tuple of str
-    rows : list of Row
-    """
+    """Drop the last label, which tells reproduced from published lines, if there are only reproduced ones."""
     if any(row.kind == PUBLISHED for row in rows):
         return label_heads, rows
     return label_heads[:-1], [replace(row, labels=row.labels[:-1]) for row in rows]
 
 
 def decimals(metric: str, value: float) -> int:
-    """Return how many decimal places a metric is shown with.
+    """Return how many decimal places a metric is shown with; `value` is its mean in the shown unit.
 
     Percent has two, counted rows none. Others have four significant digits, measured cost three: more would only show
     noise.
-
-    Parameters
-    ----------
-    metric : str
-        Name of the metric.
-    value : float
-        Its mean, in the shown unit.
     """
     if metric in PLACES:
         return PLACES[metric]
@@ -165,17 +105,7 @@ def scaled(metric: str, values: np.ndarray) -> np.ndarray:
 
 
 def number_text(metric: str, mean: float, std: float | None) -> str:
-    """Write mean and spread as they are shown, in percent where the metric is.
-
-    Parameters
-    ----------
-    metric : str
-        Name of the metric.
-    mean : float
-        In the stored unit.
-    std : float or None
-        Same unit; None if there is none.
-    """
+    """Write mean and spread, given in the stored unit, as they are shown: in percent where the metric is."""
     scale = 100 if known_metric(metric).percent else 1
     places = decimals(metric, scale * mean)
     if metric == "n_layers" and std is not None:  # few layers: their mean over repeats is no whole number
@@ -185,14 +115,9 @@ def number_text(metric: str, mean: float, std: float | None) -> str:
 
 
 def printed_text(metric: str, value: Decimal, std: Decimal | None) -> str:
-    """Write a published number with the digits that the paper prints, in percent where the metric is.
+    """Write a published number, given in the stored unit, with the digits that the paper prints.
 
-    Parameters
-    ----------
-    metric : str
-        Name of the metric; one that we do not measure is written as it is.
-    value, std : Decimal
-        In the stored unit; `std` may be None.
+    It is in percent where the metric is; one that we do not measure is written as it is.
     """
     shift = 2 if known_metric(metric).percent else 0
     text = f"{value.scaleb(shift):{'' if metric in NO_COMMAS else ','}f}".replace("-", "−")

@@ -27,17 +27,7 @@ _BOLD = re.compile(r"\*\*(.+?)\*\*")
 
 
 class Words:
-    """The sentences of one table or figure.
-
-    Parameters
-    ----------
-    template : str
-        Name of the template, without its suffix.
-    cells : Cells
-        Cells of the experiment.
-    **facts
-        What the template speaks of.
-    """
+    """The sentences of one table or figure, from the template of this name and the facts that it speaks of."""
 
     def __init__(self, template: str, cells: Cells, **facts: object) -> None:
         self._title = cells.experiment.title
@@ -119,12 +109,7 @@ def metric_label(metric: str) -> str:
 def number(row: TidyRow, spread: bool = False) -> str:
     """Write the number of a row in a sentence, with its unit: ``93.12 %``; why there is none: ``unknown (not run)``.
 
-    Parameters
-    ----------
-    row : TidyRow
-        The number.
-    spread : bool
-        Whether the standard deviation stands behind it.
+    With `spread` the standard deviation stands behind it.
     """
     if row.mean is None:
         return f"unknown ({row.note or row.status})"
@@ -180,14 +165,9 @@ def stand_in(cells: Cells) -> Mapping[str, Sequence[str]]:
 def processors(cells: Cells) -> Iterable[Mapping[str, object]]:
     """Yield the data sets whose costs come from processors of different names.
 
-    Columns are compared repeat by repeat: a repeat whose cells name several processors cannot be; repeats from several
-    machines have a wider spread.
-
-    Yields
-    ------
-    mapping
-        `dataset`, `names` of the processors, `mixed`: number of repeats whose columns differ, `repeats`, and `models`:
-        processor to the labels of the models that ran on it in a mixed repeat.
+    Columns are compared repeat by repeat: a repeat whose cells name several processors cannot be (`mixed` counts them);
+    repeats from several machines have a wider spread. `models` has, by processor, the labels of those that ran on it in
+    a mixed repeat.
     """
     experiment = cells.experiment
     for dataset in experiment.present():
@@ -226,19 +206,8 @@ def reasons(
 ) -> list[Mapping[str, object]]:
     """Return the reasons that cells of a table abbreviate, with the models and data sets that they hold for.
 
-    Parameters
-    ----------
-    cells : Cells
-        Cells of the experiment.
-    rows : iterable of TidyRow
-        Its numbers, without those that follow from others.
-    label : callable, optional
-        Words for the model of a row; by default the column's label.
-
-    Returns
-    -------
-    list of mapping
-        `status`, `note`, `models` and `datasets`; no data sets if it holds for several and all.
+    `rows` are without those that follow from others; `label` gives words for the model of a row, by default the label
+    of the column. A reason that holds for several data sets and all of them names none.
     """
     found: dict[tuple[str, str], dict[str, dict[str, None]]] = {}
     for row in rows:

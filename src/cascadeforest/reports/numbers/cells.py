@@ -26,43 +26,17 @@ Values = float | str | Sequence[float | str] | None
 
 @dataclass(frozen=True)
 class CommonOptions:
-    """Options that every experiment can have.
+    """Options that every experiment can have."""
 
-    Parameters
-    ----------
-    published : dict
-        Column to the `model` and `condition` under which the published file has its numbers, if not under its name.
-    paper_datasets : tuple of str
-        Data sets that the paper's figure shows, where others stand for them.
-    layers_of : tuple of str
-        Columns whose numbers of layers stand under the table, repeat by repeat.
-    layers_as : str
-        What the paper calls layers.
-    """
-
+    #: Column to `model` and `condition` of the published file, if not its name.
     published: dict[str, dict[str, str]] = field(default_factory=dict)
-    paper_datasets: tuple[str, ...] = ()
-    layers_of: tuple[str, ...] = ()
-    layers_as: str = "layers"
+    paper_datasets: tuple[str, ...] = ()  # of the paper's figure, where others stand for them
+    layers_of: tuple[str, ...] = ()  # columns whose numbers of layers stand under the table, repeat by repeat
+    layers_as: str = "layers"  # what the paper calls layers
 
 
 class Cells:
-    """The cells of one experiment by data set and column.
-
-    Parameters
-    ----------
-    experiment : Experiment
-        One experiment of the plan.
-    results : Results
-        Its cells.
-    needed : iterable of str
-        Extras that the table or figure is made from.
-
-    Raises
-    ------
-    ConfigError
-        If the experiment's cells do not save these extras.
-    """
+    """The cells of one experiment by data set and column; `ConfigError` if they lack an extra that is `needed`."""
 
     def __init__(self, experiment: Experiment, results: Results, needed: Iterable[str] = ()) -> None:
         self.experiment, self.results = experiment, results
@@ -200,10 +174,7 @@ class Cells:
     def arrays(self, dataset: str, column: str, extra: str) -> list[dict[str, np.ndarray]]:
         """Return what each repeat saved as an extra; nothing if the repeats are not there.
 
-        Raises
-        ------
-        UserError
-            If a repeat saved no such arrays, or they are gone or damaged.
+        `UserError` if a repeat saved no such arrays, or they are gone or damaged.
         """
         return [self.results.arrays(cell, extra) for cell in self.all(dataset, column)]
 
@@ -226,18 +197,8 @@ class Cells:
     ) -> TidyRow:
         """Return mean and deviation over repeats as a tidy row, with the paper's number.
 
-        Parameters
-        ----------
-        dataset, column, condition, metric : str
-            Its key.
-        values : float, str, sequence of them, or None
-            A number a repeat. Words say why there is none. Nothing: the repeats are not there.
-        why_not : str
-            Words for numbers that are not finite.
-        of_data : bool
-            Whether it is a fact about the data, which has no model.
-        n_test : int, optional
-            Test rows behind the numbers; by default those of the smallest test set among the repeats.
+        Words in `values` say why there is no number, nothing that the repeats are not there, `why_not` that numbers are
+        not finite. A fact `of_data` has no model. `n_test` is by default that of the smallest test set of the repeats.
         """
         model = "" if of_data else column
         row = TidyRow(dataset, model, condition, metric)
@@ -268,17 +229,9 @@ def failure_words(failures: Sequence[Failure]) -> str:
 
 
 def by_layer(curves: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
-    """Gather runs of different length by layer.
+    """Gather runs of different length, whose first axis is the layer, by layer.
 
-    Parameters
-    ----------
-    curves : sequence of ndarray
-        One a run; the first axis is the layer.
-
-    Returns
-    -------
-    list of lists
-        For each layer that at least half of the runs have, its entries of the runs that have it.
+    Each layer that at least half of the runs have gets the entries of the runs that have it.
     """
     found = [[curve[k] for curve in curves if len(curve) > k] for k in range(max(map(len, curves), default=0))]
     return [entries for entries in found if 2 * len(entries) >= len(curves)]

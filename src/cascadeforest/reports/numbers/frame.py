@@ -26,44 +26,22 @@ Key: TypeAlias = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class TidyRow:
-    """One row of the tidy table; None and "" are empty cells.
+    """One row of the tidy table; None and "" are empty cells. The first four fields are its key."""
 
-    Parameters
-    ----------
-    dataset, model, condition, metric : str
-        The key. `dataset` is a variant id or ``all``, `model` a column of the experiment or ``""``.
-    mean, std : float or None
-        Over repeats, in the metric's stored unit; `std` with ddof = 1.
-    n : int or None
-        Number of repeats; of data sets in rows over ``all``.
-    n_test : int or None
-        Size of the smallest test set among the repeats.
-    published, published_std : float or None
-        The paper's number, in the unit of `mean`.
-    rank : float or None
-        Among the compared columns, 1 is best, ties share the average.
-    mark : str
-        ``best``, ``second``, ... or ``""``.
-    status : str
-        ``ok``, ``failed``, ``not implemented`` or ``unavailable``.
-    note : str
-        The reason, where there is no number.
-    """
-
-    dataset: str
-    model: str
+    dataset: str  # variant id or `ALL`
+    model: str  # column of the experiment; empty for facts about data
     condition: str
     metric: str
-    mean: float | None = None
-    std: float | None = None
-    n: int | None = None
-    n_test: int | None = None
-    published: float | None = None
+    mean: float | None = None  # over repeats, in the stored unit of the metric
+    std: float | None = None  # with ddof = 1
+    n: int | None = None  # repeats; in rows over `ALL` data sets
+    n_test: int | None = None  # size of the smallest test set among the repeats
+    published: float | None = None  # in the unit of `mean`
     published_std: float | None = None
-    rank: float | None = None
-    mark: str = ""
-    status: str = OK
-    note: str = ""
+    rank: float | None = None  # among the compared columns, 1 is best, ties share the average
+    mark: str = ""  # best, second, ... or empty
+    status: str = OK  # ok, failed, not implemented or unavailable
+    note: str = ""  # the reason, where there is no number
 
     @property
     def key(self) -> Key:
@@ -82,16 +60,7 @@ KEY = COLUMNS[:4]
 
 
 def to_csv(rows: Iterable[TidyRow]) -> str:
-    """Write rows as CSV: floats with 10 significant digits, nothing for no value; the same bytes every time.
-
-    Parameters
-    ----------
-    rows : iterable of TidyRow
-
-    Returns
-    -------
-    str
-    """
+    """Write rows as CSV: floats with 10 significant digits, nothing for no value; the same bytes every time."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -107,13 +76,7 @@ def _text(value: float | int | str | None) -> str:
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:
-    """Read the texts of a tidy CSV file.
-
-    Raises
-    ------
-    ConfigError
-        If it has other columns.
-    """
+    """Read the texts of a tidy CSV file; `ConfigError` if it has other columns."""
     with path.open(encoding="utf-8", newline="") as stream:
         reader = csv.DictReader(stream)
         if tuple(reader.fieldnames or ()) != COLUMNS:
@@ -122,17 +85,7 @@ def read_csv(path: Path) -> list[dict[str, str]]:
 
 
 def to_frame(rows: Iterable[TidyRow]) -> pd.DataFrame:
-    """Give rows as a DataFrame, for whoever computes with them.
-
-    Parameters
-    ----------
-    rows : iterable of TidyRow
-
-    Returns
-    -------
-    DataFrame
-        With the columns `COLUMNS`; numbers as float64 (NaN: no value), counts as Int64.
-    """
+    """Give rows as a frame with the columns `COLUMNS`: numbers as float64 (NaN: no value), counts as Int64."""
     import pandas as pd
 
     frame = pd.DataFrame([[getattr(row, column) for column in COLUMNS] for row in rows], columns=list(COLUMNS))
@@ -141,13 +94,7 @@ def to_frame(rows: Iterable[TidyRow]) -> pd.DataFrame:
 
 
 def to_rows(frame: pd.DataFrame) -> list[TidyRow]:
-    """Return the rows of a frame that has the key and any of the other columns; missing values become None or "".
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Tidy.
-    """
+    """Return the rows of a frame that has the key and any of the other columns; missing values become None or ""."""
     known = [name for name in COLUMNS if name in frame]
     rows = []
     for values in frame[known].astype(object).itertuples(index=False, name=None):

@@ -30,10 +30,7 @@ class ImportanceColumn:
 def importance_columns(experiment: Experiment) -> dict[str, ImportanceColumn]:
     """Read ``options: {columns: {name: {model: ..., label: ..., extra: ...}}}``.
 
-    Raises
-    ------
-    ConfigError
-        If there are none, a model is no column of the experiment, or it does not save the extra.
+    `ConfigError` if there are none, a model is no column of the experiment, or it does not save the extra.
     """
     place = f"{experiment.place}/options/columns"
     given = from_json(dict[str, ImportanceColumn], experiment.options.get("columns"), place)
@@ -63,18 +60,10 @@ def check_has_copies(experiment: Experiment) -> None:
 
 
 def ranking_auc(importances: np.ndarray) -> float:
-    """Return the area under the ROC curve of telling original columns from their permuted copies by importance.
+    """Return the area under the ROC curve of telling original columns from their permuted copies, which follow them.
 
-    Parameters
-    ----------
-    importances : ndarray of shape (2 * n_features,)
-        The original columns, then their copies; not clipped.
-
-    Returns
-    -------
-    float
-        Share of pairs (original column, copy) in which the original column is more important, ties counting half; NaN
-        if an importance is not finite.
+    It is the share of pairs (original column, copy) in which the original column is more important, ties counting half;
+    NaN if an importance is not finite. Importances are not clipped.
     """
     import numpy as np
     from scipy.stats import rankdata

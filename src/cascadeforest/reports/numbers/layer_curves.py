@@ -36,11 +36,7 @@ def curves(cells: Cells, quantities: Collection[str]) -> pd.DataFrame:
     """Return a row for each data set, model, quantity, part (``train`` or ``test``) and layer, with its value.
 
     Training rows have a number for each layer that was grown, test rows only for the layers that the cascade kept.
-
-    Raises
-    ------
-    ConfigError
-        If a quantity is unknown, or its extra is not saved.
+    `ConfigError` if a quantity is unknown, or its extra is not saved.
     """
     for name in quantities or [""]:
         extra, experiment = QUANTITIES.get(name), cells.experiment

@@ -13,24 +13,12 @@ from cascadeforest.experiments.metrics import COST_METRICS, METRICS
 
 @dataclass(frozen=True)
 class Metric:
-    """How a metric is shown and compared.
+    """How a metric is shown and compared."""
 
-    Parameters
-    ----------
-    label : str
-        Words for table heads and axes.
-    unit : str
-        Unit of the stored number ('' for a pure number).
-    higher_is_better : bool or None
-        None where neither end is better in itself (number of layers).
-    percent : bool
-        The stored fraction is shown multiplied by 100, with two decimals.
-    """
-
-    label: str
-    unit: str = ""
-    higher_is_better: bool | None = None
-    percent: bool = False
+    label: str  # for table heads and axes
+    unit: str = ""  # of the stored number; empty for a pure number
+    higher_is_better: bool | None = None  # None where neither end is better in itself (number of layers)
+    percent: bool = False  # the stored fraction is shown multiplied by 100, with two decimals
 
 
 #: Below these a measured cost is mostly noise.

@@ -22,61 +22,32 @@ _QUALIFIERS = ("about", "less than", "more than")
 
 @dataclass(frozen=True)
 class PublishedNumber:
-    """A printed number in the unit of our metric; exact decimals, so that the printed digits survive.
-
-    Parameters
-    ----------
-    value : Decimal
-        The number.
-    std : Decimal or None
-        Printed spread.
-    mark : str
-        What the paper's table marks.
-    unit : str
-        Unit as printed.
-    qualifier : str
-        Words that the text puts before the number: ``about``, ``less than``; else ``""``.
-    """
+    """A printed number in the unit of our metric; exact decimals, so that the printed digits survive."""
 
     value: Decimal
     std: Decimal | None
-    mark: str
-    unit: str
-    qualifier: str = ""
+    mark: str  # what the paper's table marks
+    unit: str  # as printed
+    qualifier: str = ""  # what the text puts before the number: about, less than
 
 
 @dataclass(frozen=True)
 class PublishedText:
-    """A number that stands in the running text, under the names of the published file.
-
-    Parameters
-    ----------
-    dataset, model, condition, metric : str
-        Its key.
-    digits : str
-        As printed.
-    words : str
-        What the text says around it.
-    """
+    """A number that stands in the running text, under the names of the published file."""
 
     dataset: str
     model: str
     condition: str
     metric: str
-    digits: str
-    words: str
+    digits: str  # as printed
+    words: str  # what the text says around it
 
 
 class Published:
-    """The paper's numbers for one experiment, found by our names.
+    """The paper's numbers for one experiment, found by our names; `folder` is ``reports/published``.
 
-    Parameters
-    ----------
-    experiment : Experiment
-        One experiment of the plan. Its ``options: {published: {column: {model, condition}}}`` says where the published
-        file has the numbers of a column, if not under its name.
-    folder : Path
-        ``reports/published``.
+    ``options: {published: {column: {model, condition}}}`` says where the published file has the numbers of a column, if
+    not under its name.
     """
 
     def __init__(self, experiment: Experiment, folder: Path) -> None:
@@ -88,23 +59,7 @@ class Published:
                 self._records[tuple(record[name] for name in KEY)] = record
 
     def number(self, dataset: str, column: str, metric: str, condition: str = "") -> PublishedNumber | None:
-        """Look one number up.
-
-        Parameters
-        ----------
-        dataset : str
-            Data set variant of this suite, or ``all``.
-        column : str
-            Column of the experiment, or ``""``.
-        metric : str
-            Our metric.
-        condition : str
-            Our condition.
-
-        Returns
-        -------
-        PublishedNumber or None
-        """
+        """Look one number up by our names: data set variant or ``all``, column or "", metric, condition."""
         return self.number_at(self._experiment.base(dataset), *self.place(column, condition, metric), metric)
 
     def place(self, column: str, condition: str = "", metric: str = "") -> tuple[str, str]:
@@ -114,17 +69,7 @@ class Published:
         return model, elsewhere.get("condition", condition)
 
     def number_at(self, dataset: str, model: str, condition: str, metric: str) -> PublishedNumber | None:
-        """Look one number up by the names of the published file.
-
-        Parameters
-        ----------
-        dataset, model, condition, metric : str
-            Its key there.
-
-        Returns
-        -------
-        PublishedNumber or None
-        """
+        """Look one number up by the names of the published file."""
         key = dataset, model, condition
         record = self._records.get((*key, metric))
         if record is None:

@@ -46,38 +46,16 @@ _NUMBER = re.compile(r"-?\d{1,3}(,\d{3})+|-?\d+(\.\d+)?")
 
 
 def available(folder: str | Path) -> tuple[str, ...]:
-    """Return the ids of the experiments for which the papers give numbers, sorted.
-
-    Parameters
-    ----------
-    folder : str or Path
-        ``reports/published``.
-    """
+    """Return the ids of the experiments for which the papers give numbers, sorted."""
     return tuple(sorted(path.stem for path in Path(folder).glob("[!.]*.csv")))
 
 
 def load_published(experiment_id: str, folder: str | Path) -> pd.DataFrame:
-    """Load every number that a paper gives for one table or figure.
+    """Load every number that a paper gives for one table or figure, one row each, in printed order.
 
-    Parameters
-    ----------
-    experiment_id : str
-        ``hidf-table2``, ...: one of `available`.
-    folder : str or Path
-        ``reports/published``.
-
-    Returns
-    -------
-    DataFrame
-        One row per dataset, model, condition and metric, in printed order, with the columns `COLUMNS`: `value` and
-        `std` as float64 in the unit of the row (`std` is NaN where none is printed), the others as text, ``""`` where
-        they do not apply. Two more columns, `value_text` and `std_text`, hold the digits as printed.
-
-    Raises
-    ------
-    ConfigError
-        If the papers give no numbers for this id, or if the file breaks a rule of its README; the message names the
-        file, the line, the value and the remedy.
+    To `COLUMNS`, of which `value` and `std` are float64 in the unit of the row (NaN: none printed) and the others text
+    (``""``: does not apply), come `value_text` and `std_text`, the digits as printed. `ConfigError` if the papers give
+    no numbers for this id, or the file breaks a rule of its README.
     """
     import pandas as pd
 
@@ -125,36 +103,15 @@ def _validate(header: list[str], rows: list[list[str]], path: Path) -> None:
 
 
 def printed_tables(folder: str | Path) -> tuple[str, ...]:
-    """Return the ids of the tables that `render_printed` can render, in the order of the layout file.
-
-    Parameters
-    ----------
-    folder : str or Path
-        ``reports/published``.
-    """
+    """Return the ids of the tables that `render_printed` can render, in the order of the layout file."""
     return tuple(read_yaml(Path(folder) / LAYOUTS))
 
 
 def render_printed(experiment_id: str, folder: str | Path) -> str:
-    """Render a table from its published numbers as the paper prints it.
+    """Render a table from its published numbers as the paper prints it, headers first, cells separated by ``" | "``.
 
-    Parameters
-    ----------
-    experiment_id : str
-        One of `printed_tables`.
-    folder : str or Path
-        ``reports/published``.
-
-    Returns
-    -------
-    str
-        One line per printed row, header rows first, cells separated by ``" | "``: row and column order, labels,
-        decimals, ``±`` and bullets as in the paper, bold as ``**...**``.
-
-    Raises
-    ------
-    ConfigError
-        If the id has no layout (it is a figure, or unknown), or if the layout asks for a number that is not there.
+    Row and column order, labels, decimals, ``±`` and bullets are those of the paper, bold is ``**...**``. `ConfigError`
+    if the id has no layout (it is a figure, or unknown), or the layout asks for a number that is not there.
     """
     layouts = read_yaml(Path(folder) / LAYOUTS)
     if experiment_id not in layouts:

@@ -32,37 +32,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Results:
-    """Everything that a rendering reads.
-
-    Parameters
-    ----------
-    plan : Plan
-        Of the suite.
-    runs : dict
-        Data set variant and model preset to the run; what has not run is not there.
-    failures : dict
-        The same to the repeats that failed.
-    summaries : dict
-        Data set variant to its facts (``data/processed/<variant>.json``).
-    published : Path
-        Folder of the papers' numbers.
-    stale : dict
-        Data set variant and model preset to the fields in which the run differs from the plan: it was left by another
-        configuration, so it counts as not run.
-    arrays_folder : Path
-        Folder of the arrays that cells saved.
-    remedy : str
-        What to do about a damaged file of arrays, for the message.
-    """
+    """Everything that a rendering reads."""
 
     plan: Plan
-    runs: dict[Pair, RunResult]
-    failures: dict[Pair, list[Failure]]
-    summaries: dict[str, dict[str, Any]]
-    published: Path
+    runs: dict[Pair, RunResult]  # by data set variant and model preset, without what has not run
+    failures: dict[Pair, list[Failure]]  # repeats that failed
+    summaries: dict[str, dict[str, Any]]  # data set variant to its facts (data/processed/<variant>.json)
+    published: Path  # folder of the papers' numbers
+    #: Fields in which a run differs from the plan: it was left by another configuration and counts as not run.
     stale: dict[Pair, list[str]] = field(default_factory=dict)
-    arrays_folder: Path = CELL_CACHE
-    remedy: str = ""
+    arrays_folder: Path = CELL_CACHE  # of the arrays that cells saved
+    remedy: str = ""  # what to do about a damaged file of arrays
 
     @property
     def suite(self) -> str:
@@ -118,13 +98,7 @@ class Results:
         return [cell for run in self.runs.values() for cell in run.cells]
 
     def arrays(self, cell: ScoredCell, extra: str) -> dict[str, np.ndarray]:
-        """Return what a cell saved as an extra.
-
-        Raises
-        ------
-        UserError
-            If it saved no such arrays, or the file is gone or damaged.
-        """
+        """Return what a cell saved as an extra; `UserError` if it saved none, or the file is gone or damaged."""
         if extra not in cell.extras:
             raise UserError(
                 f"{cell.model} on {cell.dataset}, repeat {cell.repeat}: extras are {', '.join(cell.extras) or 'none'}, "
@@ -135,23 +109,10 @@ class Results:
 
 
 def read_results(root: Path, suite: str, experiments: Iterable[str] | None = None) -> Results:
-    """Read what a run of the workflow left.
+    """Read what a run of the workflow left in ``results/<suite>``, by default of all experiments.
 
-    Runs that are missing, or were made by another configuration, are left out: a table says so in words.
-
-    Parameters
-    ----------
-    root : Path
-        Folder of the repository.
-    suite : str
-        Name of the suite: its files lie in ``results/<suite>``.
-    experiments : iterable of str, optional
-        Read only what these experiments show; default all.
-
-    Raises
-    ------
-    UserError
-        If there is no plan of this suite, or a file is malformed or not what was written.
+    Runs that are missing, or were made by another configuration, are left out: a table says so in words. `UserError` if
+    there is no plan of this suite, or a file is malformed or not what was written.
     """
     folder = root / "results" / suite
     plan = read_plan(folder / PLAN_FILE, suite)

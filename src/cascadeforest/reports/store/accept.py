@@ -23,28 +23,15 @@ N_SHOWN = 20
 
 
 def accept(root: Path, suite: str, message: str, only: Collection[str] = ()) -> Path:
-    """Store ``results/<suite>`` as ``reports/<suite>``.
+    """Store ``results/<suite>`` as ``reports/<suite>``, with `message`, why the numbers are taken.
 
     The tables are drawn anew from the results, so that what is stored is what the stored cells say. A suite that takes
-    days can be accepted experiment by experiment: what `only` names is taken from the run, other stored tables stay.
+    days can be accepted experiment by experiment: what `only` names is taken from the run, other stored tables stay; by
+    default nothing stays.
 
-    Parameters
-    ----------
-    root : Path
-        Folder of the repository.
-    suite : str
-        Name of the suite.
-    message : str
-        Why the numbers are taken; it is kept in ``provenance.json``.
-    only : collection of str
-        Ids of experiments. Default: all of the suite, and nothing stays of what was stored.
-
-    Raises
-    ------
-    UserError
-        If the message is empty, a cell failed, a result is missing, damaged, or of another configuration or data, or a
-        table is not what the results say; if an id is unknown; if what would stay contradicts what is accepted.
-        Nothing is changed then.
+    `UserError`, with nothing changed, if the message is empty, an id is unknown, a cell failed, a result is missing,
+    damaged, or of another configuration or data, a table is not what the results say, or what would stay contradicts
+    what is accepted.
     """
     if not message.strip():
         raise UserError(

@@ -76,10 +76,7 @@ class CheckReport:
 def check(root: Path, suite: str) -> CheckReport:
     """Compare ``results/<suite>`` with ``reports/<suite>``, and each table with the cells behind it.
 
-    Raises
-    ------
-    UserError
-        If nothing is stored or nothing was run, or a file is damaged.
+    `UserError` if nothing is stored or nothing was run, or a file is damaged.
     """
     stored_folder, new_folder = root / "reports" / suite, root / "results" / suite
     recover(stored_folder)
@@ -188,20 +185,9 @@ def compare(
     suite: str,
     exact: Collection[tuple[str, str]] = (),
 ) -> list[Finding]:
-    """Compare two tidy tables.
+    """Compare two tidy tables of an experiment, whose rows are texts from `read_csv`.
 
-    Parameters
-    ----------
-    name : str
-        Id of the experiment.
-    stored, new : sequence of mappings
-        Rows as texts, from `read_csv`.
-    experiment : Experiment
-        The experiment, for the foreign libraries behind each column.
-    suite : str
-        Decides the tolerances.
-    exact : collection of (str, str)
-        Pairs (data set, column) that count as our own although a foreign library computes them.
+    `exact` names pairs (data set, column) that count as our own although a foreign library computes them.
     """
     before, after = by_key(stored), by_key(new)
     both = {key: (before[key], after[key]) for key in before if key in after}
@@ -256,22 +242,10 @@ def _compare_row(name: str, key: Key, both: tuple[Row, Row], foreign: bool, suit
 
 
 def allowed(stored: Row, foreign: bool, suite: str) -> float:
-    """Return by how much a mean may differ from the stored one.
+    """Return by how much a mean may differ from the stored one; `foreign`: other libraries compute the column.
 
-    Parameters
-    ----------
-    stored : mapping
-        The stored row, as texts.
-    foreign : bool
-        Whether libraries other than ours compute the column.
-    suite : str
-        Name of the suite.
-
-    Returns
-    -------
-    float
-        0 where the digits must be the same: facts about data everywhere, our own models in `EXACT_SUITES` (unless the
-        number is one of `PROJECTED`).
+    It is 0 where the digits must be the same: facts about data everywhere, our own models in `EXACT_SUITES` (unless the
+    number is one of `PROJECTED`).
     """
     name, is_exact = stored["metric"], suite in EXACT_SUITES
     size = abs(float(stored["mean"] or 0))

@@ -45,10 +45,7 @@ class RedrawReport:
 def redraw_stored(root: Path, suite: str) -> RedrawReport:
     """Draw every form into ``results/<suite>/stored`` and compare it with what is stored.
 
-    Raises
-    ------
-    UserError
-        If nothing is stored for the suite, or a file is damaged.
+    `UserError` if nothing is stored for the suite, or a file is damaged.
     """
     stored, folder = root / "reports" / suite, root / "results" / suite / "stored"
     recover(stored)
@@ -82,10 +79,7 @@ def _difference(path: Path, drawn: Path, content: bytes, same_dots: bool) -> str
 def refresh(root: Path, suite: str) -> Path:
     """Write the stored tables and pictures again from the stored cells, after words or looks have changed.
 
-    Raises
-    ------
-    UserError
-        If nothing is stored for the suite, or a file is damaged, or a number would change. Nothing is changed then.
+    `UserError`, with nothing changed, if nothing is stored for the suite, a file is damaged, or a number would change.
     """
     stored = root / "reports" / suite
     recover(stored)

@@ -33,18 +33,8 @@ Arrays = dict[str, np.ndarray]
 def placements(scores: np.ndarray, positive: np.ndarray) -> np.ndarray:
     """Return twice the number of rows of the other class that each row is placed right of; ties count half.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n,)
-        Higher for rows that are more likely positive.
-    positive : ndarray of shape (n,), bool
-        The true class.
-
-    Returns
-    -------
-    ndarray of shape (n,), uint32
-        Of a positive twice the negatives below it, of a negative twice the positives above it. The mean over the
-        positives, divided by twice the number of negatives, is the area under the ROC curve.
+    Higher scores are more likely positive. A positive gets twice the negatives below it, a negative twice the positives
+    above it: the mean over the positives, divided by twice the number of negatives, is the area under the ROC curve.
     """
     own = np.empty(len(scores))
     for side in (positive, ~positive):
@@ -57,12 +47,8 @@ def placements(scores: np.ndarray, positive: np.ndarray) -> np.ndarray:
 def rows_of(results: Results, dataset: str, processed: Path) -> Arrays:
     """Return what the models of a run predicted for the test rows of one data set variant.
 
-    Empty if no cell kept its predictions. `processed` is the folder of the processed data.
-
-    Raises
-    ------
-    UserError
-        If the data are not those that the cells were computed on, or a file is damaged.
+    Empty if no cell kept its predictions. `processed` is the folder of the processed data. `UserError` if the data are
+    not those that the cells were computed on, or a file is damaged.
     """
     cells = [cell for cell in results.all_cells() if cell.dataset == dataset and cell.outputs]
     if not cells:
@@ -126,25 +112,9 @@ def _read(stored: Path, saved: SavedArrays) -> Arrays:
 def read_rows(root: Path, suite: str, dataset: str) -> dict[tuple[str, int], Arrays]:
     """Read what the models of an accepted suite predicted for the test rows of a data set variant.
 
-    Parameters
-    ----------
-    root : Path
-        Folder of the repository.
-    suite : str
-        Name of the suite.
-    dataset : str
-        Data set variant.
-
-    Returns
-    -------
-    dict
-        Model preset and repeat to arrays, a value each test row: ``test_rows``, their numbers in the data set, and what
-        the head of this module says; ``right`` is bool.
-
-    Raises
-    ------
-    UserError
-        If no rows are stored for the data set, or the file is damaged.
+    By model preset and repeat there are arrays with a value for each test row: ``test_rows``, their numbers in the data
+    set, and what the head of this module says; ``right`` is bool. `UserError` if no rows are stored for the data set,
+    or the file is damaged.
     """
     stored = root / "reports" / suite
     files = unpack(stored / CELLS, suite).rows

@@ -63,10 +63,7 @@ def pack(results: Results, rows: dict[str, SavedArrays]) -> bytes:
 def unpack(path: Path, suite: str) -> StoredSuite:
     """Read and check ``cells.json.gz``.
 
-    Raises
-    ------
-    UserError
-        If nothing is stored for this suite, or the file is damaged or of another format.
+    `UserError` if nothing is stored for this suite, or the file is damaged or of another format.
     """
     if not path.is_file():
         raise UserError(
@@ -95,10 +92,7 @@ def unpack(path: Path, suite: str) -> StoredSuite:
 def read_stored(root: Path, suite: str) -> Results:
     """Read the results behind the stored tables of a suite; `root` is the folder of the repository.
 
-    Raises
-    ------
-    UserError
-        If nothing is stored for this suite, or the file is damaged or of another format.
+    `UserError` if nothing is stored for this suite, or the file is damaged or of another format.
     """
     folder = root / "reports" / suite
     stored = unpack(folder / CELLS, suite)
