@@ -47,23 +47,17 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _table(options: argparse.Namespace) -> int:
-    from cascadeforest.reports.drawing.table import make_table, write_files
+    from cascadeforest.reports.drawing.table import make_figure, make_table, write_files
     from cascadeforest.reports.numbers.results import read_results
 
     results = read_results(options.root, options.suite, [options.experiment])
-    files = make_table(options.experiment, results).files()
-    write_files(options.experiment, files, options.root / "results" / options.suite / "tables")
+    make = make_figure if options.command == "figure" else make_table
+    folder = options.root / "results" / options.suite / f"{options.command}s"
+    write_files(options.experiment, make(options.experiment, results).files(), folder)
     return 0
 
 
-def _figure(options: argparse.Namespace) -> int:
-    from cascadeforest.reports.drawing.table import make_figure, write_files
-    from cascadeforest.reports.numbers.results import read_results
-
-    results = read_results(options.root, options.suite, [options.experiment])
-    files = make_figure(options.experiment, results).files()
-    write_files(options.experiment, files, options.root / "results" / options.suite / "figures")
-    return 0
+_figure = _table
 
 
 def _index(options: argparse.Namespace) -> int:

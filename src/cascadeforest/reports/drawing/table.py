@@ -29,44 +29,36 @@ class Table:
     view: TableView
     figure: Figure | None = None
 
+    @classmethod
+    def of(
+        cls,
+        cells: Cells,
+        words: Words,
+        rows: Iterable[TidyRow],
+        label_heads: Sequence[str],
+        heads: Iterable[str],
+        lines: Iterable[Row],
+        size: str = "repeats × test rows",
+        picture: Picture | None = None,
+        drawn: Iterable[TidyRow] | None = None,
+    ) -> Table:
+        """Arrange the lines of a table, and add its picture with the numbers that are drawn, by default `rows`.
+
+        `label_heads` lack the last one, of the label that tells reproduced from published lines. `size` is the head of
+        the last column, which says what stands behind a line; empty for none.
+        """
+        experiment, rows = cells.experiment, tuple(rows)
+        labels, shown = without_source((*label_heads, ""), list(lines))
+        head = experiment.id, experiment.title, cells.results.suite
+        view = TableView(*head, labels, tuple(heads), size, tuple(shown), words.notes(), experiment.deviations)
+        if picture is None:
+            return cls(rows, view)
+        numbers = rows if drawn is None else tuple(drawn)
+        return cls(rows, view, Figure(words.caption(), words.alt(), numbers, picture.draw))
+
     def files(self) -> dict[str, str]:
         """Suffix to content; the same bytes for the same results."""
         return {".csv": to_csv(self.rows), ".md": to_markdown(self.view), ".tex": to_latex(self.view)}
-
-
-def table_view(
-    cells: Cells,
-    label_heads: Sequence[str],
-    heads: Sequence[str],
-    lines: Iterable[Row],
-    notes: Sequence[str],
-    size: str = "repeats × test rows",
-) -> TableView:
-    """Arrange the lines of a table.
-
-    `label_heads` lack the last one, of the label that tells reproduced from published lines. `size` is the head of the
-    last column, which says what stands behind a line; empty for none.
-    """
-    experiment = cells.experiment
-    labels, rows = without_source((*label_heads, ""), list(lines))
-    return TableView(
-        name=experiment.id,
-        title=experiment.title,
-        suite=cells.results.suite,
-        label_heads=labels,
-        heads=tuple(heads),
-        size_head=size,
-        rows=tuple(rows),
-        notes=tuple(notes),
-        deviations=experiment.deviations,
-    )
-
-
-def with_figure(
-    rows: Iterable[TidyRow], view: TableView, words: Words, drawn: Iterable[TidyRow], picture: Picture
-) -> Table:
-    """Return a table with its figure: the numbers drawn, and the picture with its caption."""
-    return Table(tuple(rows), view, Figure(words.caption(), words.alt(), tuple(drawn), picture.draw))
 
 
 def make_table(name: str, results: Results) -> Table:
@@ -74,7 +66,7 @@ def make_table(name: str, results: Results) -> Table:
     experiment = results.experiment(name)
     # Renderers are found by name: a new one is one file, and no edit here.
     renderer = importlib.import_module(f"cascadeforest.reports.drawing.renderers.{experiment.render}")
-    return renderer.render(experiment, results)
+    return renderer.render(Cells(experiment, results))
 
 
 def make_figure(name: str, results: Results) -> Figure:

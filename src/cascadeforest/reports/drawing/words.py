@@ -2,7 +2,7 @@
 
 A template (``templates/<name>.j2``) has the macros ``notes``, ``caption`` and ``alt``, as far as they are needed. Each
 line of ``notes`` that is not empty is one note; the lines of the other macros are joined. ``templates/common.j2`` has
-the sentences that many tables need.
+the sentences that many tables need; templates know it as ``common``.
 """
 
 from __future__ import annotations
@@ -31,22 +31,18 @@ class Words:
 
     def __init__(self, template: str, cells: Cells, **facts: object) -> None:
         self._title = cells.experiment.title
-        self._module = (
-            environment()
-            .get_template(f"{template}.j2")
-            .make_module(
-                {
-                    "cells": cells,
-                    "experiment": cells.experiment,
-                    "suite": cells.results.suite,
-                    "published": cells.published,
-                    "bounds": list(bounds(cells)),
-                    "stand_in": stand_in(cells),
-                    "compared": compared(cells),
-                    **facts,
-                }
-            )
-        )
+        told = {
+            "cells": cells,
+            "experiment": cells.experiment,
+            "suite": cells.results.suite,
+            "published": cells.published,
+            "bounds": list(bounds(cells)),
+            "stand_in": stand_in(cells),
+            "compared": compared(cells),
+            **facts,
+        }
+        common = environment().get_template("common.j2").make_module(told)
+        self._module = environment().get_template(f"{template}.j2").make_module(told | {"common": common})
 
     def notes(self) -> tuple[str, ...]:
         """Return the notes below the table."""

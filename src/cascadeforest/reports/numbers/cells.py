@@ -36,18 +36,20 @@ class CommonOptions:
 
 
 class Cells:
-    """The cells of one experiment by data set and column; `ConfigError` if they lack an extra that is `needed`."""
+    """The cells of one experiment by data set and column."""
 
-    def __init__(self, experiment: Experiment, results: Results, needed: Iterable[str] = ()) -> None:
+    def __init__(self, experiment: Experiment, results: Results) -> None:
         self.experiment, self.results = experiment, results
         self.published = Published(experiment, results.published)
         self.pairs: list[Pair] = [(dataset, column) for dataset in experiment.datasets for column in experiment.columns]
         self.common = self._read_options(CommonOptions)
-        for extra in needed:
-            if extra not in experiment.all_extras:
-                raise ConfigError(
-                    f"{experiment.place}/extras are {list(experiment.all_extras)}; add '{extra.partition('-')[0]}'."
-                )
+
+    def need(self, *extras: str) -> None:
+        """Raise `ConfigError` if cells do not save an extra that the table or figure is made from."""
+        saved, place = self.experiment.all_extras, self.experiment.place
+        for extra in extras:
+            if extra not in saved:
+                raise ConfigError(f"{place}/extras are {list(saved)}; add '{extra.partition('-')[0]}'.")
 
     def options(self, kind: type[Options]) -> Options:
         """Return the experiment's own options, without `CommonOptions`; `ConfigError` if one does not fit."""

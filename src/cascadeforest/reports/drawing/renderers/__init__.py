@@ -1,1 +1,1 @@
-"""One module per kind of table or figure: its `render(experiment, results)` gives tidy rows and a view of them."""
+"""One module per kind of table or figure: its `render(cells)` gives tidy rows and a view of them."""

@@ -11,14 +11,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.experiments.plan import Experiment
 from cascadeforest.reports.drawing.lines import numbered_lines
-from cascadeforest.reports.drawing.table import Table, table_view
+from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.words import Words, reasons
 from cascadeforest.reports.numbers import importances
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import OK, UNAVAILABLE, to_rows
-from cascadeforest.reports.numbers.results import Results
 from cascadeforest.reports.numbers.scores import averages, frame_of_repeats, with_published
 from cascadeforest.reports.numbers.statistics import RankSumTest, mark_worse, ranked
 
@@ -35,11 +33,11 @@ class Options:
     compared: tuple[str, ...] = ()
 
 
-def render(experiment: Experiment, results: Results) -> Table:
+def render(cells: Cells) -> Table:
     """Make the table."""
+    experiment, options = cells.experiment, cells.options(Options)
     importances.check_has_copies(experiment)
-    cells, columns = Cells(experiment, results), importances.importance_columns(experiment)
-    options = cells.options(Options)
+    columns = importances.importance_columns(experiment)
     compared, place = list(options.compared or columns), f"{experiment.place}/options"
     if unknown := [name for name in compared if name not in columns]:
         raise ConfigError(f"{place}/compared has '{unknown[0]}'; choose from {', '.join(columns)}.")
@@ -62,8 +60,7 @@ def render(experiment: Experiment, results: Results) -> Table:
         reasons=reasons(cells, rows, lambda row: columns[row.model].label),
     )
     heads = [column.label for column in columns.values()]
-    view = table_view(cells, ["data set"], heads, lines, words.notes(), "repeats × (features + copies)")
-    return Table(tuple(rows), view)
+    return Table.of(cells, words, rows, ["data set"], heads, lines, "repeats × (features + copies)")
 
 
 def _repeats(cells: Cells, columns: Mapping[str, importances.ImportanceColumn]) -> Iterable[tuple[object, ...]]:

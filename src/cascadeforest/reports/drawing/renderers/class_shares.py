@@ -7,27 +7,24 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from cascadeforest.experiments.plan import Experiment
 from cascadeforest.reports.drawing import panels as draw
-from cascadeforest.reports.drawing.figure import Figure
 from cascadeforest.reports.drawing.lines import numbered_lines
-from cascadeforest.reports.drawing.table import Table, table_view
+from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.view import Row, metric_head
 from cascadeforest.reports.drawing.words import Words
 from cascadeforest.reports.numbers import class_shares as numbers
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.class_shares import AFTER, AUC, NEGATIVES, OVER, POSITIVES, RATE, RATIO, STACK
 from cascadeforest.reports.numbers.frame import TidyRow, to_frame
-from cascadeforest.reports.numbers.results import Results
 
 #: Columns of the table: how the condition of a number ends, or else its metric.
 COLUMNS = ("reached", RATE, NEGATIVES, POSITIVES, RATIO, AUC)
 COLOURS = ("#B9D8EA", "#F4CDB0", draw.ORANGE, draw.BLUE)
 
 
-def render(experiment: Experiment, results: Results) -> Table:
+def render(cells: Cells) -> Table:
     """Make picture and table."""
-    cells = Cells(experiment, results, [numbers.EXTRA])
+    cells.need(numbers.EXTRA)
     found = numbers.measured(cells)
     rows, drawn = tuple(numbers.facts(cells, found)), tuple(numbers.drawn(cells, found))
     words = Words("class_shares", cells)
@@ -40,11 +37,11 @@ def render(experiment: Experiment, results: Results) -> Table:
         metric_head(AUC),
     ]
     lines = [line for pair in cells.pairs for line in _lines(cells, *pair, rows)]
-    view = table_view(cells, (*cells.label_heads, "iteration"), heads, lines, words.notes(), "repeats × test rows")
     frame = to_frame(row for row in drawn if row.condition)
-    parts = [_part(cells, dataset, frame[frame.dataset == dataset]) for dataset in experiment.datasets]
+    parts = [_part(cells, dataset, frame[frame.dataset == dataset]) for dataset in cells.experiment.datasets]
     picture = draw.Picture(parts, legend=True, legend_columns=3)
-    return Table(rows, view, Figure(words.caption(), words.alt(), drawn, picture.draw))
+    label_heads = (*cells.label_heads, "iteration")
+    return Table.of(cells, words, rows, label_heads, heads, lines, picture=picture, drawn=drawn)
 
 
 def _lines(cells: Cells, dataset: str, column: str, rows: Iterable[TidyRow]) -> Iterable[Row]:

@@ -9,35 +9,33 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cascadeforest.experiments.plan import Experiment
 from cascadeforest.reports.drawing import panels
 from cascadeforest.reports.drawing.lines import numbered_lines
 from cascadeforest.reports.drawing.panels import Axis, Panel, Part
-from cascadeforest.reports.drawing.table import Table, table_view, with_figure
+from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.view import Row, scaled
 from cascadeforest.reports.drawing.words import Words
 from cascadeforest.reports.numbers import contribution_maps as numbers
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.contribution_maps import CONTRIBUTION, EXTRA, FEATURES, PARTS, PREDICTION, TARGET
 from cascadeforest.reports.numbers.frame import TidyRow
-from cascadeforest.reports.numbers.results import Results
 
 ERRORS = {"rmse": "RMSE", "accuracy": "error (%)"}
 
 
-def render(experiment: Experiment, results: Results) -> Table:
+def render(cells: Cells) -> Table:
     """Make picture and table."""
-    cells = Cells(experiment, results, [EXTRA, numbers.SCORES])
+    cells.need(EXTRA, numbers.SCORES)
     layers = cells.options(numbers.Options).layers
     frame, rows = numbers.maps(cells, layers), tuple(numbers.facts(cells, layers))
     words = Words("contribution_maps", cells, layers=layers, n_squares=numbers.N_SQUARES)
     features = [feature for feature in FEATURES if feature in set(frame.feature)]
-    heads = [f"{ERRORS[experiment.metrics[0]]}, {part}" for part in PARTS]
+    heads = [f"{ERRORS[cells.experiment.metrics[0]]}, {part}" for part in PARTS]
     heads += [f"mean size of the contribution of {feature}" for feature in features]
-    lines = list(_lines(cells, rows, layers, features))
-    view = table_view(cells, (*cells.label_heads, "layer"), heads, lines, words.notes(), "repeats × test rows")
-    picture = panels.Picture([part for name in experiment.datasets for part in _parts(cells, name, frame)])
-    return with_figure(rows, view, words, numbers.drawn(cells, frame), picture)
+    lines, label_heads = _lines(cells, rows, layers, features), (*cells.label_heads, "layer")
+    picture = panels.Picture([part for name in cells.experiment.datasets for part in _parts(cells, name, frame)])
+    drawn = numbers.drawn(cells, frame)
+    return Table.of(cells, words, rows, label_heads, heads, lines, picture=picture, drawn=drawn)
 
 
 def _lines(cells: Cells, rows: Sequence[TidyRow], layers: Sequence[str], features: Sequence[str]) -> Iterable[Row]:

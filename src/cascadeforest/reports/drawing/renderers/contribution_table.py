@@ -12,14 +12,12 @@ from datetime import date
 import numpy as np
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.experiments.plan import Experiment
 from cascadeforest.reports.drawing.lines import common_places, mean_text, numbered_lines
-from cascadeforest.reports.drawing.table import Table, table_view
+from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.view import Row
 from cascadeforest.reports.drawing.words import Words
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import TidyRow
-from cascadeforest.reports.numbers.results import Results
 
 EXTRA = "contributions"
 BIAS, CONTRIBUTION, PREDICTION, VALUE, TARGET = "bias", "contribution", "prediction", "feature_value", "target"
@@ -51,10 +49,10 @@ class Options:
     units: dict[str, dict[str, Unit]] = field(default_factory=dict)
 
 
-def render(experiment: Experiment, results: Results) -> Table:
+def render(cells: Cells) -> Table:
     """Make the table."""
-    cells = Cells(experiment, results, [EXTRA])
-    options = cells.options(Options)
+    cells.need(EXTRA)
+    experiment, options = cells.experiment, cells.options(Options)
     if bool(options.points) == bool(options.rows):
         raise ConfigError(f"{experiment.place}/options are {sorted(experiment.options)}; give 'points' or 'rows'.")
     for day in (*options.rows, *options.first_days.values()):
@@ -84,7 +82,7 @@ def render(experiment: Experiment, results: Results) -> Table:
     without_days = dict.fromkeys(dataset for dataset, _ in ran if experiment.base(dataset) not in options.first_days)
     words = Words("contribution_table", cells, points=options.points, places=places, without_days=list(without_days))
     label_heads = (*cells.label_heads, "point" if options.points else "row", "class" if by_class else "feature")
-    return Table(tuple(rows.values()), table_view(cells, label_heads, heads, lines, words.notes(), "repeats"))
+    return Table.of(cells, words, rows.values(), label_heads, heads, lines, "repeats")
 
 
 def nearest(X: np.ndarray, point: Iterable[float]) -> int:

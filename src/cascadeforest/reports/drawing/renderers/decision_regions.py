@@ -6,21 +6,20 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from cascadeforest.experiments.plan import Experiment, Pair
+from cascadeforest.experiments.plan import Pair
 from cascadeforest.reports.drawing import panels
 from cascadeforest.reports.drawing.lines import numbered_lines, published_text
 from cascadeforest.reports.drawing.panels import Axis, Look, Panel, Part
-from cascadeforest.reports.drawing.table import Table, table_view, with_figure
+from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.words import Words, layers, number
 from cascadeforest.reports.numbers import decision_regions as numbers
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.decision_regions import ACCURACY, EXTRA, PARTS
-from cascadeforest.reports.numbers.results import Results
 
 
-def render(experiment: Experiment, results: Results) -> Table:
+def render(cells: Cells) -> Table:
     """Make picture and table."""
-    cells = Cells(experiment, results, [EXTRA])
+    cells.need(EXTRA)
     rows = {row.key[:3]: row for row in numbers.facts(cells)}
     words = Words("decision_regions", cells, layers=layers(cells))
     heads = [f"accuracy on {part} (%)" for part in PARTS.values()]
@@ -30,9 +29,9 @@ def render(experiment: Experiment, results: Results) -> Table:
         n, size = whole[0].n or 0, " + ".join(f"{row.n_test:,}" for row in first if row.n_test)
         lines.extend(numbered_lines(cells, (*cells.labels(*pair), f"all {n}" if n else ""), whole, size))
         lines.extend(numbered_lines(cells, (*cells.labels(*pair), "first, drawn"), first, size) if n > 1 else [])
-    view = table_view(cells, (*cells.label_heads, "repeats"), heads, lines, words.notes(), "training and test rows")
     picture = panels.Picture([_part(cells, pair) for pair in cells.pairs], legend=True)
-    return with_figure(rows.values(), view, words, numbers.drawn(cells), picture)
+    label_heads, size = (*cells.label_heads, "repeats"), "training and test rows"
+    return Table.of(cells, words, rows.values(), label_heads, heads, lines, size, picture, numbers.drawn(cells))
 
 
 def _part(cells: Cells, pair: Pair) -> Part:

@@ -6,37 +6,32 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from cascadeforest.experiments.plan import Experiment
 from cascadeforest.reports.drawing import panels as draw
-from cascadeforest.reports.drawing.figure import Figure
 from cascadeforest.reports.drawing.lines import numbered_lines
-from cascadeforest.reports.drawing.table import Table, table_view
+from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.view import Row, metric_head, scaled
 from cascadeforest.reports.drawing.words import Words, layers, protocols
 from cascadeforest.reports.numbers import imbalance_curves as numbers
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import TidyRow
 from cascadeforest.reports.numbers.imbalance_curves import ACCURACY, AGAINST, BEYOND, GAP, OWN, RECALL
-from cascadeforest.reports.numbers.results import Results
 
 Rows = Mapping[tuple[str, str, str, str], TidyRow]
 
 
-def render(experiment: Experiment, results: Results) -> Table:
+def render(cells: Cells) -> Table:
     """Make picture and table."""
-    cells = Cells(experiment, results)
     label = cells.options(numbers.Options).label
-    series = numbers.variants(experiment, label)
+    series = numbers.variants(cells.experiment, label)
     curves = tuple(numbers.drawn(cells, series, label))
     rows = {row.key: row for row in (*curves, *numbers.facts(cells, series))}
     names = [next(iter(series.values()))]
     facts = {"names": names, "label": label, "rows": list(rows.values())}
     words = Words("imbalance_curves", cells, layers=layers(cells), protocols=protocols(cells, names), **facts)
     heads = [*(f"ratio {ratio:g}" for ratio in series), f"mean from {BEYOND:g} on"]
-    lines = list(_lines(cells, series, f"class {label}", rows))
-    view = table_view(cells, ("data set", "quantity", "model"), heads, lines, words.notes(), "repeats × test rows")
+    lines, label_heads = _lines(cells, series, f"class {label}", rows), ("data set", "quantity", "model")
     picture = draw.Picture([_part(cells, series, f"class {label}", rows)], legend=True)
-    return Table(tuple(rows.values()), view, Figure(words.caption(), words.alt(), curves, picture.draw))
+    return Table.of(cells, words, rows.values(), label_heads, heads, lines, picture=picture, drawn=curves)
 
 
 def _lines(cells: Cells, series: Mapping[float, str], of_class: str, rows: Rows) -> Iterable[Row]:

@@ -12,16 +12,13 @@ from typing import Literal
 
 import numpy as np
 
-from cascadeforest.experiments.plan import Experiment
 from cascadeforest.reports.drawing import panels as draw
-from cascadeforest.reports.drawing.figure import Figure
 from cascadeforest.reports.drawing.lines import common_places, mean_text, number_cell, numbered_lines
-from cascadeforest.reports.drawing.table import Table, table_view
+from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.view import Row, metric_head
 from cascadeforest.reports.drawing.words import Words
 from cascadeforest.reports.numbers.cells import Cells, means
 from cascadeforest.reports.numbers.frame import TidyRow
-from cascadeforest.reports.numbers.results import Results
 
 #: The extra that has the importances at a layer, and its array.
 COLUMNS, LAST = "layer_importances", "mdi_df"
@@ -46,11 +43,11 @@ class Options:
     features: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def render(experiment: Experiment, results: Results) -> Table:
+def render(cells: Cells) -> Table:
     """Make picture and table."""
-    options = Cells(experiment, results).options(Options)
+    options = cells.options(Options)
     extra = EXTRAS[options.layer]
-    cells = Cells(experiment, results, [extra])
+    cells.need(extra)
     found = {pair: _rows(cells, *pair, extra, options) for pair in cells.pairs}
     rows = tuple(row for own in found.values() for row in own.values())
     facts = []
@@ -62,9 +59,8 @@ def render(experiment: Experiment, results: Results) -> Table:
     metrics = (MDI, RAW if options.normalise else SHARE)
     heads = [_head(metric, options) for metric in metrics]
     lines = [line for pair, own in found.items() for line in _lines(cells, *pair, own, metrics)]
-    view = table_view(cells, (*cells.label_heads, "feature"), heads, lines, words.notes(), "repeats")
     picture = draw.Picture([_part(cells, *pair, own, _head(MDI, options)) for pair, own in found.items()])
-    return Table(rows, view, Figure(words.caption(), words.alt(), rows, picture.draw))
+    return Table.of(cells, words, rows, (*cells.label_heads, "feature"), heads, lines, "repeats", picture)
 
 
 def normalised(importances: np.ndarray) -> np.ndarray:

@@ -8,16 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.experiments.plan import Experiment
 from cascadeforest.reports.drawing import panels as draw
-from cascadeforest.reports.drawing.figure import Figure
 from cascadeforest.reports.drawing.lines import common_places, mean_text, numbered_lines
-from cascadeforest.reports.drawing.table import Table, table_view
+from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.view import Row, metric_head
 from cascadeforest.reports.drawing.words import Words
 from cascadeforest.reports.numbers.cells import Cells, by_layer, means
 from cascadeforest.reports.numbers.frame import TidyRow
-from cascadeforest.reports.numbers.results import Results
 
 BY_LAYER, BY_CLASS = "layer_importances", "class_importances"
 MDI, IRRELEVANT = "mdi", "irrelevant features"
@@ -35,22 +32,21 @@ class Options:
     features: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def render(experiment: Experiment, results: Results) -> Table:
+def render(cells: Cells) -> Table:
     """Make picture and table."""
-    cells = Cells(experiment, results, [BY_LAYER, BY_CLASS])
+    cells.need(BY_LAYER, BY_CLASS)
     options = cells.options(Options)
     if not 1 <= options.relevant < len(draw.LOOKS):
         allowed = f"give the number of relevant features, from 1 to {len(draw.LOOKS) - 1}"
-        raise ConfigError(f"{experiment.place}/options/relevant is {options.relevant}; {allowed}.")
+        raise ConfigError(f"{cells.experiment.place}/options/relevant is {options.relevant}; {allowed}.")
     found = {pair: _rows(cells, *pair, options) for pair in cells.pairs}
     rows = tuple(row for own in found.values() for row in own.values())
     groups = list(dict.fromkeys(group for own in found.values() for _, group in own if group))
     heads = [_words(group) for group in groups] or [metric_head(MDI)]
     lines = [line for pair, own in found.items() for line in _lines(cells, *pair, own, groups)]
     words = Words("importance_by_layer", cells)
-    view = table_view(cells, (*cells.label_heads, "MDI"), heads, lines, words.notes(), "repeats")
     picture = draw.Picture([_part(cells, *pair, own) for pair, own in found.items()])
-    return Table(rows, view, Figure(words.caption(), words.alt(), rows, picture.draw))
+    return Table.of(cells, words, rows, (*cells.label_heads, "MDI"), heads, lines, "repeats", picture)
 
 
 def grouped(importances: np.ndarray, n_relevant: int) -> np.ndarray:

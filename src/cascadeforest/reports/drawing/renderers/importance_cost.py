@@ -11,18 +11,15 @@ from dataclasses import replace
 from statistics import fmean
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.experiments.plan import Experiment
 from cascadeforest.reports.drawing import panels as draw
-from cascadeforest.reports.drawing.figure import Figure
 from cascadeforest.reports.drawing.lines import number_cell, numbered_lines
-from cascadeforest.reports.drawing.table import Table, table_view
+from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.view import Row, decimals, number_text
 from cascadeforest.reports.drawing.words import Words, processors
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import TidyRow
 from cascadeforest.reports.numbers.importances import IRRELEVANT, ImportanceColumn, importance_columns
 from cascadeforest.reports.numbers.metrics import COST_FLOORS, IMPORTANCE_COST, WHOLE_COST
-from cascadeforest.reports.numbers.results import Results
 
 FIT, RATIO = "fit_cpu_seconds", f"{WHOLE_COST}_ratio"
 ENDS = {"smallest of the repeats": min, "largest of the repeats": max}
@@ -33,9 +30,9 @@ Columns = dict[str, ImportanceColumn]
 Found = dict[tuple[str, str, str], TidyRow]
 
 
-def render(experiment: Experiment, results: Results) -> Table:
+def render(cells: Cells) -> Table:
     """Make picture and table."""
-    cells, columns = Cells(experiment, results), importance_columns(experiment)
+    experiment, columns = cells.experiment, importance_columns(cells.experiment)
     model, *more = {column.model for column in columns.values()}
     if more:
         raise ConfigError(f"{experiment.place}/options/columns have several models; take importances of one.")
@@ -57,13 +54,12 @@ def render(experiment: Experiment, results: Results) -> Table:
     heads = [f"{words} (CPU s)" for words in ("training", *labels, *(f"training and {label}" for label in labels))]
     lines = [line for dataset, own in found.items() for line in _lines(cells, dataset, model, columns, own)]
     size = "repeats × training rows × columns"
-    view = table_view(cells, ("data set",), [*heads, *ratios], lines, words.notes(), size)
     across = 2 if len(found) in (2, 4) else min(len(found), 3)
     panels = [_panel(cells, dataset, model, columns, own) for dataset, own in found.items()]
     panels += [None] * (-len(found) % across)
     grid = [panels[k : k + across] for k in range(0, len(panels), across)]
     picture = draw.Picture([draw.Part(grid, height=2.1)], legend=True)
-    return Table(rows, view, Figure(words.caption(), words.alt(), rows, picture.draw))
+    return Table.of(cells, words, rows, ("data set",), [*heads, *ratios], lines, size, picture)
 
 
 def _rows(cells: Cells, dataset: str, model: str, columns: Columns) -> Iterable[TidyRow]:

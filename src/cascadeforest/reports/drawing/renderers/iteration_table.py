@@ -12,14 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.experiments.plan import Experiment
 from cascadeforest.reports.drawing.lines import numbered_lines, said_once
-from cascadeforest.reports.drawing.table import Table, table_view
+from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.view import Row, metric_head
 from cascadeforest.reports.drawing.words import Words, processors
 from cascadeforest.reports.numbers.cells import Cells, Values
 from cascadeforest.reports.numbers.frame import ALL, Key, TidyRow
-from cascadeforest.reports.numbers.results import Results
 from cascadeforest.reports.numbers.splits import kinds
 
 EXTRA = "iterations"
@@ -33,10 +31,9 @@ class Options:
     iterations: int = 3
 
 
-def render(experiment: Experiment, results: Results) -> Table:
+def render(cells: Cells) -> Table:
     """Make the table."""
-    cells = Cells(experiment, results)
-    n_shown = cells.options(Options).iterations
+    experiment, n_shown = cells.experiment, cells.options(Options).iterations
     if n_shown < 1:
         raise ConfigError(f"{experiment.place}/options/iterations is {n_shown}; show one iteration or more.")
     rows = {row.key: row for pair in cells.pairs for row in _rows(cells, *pair, n_shown)}
@@ -47,8 +44,8 @@ def render(experiment: Experiment, results: Results) -> Table:
     found = {"n_shown": n_shown, "annulled": annulled, "processors": list(processors(cells)), "kinds": kinds(cells)}
     heads = [*(f"Iteration {k}" for k in range(1, n_shown + 1)), f"First {n_shown}, or all"]
     lines = [line for dataset in experiment.datasets for line in _lines(cells, dataset, rows, _conditions(n_shown))]
-    notes = Words("iteration_table", cells, **found).notes()
-    return Table(tuple(rows.values()), table_view(cells, ("data set", "model", ""), heads, lines, notes))
+    words = Words("iteration_table", cells, **found)
+    return Table.of(cells, words, rows.values(), ("data set", "model", ""), heads, lines)
 
 
 def quantities(arrays: Mapping[str, np.ndarray], n_shown: int) -> dict[tuple[str, str], float]:

@@ -8,8 +8,6 @@ import numpy as np
 import pandas as pd
 
 from cascadeforest.experiments.metrics import METRICS
-from cascadeforest.experiments.plan import Experiment
-from cascadeforest.reports.drawing.figure import Figure
 from cascadeforest.reports.drawing.lines import numbered_lines
 from cascadeforest.reports.drawing.panels import (
     BLACK,
@@ -27,7 +25,7 @@ from cascadeforest.reports.drawing.panels import (
     layers_axis,
     look,
 )  # fmt: skip
-from cascadeforest.reports.drawing.table import Table, table_view
+from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.view import Row, metric_head, scaled
 from cascadeforest.reports.drawing.words import Words, metric_label
 from cascadeforest.reports.numbers.cells import Cells
@@ -43,14 +41,12 @@ from cascadeforest.reports.numbers.layer_curves import (
     drawn,
     facts,
 )
-from cascadeforest.reports.numbers.results import Results
 
 PARTS = {TRAIN: "training rows, out of fold", TEST: "test rows"}
 
 
-def render(experiment: Experiment, results: Results) -> Table:
+def render(cells: Cells) -> Table:
     """Make picture and table."""
-    cells = Cells(experiment, results)
     names = cells.options(Options).curves
     frame = curves(cells, names)
     rows = list(facts(cells, frame, names))
@@ -58,11 +54,9 @@ def render(experiment: Experiment, results: Results) -> Table:
     heads = [f"{metric_head(name)}, {layer}" for name in names for layer in (FIRST, END)]
     heads += [f"rank correlation of {' and '.join(map(metric_label, names))}"] if len(names) == 2 else []
     heads += ["layers", *(["best layer"] if set(names) & METRICS.keys() else [])]
-    view = table_view(cells, (*cells.label_heads, "rows"), heads, _lines(cells, rows), words.notes(), "number of rows")
-    picture = Picture([_part(cells, dataset, frame, names) for dataset in experiment.datasets], legend=True)
-    return Table(
-        tuple(rows), view, Figure(words.caption(), words.alt(), tuple(drawn(cells, frame, names)), picture.draw)
-    )
+    picture = Picture([_part(cells, dataset, frame, names) for dataset in cells.experiment.datasets], legend=True)
+    lines, label_heads, shown = _lines(cells, rows), (*cells.label_heads, "rows"), drawn(cells, frame, names)
+    return Table.of(cells, words, rows, label_heads, heads, lines, "number of rows", picture, shown)
 
 
 def _lines(cells: Cells, rows: list[TidyRow]) -> Iterable[Row]:

@@ -16,16 +16,14 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.experiments.plan import Experiment, Pair
+from cascadeforest.experiments.plan import Pair
 from cascadeforest.reports.drawing import panels as draw
-from cascadeforest.reports.drawing.figure import Figure
 from cascadeforest.reports.drawing.lines import numbered_lines
-from cascadeforest.reports.drawing.table import Table, table_view
+from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.view import Row, metric_head
 from cascadeforest.reports.drawing.words import Words
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import TidyRow
-from cascadeforest.reports.numbers.results import Results
 
 EXTRA = "interactions"
 MARGINAL, MDI = "root_importance", "importance"
@@ -55,14 +53,14 @@ class Options:
     layers: tuple[int, ...] = ()
 
 
-def render(experiment: Experiment, results: Results) -> Table:
+def render(cells: Cells) -> Table:
     """Make picture and table."""
-    cells = Cells(experiment, results, [EXTRA])
+    cells.need(EXTRA)
     frames = {pair: _columns(cells, *pair) for pair in cells.pairs}
     informative = cells.options(Options).informative
     n_features = min((int((frame.order == 1).sum()) for frame in frames.values() if len(frame)), default=None)
     if n_features is not None and any(not 0 <= k < n_features for k in informative):
-        place = f"{experiment.place}/options/informative"
+        place = f"{cells.experiment.place}/options/informative"
         raise ConfigError(f"{place} is {list(informative)}; give a list of columns below {n_features}.")
     facts = {pair: {row.key[2:]: row for row in _facts(cells, *pair, frame)} for pair, frame in frames.items()}
     rows = tuple(row for own in facts.values() for row in own.values())
@@ -70,9 +68,8 @@ def render(experiment: Experiment, results: Results) -> Table:
     words = Words("order_boxes", cells, frames=frames, facts=facts, informative=informative)
     heads = ["features", "of these at a root", *(f"marginal importance, {name}" for name in STATISTICS)]
     lines = [line for pair, frame in frames.items() for line in _lines(cells, *pair, frame, facts[pair])]
-    view = table_view(cells, (*cells.label_heads, "order"), heads, lines, words.notes(), "")
-    picture = draw.Picture([_part(cells, dataset, frames, informative) for dataset in experiment.datasets])
-    return Table(rows, view, Figure(words.caption(), words.alt(), drawn, picture.draw))
+    picture = draw.Picture([_part(cells, dataset, frames, informative) for dataset in cells.experiment.datasets])
+    return Table.of(cells, words, rows, (*cells.label_heads, "order"), heads, lines, "", picture, drawn)
 
 
 def order_group(order: int) -> str:

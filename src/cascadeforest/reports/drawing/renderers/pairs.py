@@ -14,15 +14,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.experiments.plan import Experiment
 from cascadeforest.reports.drawing.lines import difference_words, numbered_lines, published_cell, said_once
-from cascadeforest.reports.drawing.table import Table, table_view
+from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.view import NOT_PRINTED, Cell, Row, metric_head
 from cascadeforest.reports.drawing.words import Words, reasons
 from cascadeforest.reports.numbers import scores
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import OK, TidyRow, to_rows
-from cascadeforest.reports.numbers.results import Results
 from cascadeforest.reports.numbers.splits import ALL_SPLITS, FIRST_SPLIT, kinds, parts, shared_splits
 from cascadeforest.reports.numbers.statistics import LEVEL
 from cascadeforest.reports.numbers.trees import Pair, Rung, Size, is_bounded, printed_trees, rungs, size
@@ -51,10 +49,10 @@ class Layout:
     found: dict[tuple[str, str, str, str], TidyRow]
 
 
-def render(experiment: Experiment, results: Results) -> Table:
+def render(cells: Cells) -> Table:
     """Make the table."""
-    cells = Cells(experiment, results)
-    metric, options = scores.compared_metric(experiment), cells.options(Options)
+    experiment, options = cells.experiment, cells.options(Options)
+    metric = scores.compared_metric(experiment)
     named = [column for pair in options.pairs for column in pair]
     scores.check_once(cells, "pairs", named)
     if alone := [column for column in experiment.columns if column not in named]:
@@ -66,8 +64,8 @@ def render(experiment: Experiment, results: Results) -> Table:
     heads = [cells.label(rung[0][0]) if options.sides else _head(layout, rung) for rung in shown]
     lines = [line for dataset in experiment.datasets for line in _lines(layout, dataset)]
     label_heads = ("data set", "trained" if options.sides else "model")
-    notes = _notes(layout, is_ladder=not options.sides)
-    return Table(tuple(found.values()), table_view(cells, label_heads, heads, lines, notes, "repeats × test rows"))
+    words = _words(layout, is_ladder=not options.sides)
+    return Table.of(cells, words, found.values(), label_heads, heads, lines)
 
 
 def _numbers(
@@ -147,7 +145,7 @@ def _printed_head(layout: Layout, pair: Pair) -> str:
     return " / ".join(printed_trees(layout.cells, column) or "unknown" for column in pair)
 
 
-def _notes(layout: Layout, is_ladder: bool) -> tuple[str, ...]:
+def _words(layout: Layout, is_ladder: bool) -> Words:
     cells, sizes = layout.cells, layout.sizes
     bounded = [rung for rung in layout.rungs if is_bounded(cells, rung, sizes)]
     side_of = {column: side for rung in layout.rungs for pair in rung for side, column in enumerate(pair)}
@@ -168,4 +166,4 @@ def _notes(layout: Layout, is_ladder: bool) -> tuple[str, ...]:
         has_shared=bool(shared_splits(cells)),
         level=LEVEL,
         reasons=reasons(cells, (row for row in layout.found.values() if row.metric == layout.metric), label),
-    ).notes()
+    )

@@ -13,16 +13,13 @@ from typing import Literal
 import numpy as np
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.experiments.plan import Experiment
 from cascadeforest.reports.drawing import panels as draw
-from cascadeforest.reports.drawing.figure import Figure
 from cascadeforest.reports.drawing.lines import common_places, mean_text, number_cell, numbered_lines
-from cascadeforest.reports.drawing.table import Table, table_view
+from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.view import Row, metric_head
 from cascadeforest.reports.drawing.words import Words
 from cascadeforest.reports.numbers.cells import Cells, by_layer, means
 from cascadeforest.reports.numbers.frame import TidyRow
-from cascadeforest.reports.numbers.results import Results
 
 SCORES, IMPORTANCES = "layer_scores", "layer_importances"
 ERROR, RANKED, MDI = "rmse", "ranked_pairs", "mdi"
@@ -45,20 +42,19 @@ class Options:
     features: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def render(experiment: Experiment, results: Results) -> Table:
+def render(cells: Cells) -> Table:
     """Make picture and table."""
-    cells = Cells(experiment, results, [SCORES, IMPORTANCES])
+    cells.need(SCORES, IMPORTANCES)
     options = cells.options(Options)
     if not options.layers:
-        raise ConfigError(f"{experiment.place}/options/layers is empty; name first, last or both.")
+        raise ConfigError(f"{cells.experiment.place}/options/layers is empty; name first, last or both.")
     found = {pair: _rows(cells, *pair, options) for pair in cells.pairs}
     # The true importances are facts about the data: once, whatever the number of models.
     rows = tuple({row.key: row for own in found.values() for row in own.values()}.values())
     lines = [line for pair, own in found.items() for line in _lines(cells, *pair, own)]
     words = Words("ranking_quality", cells)
-    view = table_view(cells, (*cells.label_heads, "layer"), list(HEADS.values()), lines, words.notes(), "repeats")
     picture = draw.Picture([_part(cells, *pair, own) for pair, own in found.items()])
-    return Table(rows, view, Figure(words.caption(), words.alt(), rows, picture.draw))
+    return Table.of(cells, words, rows, (*cells.label_heads, "layer"), HEADS.values(), lines, "repeats", picture)
 
 
 def ranked_pairs(importances: np.ndarray) -> float:

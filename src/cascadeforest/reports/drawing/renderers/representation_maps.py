@@ -7,24 +7,23 @@ from itertools import product
 
 import numpy as np
 
-from cascadeforest.experiments.plan import Experiment, Pair
+from cascadeforest.experiments.plan import Pair
 from cascadeforest.experiments.projection import PERPLEXITY
 from cascadeforest.reports.drawing import panels
 from cascadeforest.reports.drawing.lines import numbered_lines, published_text
 from cascadeforest.reports.drawing.panels import Axis, Look, Panel, Part
-from cascadeforest.reports.drawing.table import Table, table_view, with_figure
+from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.view import metric_head
 from cascadeforest.reports.drawing.words import Words, metric_label, number
 from cascadeforest.reports.numbers import representation_maps as numbers
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.representation_maps import FEATURES, LINEAR, NOTHING, PLANE, Options
-from cascadeforest.reports.numbers.results import Results
 
 
-def render(experiment: Experiment, results: Results) -> Table:
+def render(cells: Cells) -> Table:
     """Make picture and table."""
-    options = Cells(experiment, results).options(Options)
-    cells = Cells(experiment, results, options.extras)
+    options = cells.options(Options)
+    cells.need(*options.extras)
     rows = {row.key: row for row in numbers.facts(cells, options)}
     metrics = (LINEAR,) if options.separability else (PLANE, FEATURES)
     names = [f"layer {layer}" if layer else "the input" for layer in options.layers]
@@ -34,9 +33,9 @@ def render(experiment: Experiment, results: Results) -> Table:
         shown = [rows[*pair, f"layer {layer}", metric] for metric, layer in product(metrics, options.layers)]
         lines.extend(numbered_lines(cells, cells.labels(*pair), shown, ""))
     heads = [f"{metric_head(metric)}, {name}" for metric, name in product(metrics, names)]
-    view = table_view(cells, cells.label_heads, heads, lines, words.notes(), "")
     picture = panels.Picture([part for pair in cells.pairs for part in _parts(cells, pair, options)])
-    return with_figure(rows.values(), view, words, numbers.drawn(cells, options), picture)
+    drawn = numbers.drawn(cells, options)
+    return Table.of(cells, words, rows.values(), cells.label_heads, heads, lines, "", picture, drawn)
 
 
 def _parts(cells: Cells, pair: Pair, options: Options) -> Iterable[Part]:

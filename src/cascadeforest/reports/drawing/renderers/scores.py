@@ -13,16 +13,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.experiments.plan import Experiment
 from cascadeforest.reports.drawing import lines as draw
-from cascadeforest.reports.drawing.table import Table, table_view
+from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.view import NOT_PRINTED, SUMMARY, Cell, Row, decimals, metric_head, number_text
 from cascadeforest.reports.drawing.words import Words, layers, processors, protocols, reasons
 from cascadeforest.reports.numbers import costs, scores
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import ALL, OK, Key, TidyRow, to_rows
 from cascadeforest.reports.numbers.metrics import COST_FLOORS
-from cascadeforest.reports.numbers.results import Results
 from cascadeforest.reports.numbers.splits import conditions, kinds
 from cascadeforest.reports.numbers.statistics import LEVEL
 
@@ -67,10 +65,9 @@ class Layout:
                 yield labels, [column for column, _ in keys], rows
 
 
-def render(experiment: Experiment, results: Results) -> Table:
+def render(cells: Cells) -> Table:
     """Make the table."""
-    cells = Cells(experiment, results)
-    options = _checked(cells)
+    experiment, options = cells.experiment, _checked(cells)
     values = scores.repeats(cells)
     frame = scores.scores(cells, values)
     measured = to_rows(scores.split_scores(cells, values, options.splits) if options.splits else frame)
@@ -83,8 +80,7 @@ def render(experiment: Experiment, results: Results) -> Table:
     several = len(experiment.metrics) > 1
     heads = map(metric_head, experiment.metrics) if several and not options.splits else experiment.labels.values()
     label_heads = ("data set", "split", "measure") if options.splits else ("data set", "model")[: 1 + several]
-    lines, notes = list(_lines(layout, options)), _notes(layout, options)
-    return Table(tuple(rows), table_view(cells, label_heads, list(heads), lines, notes, "repeats × test rows"))
+    return Table.of(cells, _words(layout, options), rows, label_heads, heads, _lines(layout, options))
 
 
 def _checked(cells: Cells) -> Options:
@@ -217,7 +213,7 @@ def _ratio_lines(layout: Layout, reference: str) -> Iterable[Row]:
 # Notes ----------------------------------------------------------------------------------------------------------------
 
 
-def _notes(layout: Layout, options: Options) -> tuple[str, ...]:
+def _words(layout: Layout, options: Options) -> Words:
     cells, metrics, rows = layout.cells, layout.cells.experiment.metrics, list(layout.found.values())
     ran = [cell for pair in cells.pairs for cell in cells.all(*pair)]
     shown = [row for row in rows if row.dataset != ALL and row.metric in metrics]
@@ -239,4 +235,4 @@ def _notes(layout: Layout, options: Options) -> tuple[str, ...]:
         prints_memory=any(row.metric == costs.MEMORY for row in rows),
         texts=costs.texts(cells, layout.found),
         reasons=reasons(cells, shown),
-    ).notes()
+    )

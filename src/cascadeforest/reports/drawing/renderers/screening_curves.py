@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import pandas as pd
 
-from cascadeforest.experiments.plan import Experiment
 from cascadeforest.reports.drawing import panels as draw
-from cascadeforest.reports.drawing.figure import Figure
 from cascadeforest.reports.drawing.lines import numbered_lines
-from cascadeforest.reports.drawing.table import Table, table_view
+from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.view import metric_head, printed_text
 from cascadeforest.reports.drawing.words import Words
 from cascadeforest.reports.numbers.cells import Cells
-from cascadeforest.reports.numbers.results import Results
 from cascadeforest.reports.numbers.screening_curves import EXTRA, NONE_EARLY, Options, count, drawn, facts
 
 BAR_COLOUR = "#CFD3D8"
 
 
-def render(experiment: Experiment, results: Results) -> Table:
+def render(cells: Cells) -> Table:
     """Make picture and table."""
-    cells = Cells(experiment, results, [EXTRA])
+    cells.need(EXTRA)
+    experiment = cells.experiment
     own, other = cells.options(Options).screening, cells.options(Options).against
     cells.check_columns("screening", [own])
     cells.check_columns("against", [other])
@@ -36,10 +34,10 @@ def render(experiment: Experiment, results: Results) -> Table:
         for row in by_dataset[experiment.datasets[0]]
     ]
     lines = [line for dataset, found in by_dataset.items() for line in numbered_lines(cells, (dataset,), found)]
-    view = table_view(cells, ("data set",), heads, lines, words.notes(), "repeats × test rows")
     parts = [_part(cells, dataset, own, counts.get(dataset)) for dataset in experiment.datasets]
     picture = draw.Picture(parts, legend=True, legend_columns=2)
-    return Table(rows, view, Figure(words.caption(), words.alt(), tuple(drawn(cells, own, counts)), picture.draw))
+    shown = drawn(cells, own, counts)
+    return Table.of(cells, words, rows, ("data set",), heads, lines, picture=picture, drawn=shown)
 
 
 def _part(cells: Cells, dataset: str, column: str, counts: pd.DataFrame | None) -> draw.Part:

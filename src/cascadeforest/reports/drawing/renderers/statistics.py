@@ -12,14 +12,12 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.experiments.plan import Experiment
 from cascadeforest.reports.drawing.lines import numbered_lines, published_cell
-from cascadeforest.reports.drawing.table import Table, table_view
+from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.view import Cell, Row, number_text
 from cascadeforest.reports.drawing.words import Words, protocols, reasons
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import UNAVAILABLE, TidyRow, to_rows
-from cascadeforest.reports.numbers.results import Results
 from cascadeforest.reports.numbers.scores import repeats, scores
 from cascadeforest.reports.numbers.statistics import RankSumTest, mark_worse
 
@@ -38,15 +36,14 @@ class Options:
     test: RankSumTest | None = None
 
 
-def render(experiment: Experiment, results: Results) -> Table:
+def render(cells: Cells) -> Table:
     """Make the table."""
-    cells = Cells(experiment, results)
-    options, labels = cells.options(Options), experiment.labels
+    experiment, options = cells.experiment, cells.options(Options)
     facts = [row for dataset in experiment.datasets for row in _facts(cells, dataset, options)]
     errors = to_rows(_errors(cells, options)) if experiment.columns else []
     rows = [*facts, *errors]
     heads = [*options.facts.values(), *(["rows of each class"] if options.class_counts else [])]
-    heads += [f"test error, {labels[column]}" for column in experiment.columns]
+    heads += [f"test error, {label}" for label in experiment.labels.values()]
     lines = [line for dataset in experiment.datasets for line in _lines(cells, dataset, options, rows)]
     words = Words(
         "statistics",
@@ -58,7 +55,7 @@ def render(experiment: Experiment, results: Results) -> Table:
         reasons=reasons(cells, errors),
     )
     size = "repeats × test rows" if experiment.columns else ""
-    return Table(tuple(rows), table_view(cells, ["data set"], heads, lines, words.notes(), size))
+    return Table.of(cells, words, rows, ["data set"], heads, lines, size)
 
 
 def _facts(cells: Cells, dataset: str, options: Options) -> Iterable[TidyRow]:

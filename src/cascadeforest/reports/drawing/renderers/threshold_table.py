@@ -10,14 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.experiments.plan import Experiment, Pair
+from cascadeforest.experiments.plan import Pair
 from cascadeforest.reports.drawing.lines import number_cell, numbered_lines, said_once
-from cascadeforest.reports.drawing.table import Table, table_view
+from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.view import Row, metric_head
 from cascadeforest.reports.drawing.words import Words, reasons
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import TidyRow, to_rows
-from cascadeforest.reports.numbers.results import Results
 from cascadeforest.reports.numbers.scores import repeats, scores
 from cascadeforest.reports.numbers.splits import kinds
 
@@ -33,10 +32,9 @@ class Options:
     means: dict[str, str] = field(default_factory=dict)
 
 
-def render(experiment: Experiment, results: Results) -> Table:
+def render(cells: Cells) -> Table:
     """Make the table."""
-    cells = Cells(experiment, results)
-    means = cells.options(Options).means
+    experiment, means = cells.experiment, cells.options(Options).means
     cells.check_columns("means", (*means, *means.values()))
     scored = to_rows(scores(cells, repeats(cells)))
     for dataset, column in cells.pairs:
@@ -50,7 +48,7 @@ def render(experiment: Experiment, results: Results) -> Table:
     lines = [line for dataset in experiment.datasets for line in _lines(cells, dataset, rows, metrics)]
     same = {name: [data for data, other in cells.pairs if other == name and (data, name) in ties] for name in means}
     words = Words("threshold_table", cells, same=same, means=means, kinds=kinds(cells), reasons=reasons(cells, scored))
-    return Table(tuple(rows.values()), table_view(cells, ("data set", "model"), heads, lines, words.notes()))
+    return Table.of(cells, words, rows.values(), ("data set", "model"), heads, lines)
 
 
 def _is_tie(cells: Cells, dataset: str, column: str, mean: str) -> bool:
