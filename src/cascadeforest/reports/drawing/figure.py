@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from cascadeforest.reports.drawing.panels import BLACK, GREY
@@ -19,47 +18,42 @@ from cascadeforest.reports.numbers.frame import TidyRow, to_csv
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
 
-SUFFIXES = (".svg", ".png", ".csv")
-#: Those of `SUFFIXES` whose bytes depend on the version of matplotlib too.
-PICTURE_SUFFIXES = (".svg", ".png")
 #: Names of clip paths in matplotlib's SVG.
 _CLIP = re.compile(rb"(?<=#)p[0-9a-f]{10}(?=\))|(?<=<clipPath id=\")p[0-9a-f]{10}")
-_STYLE = MappingProxyType(
-    {
-        "figure.facecolor": "white",
-        "savefig.facecolor": "white",
-        "figure.dpi": 100,
-        "savefig.dpi": 150,
-        "font.family": ["DejaVu Sans"],  # comes with matplotlib: the same letters on every machine
-        "font.size": 8,
-        "axes.titlesize": 8.5,
-        "axes.titlelocation": "left",
-        "axes.labelsize": 8,
-        "axes.labelcolor": BLACK,
-        "axes.edgecolor": GREY,
-        "axes.linewidth": 0.8,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.axisbelow": True,
-        "axes.grid": True,
-        "grid.color": "#E3E3E3",
-        "grid.linewidth": 0.6,
-        "xtick.color": GREY,
-        "ytick.color": GREY,
-        "xtick.labelcolor": BLACK,
-        "ytick.labelcolor": BLACK,
-        "xtick.labelsize": 7.5,
-        "ytick.labelsize": 7.5,
-        "legend.fontsize": 7.5,
-        "legend.frameon": False,
-        "lines.linewidth": 1.6,
-        "lines.markersize": 5,
-        "text.color": BLACK,
-        # Letters as shapes: as text they would be set in whatever font the reader has.
-        "svg.fonttype": "path",
-        "svg.hashsalt": "cascadeforest",
-    }
-)
+_STYLE: Mapping[str, object] = {
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    "figure.dpi": 100,
+    "savefig.dpi": 150,
+    "font.family": ["DejaVu Sans"],  # comes with matplotlib: the same letters on every machine
+    "font.size": 8,
+    "axes.titlesize": 8.5,
+    "axes.titlelocation": "left",
+    "axes.labelsize": 8,
+    "axes.labelcolor": BLACK,
+    "axes.edgecolor": GREY,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "grid.color": "#E3E3E3",
+    "grid.linewidth": 0.6,
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+    "xtick.labelcolor": BLACK,
+    "ytick.labelcolor": BLACK,
+    "xtick.labelsize": 7.5,
+    "ytick.labelsize": 7.5,
+    "legend.fontsize": 7.5,
+    "legend.frameon": False,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 5,
+    "text.color": BLACK,
+    # Letters as shapes: as text they would be set in whatever font the reader has.
+    "svg.fonttype": "path",
+    "svg.hashsalt": "cascadeforest",
+}
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,7 @@ _MARKDOWN = str.maketrans({character: f"\\{character}" for character in r"\`*_|[
 
 
 def to_markdown(view: TableView) -> str:
-    """Write a table as Markdown: heading, table, notes, deviations.
-
-    A repeated label is left out, as in the papers.
-    """
+    """Write a table as Markdown: heading, table without repeated labels, as in the papers, notes, deviations."""
     numbers = len(view.heads)
     lines = [
         f"### {_markdown(view.name)}: {_markdown(view.title)}",
@@ -64,15 +61,8 @@ def _markdown_cell(cell: Cell) -> str:
 
 _MATH = {"±": "pm", "×": "times", "•": "bullet", "≠": "neq", "≤": "leq", "≥": "geq", "→": "rightarrow", "√": "surd"}
 _GREEK = {"α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "θ": "theta", "μ": "mu", "σ": "sigma", "Σ": "Sigma"}
-_TEXT = {
-    "\\": "backslash",
-    "~": "asciitilde",
-    "^": "asciicircum",
-    "<": "less",
-    ">": "greater",
-    "|": "bar",
-    '"': "quotedbl",
-}
+_TEXT = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum", "|": "bar", '"': "quotedbl"}
+_TEXT |= {"<": "less", ">": "greater"}
 _LATEX = str.maketrans(
     {character: f"\\{character}" for character in "&%$#_{}"}
     | {character: rf"$\{name}$" for character, name in (_MATH | _GREEK).items()}
@@ -82,10 +72,7 @@ _LATEX = str.maketrans(
 
 
 def to_latex(view: TableView) -> str:
-    """Write a table as LaTeX with booktabs rules; needs the package booktabs and nothing else.
-
-    A ``table`` environment; notes and deviations stand under the tabular.
-    """
+    """Write a table as a LaTeX ``table`` that needs the package booktabs only, with notes and deviations below."""
     columns = "l" * len(view.label_heads) + "r" * len(view.heads) + ("l" if view.size_head else "")
     lines = [
         r"% needs \usepackage{booktabs}",
@@ -137,21 +124,12 @@ def _latex_cell(cell: Cell, kind: str, span: int) -> str:
 
 # HTML ----------------------------------------------------------------------------------------------------------------
 
-#: How a screen reader says a mark that others see.
-_SPOKEN = {
-    "best": "best",
-    "predicted": "predicted class",
-    "second": "second best",
-    "worse": "worse",
-    "differs": "differs",
-}
+#: How a screen reader says a mark that others see, if not by its name.
+_SPOKEN = {"predicted": "predicted class", "second": "second best"}
 
 
 def to_html(view: TableView) -> str:
-    """Write the table element, to be put into a page that styles it.
-
-    ``<table>`` with caption, column and row heads; equal labels below each other are one head.
-    """
+    """Write ``<table>``, to be put into a page that styles it; equal labels below each other are one head."""
     skip = int(view.is_grouped)
     labels = [f'<th scope="col">{_html(text)}</th>' if text else "<td></td>" for text in view.label_heads[skip:]]
     heads = [f'<th scope="col" class="number">{_html(text)}</th>' for text in view.heads]
@@ -164,9 +142,8 @@ def to_html(view: TableView) -> str:
         if view.is_grouped:
             # A line of its own keeps the name in sight, and the models' column first, where a phone shows a part.
             width = len(view.all_heads) - 1
-            lines.insert(
-                0, f'<tr class="group"><th scope="rowgroup" colspan="{width}"><span>{_html(name)}</span></th></tr>\n'
-            )
+            head_cell = f'<th scope="rowgroup" colspan="{width}"><span>{_html(name)}</span></th>'
+            lines.insert(0, f'<tr class="group">{head_cell}</tr>\n')
         bodies.append(f"<tbody>\n{''.join(lines)}</tbody>\n")
     caption = f"<caption>{_html(view.title)}</caption>"
     return f"<table>\n{caption}\n<thead>\n<tr>{head}</tr>\n</thead>\n{''.join(bodies)}</table>"
@@ -201,12 +178,11 @@ def _html_cell(cell: Cell, span: int) -> str:
     if cell.is_word:
         columns = f' colspan="{span}"' if span > 1 else ""
         return f'<td{columns} class="word">{_html(cell.text)}</td>'
-    text = _html(cell.text)
+    text, spoken = _html(cell.text), f'<span class="spoken"> ({_SPOKEN.get(cell.mark, cell.mark)})</span>'
     if cell.mark in BOLD_MARKS:
-        text = f'<strong>{text}<span class="spoken"> ({_SPOKEN[cell.mark]})</span></strong>'
+        text = f"<strong>{text}{spoken}</strong>"
     elif cell.mark in SIGNS:
-        sign = f'<span class="mark" aria-hidden="true">{SIGNS[cell.mark]}</span>'
-        text = f'{text}{sign}<span class="spoken"> ({_SPOKEN[cell.mark]})</span>'
+        text = f'{text}<span class="mark" aria-hidden="true">{SIGNS[cell.mark]}</span>{spoken}'
     return f'<td class="number">{text}</td>'
 
 

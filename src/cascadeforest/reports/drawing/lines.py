@@ -82,7 +82,8 @@ def numbered_lines(
     found = [row for row in rows if row is not None]
     told = {(row.status, row.note) for row in found}
     if len(told) == 1 and found[0].status != OK and (isinstance(words, str) or None not in rows):
-        ours = number_cells(found[:1]) * len(rows)
+        reason = f"{found[0].status}: {found[0].note}" if _has_reason(found[0]) else found[0].status
+        ours: tuple[Cell, ...] = (Cell(reason, is_word=True),) * len(rows)
     else:
         ours = tuple(one if row is None else write(row) for row, one in zip(rows, apart, strict=True))
     lines = [Row((*labels, REPRODUCED), ours, REPRODUCED, size_text(found) if size is None else size)]
@@ -99,20 +100,8 @@ def published_text(cells: Cells, row: TidyRow) -> str:
     return f" (published {printed_text(row.metric, number.value, None)})" if number else ""
 
 
-def number_cells(rows: Sequence[TidyRow | None]) -> tuple[Cell, ...]:
-    """Write the numbers of a line; a reason that all of them have in full."""
-    told = {None if row is None else (row.status, row.note) for row in rows}
-    first = rows[0]
-    if len(told) == 1 and first is not None and first.status != OK:
-        reason = f"{first.status}: {first.note}" if _has_reason(first) else first.status
-        return (Cell(reason, is_word=True),) * len(rows)
-    return tuple(map(number_cell, rows))
-
-
-def number_cell(row: TidyRow | None) -> Cell:
+def number_cell(row: TidyRow) -> Cell:
     """Write a number, or a short form of the reason why there is none (`is_abbreviated`)."""
-    if row is None:
-        return Cell("not applicable", is_word=True)
     if row.status == FAILED and row.note:
         return Cell(f"failed: {row.note.split(':')[0]}", is_word=True)
     if row.status != OK:
@@ -124,9 +113,9 @@ def number_cell(row: TidyRow | None) -> Cell:
     return Cell(number_text(row.metric, row.number, row.std), row.mark)
 
 
-def size_text(rows: Iterable[TidyRow | None]) -> str:
+def size_text(rows: Iterable[TidyRow]) -> str:
     """Write how many repeats and test rows are behind the numbers of a line."""
-    sizes = sorted({(row.n, row.n_test) for row in rows if row is not None and row.n})
+    sizes = sorted({(row.n, row.n_test) for row in rows if row.n})
     return ", ".join(f"{n} × {n_test:,}" for n, n_test in sizes)
 
 

@@ -54,7 +54,7 @@ LOOKS = (
 def look(number: int) -> Look:
     """Return the look of a series by its number; after the last one colours come again with another marker."""
     lap, place = divmod(number, len(LOOKS))
-    return Look(LOOKS[place].colour, LOOKS[(place + lap) % len(LOOKS)].marker, LOOKS[(place + lap) % len(LOOKS)].line)
+    return LOOKS[(place + lap) % len(LOOKS)]._replace(colour=LOOKS[place].colour)
 
 
 # Marks ---------------------------------------------------------------------------------------------------------------
@@ -212,16 +212,10 @@ class Rule:
 
     def draw(self, axes: Axes) -> None:
         """Draw into matplotlib axes."""
-        look: dict[str, Any] = {
-            "color": self.colour,
-            "linewidth": 0.9,
-            "linestyle": self.line,
-            "label": self.label or "_",
-        }
-        if self.x is not None:
-            axes.axvline(self.x, **look)
-        if self.y is not None:
-            axes.axhline(self.y, **look)
+        look: dict[str, Any] = {"color": self.colour, "linewidth": 0.9, "linestyle": self.line}
+        for place, draw in (self.x, axes.axvline), (self.y, axes.axhline):
+            if place is not None:
+                draw(place, label=self.label or "_", **look)
 
 
 @dataclass(frozen=True)
@@ -349,9 +343,8 @@ class Part:
         if not self.rows:
             _write(place.subplots(), self.words, 90)
             return
-        widths = [
-            max((panel.width for panel in column if panel), default=1.0) for column in zip(*self.rows, strict=True)
-        ]
+        columns = zip(*self.rows, strict=True)
+        widths = [max((panel.width for panel in column if panel), default=1.0) for column in columns]
         share: dict[str, Any] = {"sharex": "col", "sharey": "row"} if self.shared else {}
         grid = place.subplots(len(self.rows), len(widths), width_ratios=widths, squeeze=False, **share)
         images: dict[tuple[int, int], Any] = {}

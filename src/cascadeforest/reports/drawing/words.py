@@ -167,18 +167,16 @@ def processors(cells: Cells) -> Iterable[Mapping[str, object]]:
     """
     experiment = cells.experiment
     for dataset in experiment.present():
-        ran = {column: cells.all(dataset, column) for column in experiment.shown_columns()}
         found = {
             column: [str(cell.provenance.host["processor"] or "an unknown processor") for cell in own]
-            for column, own in ran.items()
-            if own
+            for column in experiment.shown_columns()
+            if (own := cells.all(dataset, column))
         }
         names = sorted(set().union(*found.values()))
         mixed = [k for k, of_repeat in enumerate(zip(*found.values(), strict=True)) if len(set(of_repeat)) > 1]
         if len(names) > 1:
-            models = {
-                name: [cells.label(c) for c, own in found.items() if name in {own[k] for k in mixed}] for name in names
-            }
+            ran = {column: {own[k] for k in mixed} for column, own in found.items()}
+            models = {name: [cells.label(column) for column in ran if name in ran[column]] for name in names}
             yield {
                 "dataset": dataset,
                 "names": names,

@@ -6,7 +6,9 @@ import math
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
+
+import numpy as np
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.typed_json import from_json
@@ -15,9 +17,6 @@ from cascadeforest.experiments.records import Failure, ScoredCell
 from cascadeforest.reports.numbers.frame import FAILED, OK, UNAVAILABLE, TidyRow
 from cascadeforest.reports.numbers.printed_numbers import Published
 from cascadeforest.reports.numbers.results import Results
-
-if TYPE_CHECKING:
-    import numpy as np
 
 Options = TypeVar("Options")
 #: A number of each repeat; words where there is no number.
@@ -42,7 +41,7 @@ class Cells:
         self.experiment, self.results = experiment, results
         self.published = Published(experiment, results.published)
         self.pairs: list[Pair] = [(dataset, column) for dataset in experiment.datasets for column in experiment.columns]
-        self.common = self._read_options(CommonOptions)
+        self.common = self.options(CommonOptions)
 
     def need(self, *extras: str) -> None:
         """Raise `ConfigError` if cells do not save an extra that the table or figure is made from."""
@@ -52,8 +51,11 @@ class Cells:
                 raise ConfigError(f"{place}/extras are {list(saved)}; add '{extra.partition('-')[0]}'.")
 
     def options(self, kind: type[Options]) -> Options:
-        """Return the experiment's own options, without `CommonOptions`; `ConfigError` if one does not fit."""
-        return self._read_options(kind)
+        """Return the experiment's own options, or its `CommonOptions`; `ConfigError` if one does not fit."""
+        common = {option.name for option in fields(CommonOptions)}
+        given = self.experiment.options.items()
+        wanted = {name: value for name, value in given if (name in common) == (kind is CommonOptions)}
+        return from_json(kind, wanted, f"{self.experiment.place}/options")
 
     def check_columns(self, option: str, names: Iterable[str]) -> None:
         """Raise `ConfigError` if an option names something else than columns of the experiment."""
@@ -61,15 +63,6 @@ class Cells:
             if name not in self.experiment.columns:
                 choice = ", ".join(self.experiment.columns)
                 raise ConfigError(f"{self.experiment.place}/options/{option} has '{name}'; choose from {choice}.")
-
-    def _read_options(self, kind: type[Options]) -> Options:
-        common = {option.name for option in fields(CommonOptions)}
-        wanted = {
-            name: value
-            for name, value in self.experiment.options.items()
-            if (name in common) == (kind is CommonOptions)
-        }
-        return from_json(kind, wanted, f"{self.experiment.place}/options")
 
     # Words --------------------------------------------------------------------------------------------------------
 

@@ -10,12 +10,11 @@ import io
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
+
+import pandas as pd
 
 from cascadeforest.data.errors import ConfigError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 OK, FAILED, UNAVAILABLE = "ok", "failed", "unavailable"
 #: The data set name of rows that sum up over data sets, in our tables and in the published files.
@@ -86,8 +85,6 @@ def read_csv(path: Path) -> list[dict[str, str]]:
 
 def to_frame(rows: Iterable[TidyRow]) -> pd.DataFrame:
     """Give rows as a frame with the columns `COLUMNS`: numbers as float64 (NaN: no value), counts as Int64."""
-    import pandas as pd
-
     frame = pd.DataFrame([[getattr(row, column) for column in COLUMNS] for row in rows], columns=list(COLUMNS))
     numbers = {name: "float64" for name in ("mean", "std", "published", "published_std", "rank")}
     return frame.astype(numbers | {"n": "Int64", "n_test": "Int64"})

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.names import parse_variant
 from cascadeforest.data.typed_json import from_json
 from cascadeforest.experiments.plan import Experiment
-
-if TYPE_CHECKING:
-    import numpy as np
 
 #: The operation that puts a permuted copy behind each column of a data set.
 IRRELEVANT = "irrelevant"
@@ -65,7 +63,6 @@ def ranking_auc(importances: np.ndarray) -> float:
     It is the share of pairs (original column, copy) in which the original column is more important, ties counting half;
     NaN if an importance is not finite. Importances are not clipped.
     """
-    import numpy as np
     from scipy.stats import rankdata
 
     n = len(importances) // 2

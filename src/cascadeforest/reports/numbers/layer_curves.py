@@ -68,9 +68,9 @@ def rank_correlation(first: np.ndarray, second: np.ndarray) -> float | str:
         return "fewer than three layers"
     ranks = [rankdata(values) - (len(values) + 1) / 2 for values in (first, second)]
     sizes = [float(np.sum(values**2)) for values in ranks]
-    return (
-        float(np.sum(ranks[0] * ranks[1])) / math.sqrt(sizes[0] * sizes[1]) if all(sizes) else "the same at all layers"
-    )
+    if not all(sizes):
+        return "the same at all layers"
+    return float(np.sum(ranks[0] * ranks[1])) / math.sqrt(sizes[0] * sizes[1])
 
 
 def facts(cells: Cells, frame: pd.DataFrame, quantities: tuple[str, ...]) -> Iterable[TidyRow]:

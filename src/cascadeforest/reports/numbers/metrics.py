@@ -5,8 +5,8 @@ Words live here and not in a module that a fit or a score imports: another label
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from cascadeforest.experiments.metrics import COST_METRICS, METRICS
 
@@ -22,7 +22,7 @@ class Metric:
 
 
 #: Below these a measured cost is mostly noise.
-COST_FLOORS = MappingProxyType({"CPU s": 0.1, "MiB": 8.0})
+COST_FLOORS: Mapping[str, float] = {"CPU s": 0.1, "MiB": 8.0}
 #: Computed in the t-SNE plane. Its last bits differ between processors and grow to other layouts: a change in the ninth
 #: digit of the features moved S_A / S_E by up to a quarter (210 rows). So they may move by this part of their value.
 PROJECTED, PROJECTED_RELATIVE = frozenset({"intra_to_inter_variance"}), 0.5
@@ -53,71 +53,63 @@ _SHOWN = {
     "n_layers": ("layers", "", False),
 }
 #: What a cell measures of every model: label, unit, whether it is a percentage; the direction is the experiments'.
-MEASURED = MappingProxyType(
-    {name: Metric(label, unit, METRICS[name], percent) for name, (label, unit, percent) in _SHOWN.items()}
-)
-_COSTS = MappingProxyType(
-    {
-        IMPORTANCE_COST: Metric("importances", "CPU s", False),
-        WHOLE_COST: Metric("training and importances", "CPU s", False),
-    }
-)
+MEASURED: Mapping[str, Metric] = {
+    name: Metric(label, unit, METRICS[name], percent) for name, (label, unit, percent) in _SHOWN.items()
+}
+_COSTS: Mapping[str, Metric] = {
+    IMPORTANCE_COST: Metric("importances", "CPU s", False),
+    WHOLE_COST: Metric("training and importances", "CPU s", False),
+}
 #: All that is measured cost: it differs from run to run.
 COSTS = COST_METRICS | _COSTS.keys()
 #: A model's cost compared with another's. They move as the costs do, so no exact check covers them either.
-COST_RATIOS = MappingProxyType(
-    {f"{name}_ratio": Metric(f"{(MEASURED | _COSTS)[name].label}, ratio", "", None) for name in sorted(COSTS)}
-    | {"memory_mb_ratio": Metric("memory, ratio", "", None)}
-)
-DERIVED = MappingProxyType(
-    {
-        **_COSTS,
-        **COST_RATIOS,
-        "error_rate": Metric("test error", "", False, percent=True),
-        "accuracy_difference": Metric("accuracy, difference", "", None, percent=True),
-        "roc_auc_difference": Metric("ROC AUC, difference", "", None, percent=True),
-        "screened_share": Metric("screened at level 1", "", None, percent=True),
-        "remaining_share": Metric("go through all levels", "", None, percent=True),
-        "different_predictions": Metric("screened rows predicted otherwise", ROWS, None),
-        "additional_correct": Metric("more rows right at the end", ROWS, None),
-        "margin_ratio": Metric("margin ratio (std / mean)", "", None),
-        "factor": Metric("alpha", "", None),
-        "factor_share": Metric("alpha, of the sum", "", None, percent=True),
-        "grown_layers": Metric("layers grown", "", None),
-        "best_layer": Metric("best layer out of fold", "", None),
-        "rank_correlation": Metric("rank correlation", "", None),
-        "intra_to_inter_variance": Metric("S_A / S_E in the plane", "", None),
-        "intra_to_inter_variance_of_features": Metric("S_A / S_E of the features", "", None),
-        "linear_accuracy": Metric("linear accuracy", "", True, percent=True),
-        "columns": Metric("features", "", None),
-        "columns_at_a_root": Metric("features at a root", "", None),
-        "root_importance": Metric("marginal importance", "", None),
-        "importance": Metric("mean decrease in impurity", "", None),
-        "train_pass_rate": Metric("pass rate, training", "", None, percent=True),
-        "test_pass_rate": Metric("pass rate, test", "", None, percent=True),
-        "p_value": Metric("p", "", None),
-        "recall": Metric("recall", "", True, percent=True),
-        "accuracy_gap": Metric("accuracy, difference", "", None, percent=True),
-        "training_rows": Metric("training rows", "", None),
-        "training_share": Metric("share of the training rows", "", None, percent=True),
-        "negatives_per_positive": Metric("negatives per positive", "", None),
-        "region_share": Metric("share of the plane", "", None, percent=True),
-        "bias": Metric("bias", "", None),
-        "contribution": Metric("contribution", "", None),
-        "contribution_size": Metric("mean size of the contribution", "", None),
-        "prediction": Metric("prediction", "", None),
-        "mdi": Metric("MDI", "", None),
-        "mdi_share": Metric("share of the MDI", "", None, percent=True),
-        "ranked_pairs": Metric("feature pairs ranked right", "", True, percent=True),
-    }
-)
-
-
+COST_RATIOS: Mapping[str, Metric] = {
+    **{f"{name}_ratio": Metric(f"{(MEASURED.get(name) or _COSTS[name]).label}, ratio") for name in sorted(COSTS)},
+    "memory_mb_ratio": Metric("memory, ratio"),
+}
+DERIVED: Mapping[str, Metric] = {
+    **_COSTS,
+    **COST_RATIOS,
+    "error_rate": Metric("test error", "", False, percent=True),
+    "accuracy_difference": Metric("accuracy, difference", percent=True),
+    "roc_auc_difference": Metric("ROC AUC, difference", percent=True),
+    "screened_share": Metric("screened at level 1", percent=True),
+    "remaining_share": Metric("go through all levels", percent=True),
+    "different_predictions": Metric("screened rows predicted otherwise", ROWS),
+    "additional_correct": Metric("more rows right at the end", ROWS),
+    "margin_ratio": Metric("margin ratio (std / mean)"),
+    "factor": Metric("alpha"),
+    "factor_share": Metric("alpha, of the sum", percent=True),
+    "grown_layers": Metric("layers grown"),
+    "best_layer": Metric("best layer out of fold"),
+    "rank_correlation": Metric("rank correlation"),
+    "intra_to_inter_variance": Metric("S_A / S_E in the plane"),
+    "intra_to_inter_variance_of_features": Metric("S_A / S_E of the features"),
+    "linear_accuracy": Metric("linear accuracy", "", True, percent=True),
+    "columns": Metric("features"),
+    "columns_at_a_root": Metric("features at a root"),
+    "root_importance": Metric("marginal importance"),
+    "importance": Metric("mean decrease in impurity"),
+    "train_pass_rate": Metric("pass rate, training", percent=True),
+    "test_pass_rate": Metric("pass rate, test", percent=True),
+    "p_value": Metric("p"),
+    "recall": Metric("recall", "", True, percent=True),
+    "accuracy_gap": Metric("accuracy, difference", percent=True),
+    "training_rows": Metric("training rows"),
+    "training_share": Metric("share of the training rows", percent=True),
+    "negatives_per_positive": Metric("negatives per positive"),
+    "region_share": Metric("share of the plane", percent=True),
+    "bias": Metric("bias"),
+    "contribution": Metric("contribution"),
+    "contribution_size": Metric("mean size of the contribution"),
+    "prediction": Metric("prediction"),
+    "mdi": Metric("MDI"),
+    "mdi_share": Metric("share of the MDI", percent=True),
+    "ranked_pairs": Metric("feature pairs ranked right", "", True, percent=True),
+}
 #: Decimal places of metrics that are not shown with four significant digits.
-PLACES = MappingProxyType(
-    dict.fromkeys(("n_layers", "grown_layers", "best_layer", "training_rows", "columns", "columns_at_a_root"), 0)
-    | {"rank_correlation": 2, "contribution_size": 3}
-)
+_WHOLE = ("n_layers", "grown_layers", "best_layer", "training_rows", "columns", "columns_at_a_root")
+PLACES: Mapping[str, int] = {**dict.fromkeys(_WHOLE, 0), "rank_correlation": 2, "contribution_size": 3}
 #: Written without commas between thousands: one is a year.
 NO_COMMAS = frozenset({"feature_value"})
 

@@ -75,11 +75,9 @@ class Published:
         if record is None:
             return None
         # ddbf-table2 prints the spread in a column, and a unit, of its own.
-        spread = self._records.get((*key, f"{metric}_std"), {"value_text": "", "unit": ""})
-        text, unit = (
-            record["std_text"] or spread["value_text"],
-            record["unit"] if record["std_text"] else spread["unit"],
-        )
+        apart = self._records.get((*key, f"{metric}_std"), {"value_text": "", "unit": ""})
+        own = record["std_text"], record["unit"]
+        text, unit = own if own[0] else (apart["value_text"], apart["unit"])
         value, std = _decimal(record["value_text"], record["unit"]), _decimal(text, unit) if text else None
         return PublishedNumber(value, std, record["mark"], record["unit"], _qualifier(record["note"]))
 

@@ -9,13 +9,11 @@ from __future__ import annotations
 import csv
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.files import read_yaml
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 COLUMNS = ("dataset", "model", "condition", "metric", "value", "std", "mark", "note", "unit")
 #: One number per combination of these.
@@ -23,23 +21,9 @@ KEY = ("dataset", "model", "condition", "metric")
 #: What a table marks, and how `render_printed` writes it around the cell's text.
 MARKS = {"": "{}", "best": "**{}**", "second": "{} •", "worse": "{} •", "predicted": "**{}**"}
 #: Units, and what a table that prints the unit writes after the value.
-UNITS = {
-    "percent": "%",
-    "percent points": "",
-    "fraction": "",
-    "seconds": "",
-    "MB": "",
-    "count": "",
-    "thousands": "",
-    "ratio": "",
-    "rank": "",
-    "target units": "",
-    "rentals": "",
-    "°C": "°C",
-    "km/h": " km/h",
-    "year": "",
-    "flag": "",
-}
+UNITS = {"percent": "%"}
+UNITS |= dict.fromkeys(("percent points", "fraction", "seconds", "MB", "count", "thousands", "ratio", "rank"), "")
+UNITS |= {"target units": "", "rentals": "", "°C": "°C", "km/h": " km/h", "year": "", "flag": ""}
 LAYOUTS = "layouts.yaml"
 # Digits as printed: an optional sign, optional thousands commas, an optional fraction.
 _NUMBER = re.compile(r"-?\d{1,3}(,\d{3})+|-?\d+(\.\d+)?")
@@ -57,8 +41,6 @@ def load_published(experiment_id: str, folder: str | Path) -> pd.DataFrame:
     (``""``: does not apply), come `value_text` and `std_text`, the digits as printed. `ConfigError` if the papers give
     no numbers for this id, or the file breaks a rule of its README.
     """
-    import pandas as pd
-
     path = Path(folder) / f"{experiment_id}.csv"
     if not path.is_file():
         known = ", ".join(available(folder)) or "none"
@@ -95,10 +77,8 @@ def _validate(header: list[str], rows: list[list[str]], path: Path) -> None:
             raise ConfigError(f"{place}: unit is '{row['unit']}'; choose one of {', '.join(UNITS)}.")
         key = tuple(row[column] for column in KEY)
         if key in seen:
-            raise ConfigError(
-                f"{place}: {', '.join(KEY)} are those of line {seen[key]} ({', '.join(key)}); "
-                "tell the two numbers apart by `condition`."
-            )
+            same = f"{', '.join(KEY)} are those of line {seen[key]} ({', '.join(key)})"
+            raise ConfigError(f"{place}: {same}; tell the two numbers apart by `condition`.")
         seen[key] = line
 
 
@@ -113,11 +93,10 @@ def render_printed(experiment_id: str, folder: str | Path) -> str:
     Row and column order, labels, decimals, ``±`` and bullets are those of the paper, bold is ``**...**``. `ConfigError`
     if the id has no layout (it is a figure, or unknown), or the layout asks for a number that is not there.
     """
-    layouts = read_yaml(Path(folder) / LAYOUTS)
+    path = Path(folder) / LAYOUTS
+    layouts = read_yaml(path)
     if experiment_id not in layouts:
-        raise ConfigError(
-            f"{Path(folder) / LAYOUTS}: '{experiment_id}' is no printed table; choose one of {', '.join(layouts)}."
-        )
+        raise ConfigError(f"{path}: '{experiment_id}' is no printed table; choose one of {', '.join(layouts)}.")
     layout = layouts[experiment_id]
     numbers = load_published(experiment_id, folder).to_dict("records")
     records = {tuple(row[column] for column in KEY): row for row in numbers}
@@ -126,7 +105,7 @@ def render_printed(experiment_id: str, folder: str | Path) -> str:
         cells = [_cell(records, layout, row, column) for column in row.get("columns", layout["columns"])]
         if None in cells:
             raise ConfigError(
-                f"{Path(folder) / LAYOUTS}: {experiment_id}, row {row['labels']}: the layout asks for a number that "
+                f"{path}: {experiment_id}, row {row['labels']}: the layout asks for a number that "
                 f"{experiment_id}.csv does not have, and the layout has no `missing` text. Mend either file."
             )
         lines.append([*row["labels"], *cells])

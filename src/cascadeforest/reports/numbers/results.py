@@ -9,25 +9,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from cascadeforest.data.dataset import read_summary
 from cascadeforest.data.errors import UserError
+from cascadeforest.experiments import records
 from cascadeforest.experiments.cells import read_arrays
 from cascadeforest.experiments.plan import Experiment, Pair, Plan, read_plan
-from cascadeforest.experiments.records import (
-    CELL_CACHE,
-    PLAN_FILE,
-    PROCESSED,
-    Failure,
-    RunResult,
-    ScoredCell,
-    read_failures,
-    read_run,
-)
-
-if TYPE_CHECKING:
-    import numpy as np
+from cascadeforest.experiments.records import CELL_CACHE, PLAN_FILE, PROCESSED, Failure, RunResult, ScoredCell
 
 
 @dataclass(frozen=True)
@@ -121,13 +112,13 @@ def read_results(root: Path, suite: str, experiments: Iterable[str] | None = Non
     failures: dict[Pair, list[Failure]] = {}
     stale: dict[Pair, list[str]] = {}
     for pair in sorted({pair for experiment in chosen for pair in experiment.needed_runs()}):
-        run = read_run(folder, *pair)
+        run = records.read_run(folder, *pair)
         if run is not None and (differing := run.differences(plan.run(*pair))):
             stale[pair] = differing
             run = None
         if run is not None:
             runs[pair] = run
-        elif failed := read_failures(folder, *pair):
+        elif failed := records.read_failures(folder, *pair):
             failures[pair] = failed
     shown = sorted({dataset for e in chosen if e.is_implemented for dataset in e.present()})
     processed = root / PROCESSED

@@ -156,14 +156,10 @@ def differences(
             both = [list(of_model[one].itertuples()) for one in (column, reference)]
             key = dataset, column, f"against {reference}", f"{metric}_difference"
             lacking = [(one.status, one.note) for part in both for one in part if one.status != OK]
-            rows += (
-                [(*key, math.nan, math.nan, math.nan, *lacking[0])]
-                if lacking
-                else [
-                    (*key, a.repeat, a.value - b.value, min(a.n_test, b.n_test), OK, "")
-                    for a, b in zip(*both, strict=True)
-                ]
-            )
+            if lacking:
+                rows.append((*key, math.nan, math.nan, math.nan, *lacking[0]))
+            for a, b in () if lacking else zip(*both, strict=True):
+                rows.append((*key, a.repeat, a.value - b.value, min(a.n_test, b.n_test), OK, ""))
             own, other = (_means(part, (splits or {}).get(dataset, ())) for part in both)
             marks.append("" if lacking else _MARKS.get(paired_t(own, other, sign(metric) < 0) or "", ""))
             printed = [cells.published.number(dataset, one, metric) for one in (column, reference)]
@@ -211,10 +207,8 @@ def summaries(cells: Cells, values: pd.DataFrame, frame: pd.DataFrame) -> pd.Dat
         for column in experiment.columns:
             both = [(found.get((d, reference)), found.get((d, column))) for d in experiment.datasets]
             outcomes = [decide(own, other, sign(metric) < 0) for own, other in both if own and other]
-            why_not, n = (
-                f"have both {cells.label(reference)} and this model {needed}",
-                len(outcomes) - outcomes.count(None),
-            )
+            n = len(outcomes) - outcomes.count(None)
+            why_not = f"have both {cells.label(reference)} and this model {needed}"
             for name in OUTCOMES if column != reference else ():
                 add(column, condition, prefix + name, float(outcomes.count(name)), n, [reference, column], why_not)
 

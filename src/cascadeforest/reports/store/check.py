@@ -229,11 +229,8 @@ def _compare_row(name: str, key: Key, both: tuple[Row, Row], foreign: bool, suit
     """Compare one row that is neither cost nor derived from other rows."""
     limit = allowed(both[0], foreign, suite)
     yield from _derived(name, key, both, ("status", "n", "n_test", "published", "published_std"), False)
-    reason = (
-        "0 (exact)"
-        if not limit
-        else "{:.4g} " + f"({'foreign library' if suite in EXACT_SUITES else f'suite {suite}'})"
-    )
+    why = "foreign library" if suite in EXACT_SUITES else f"suite {suite}"
+    reason = "{:.4g} " + f"({why})" if limit else "0 (exact)"
     for column, tolerance in (("mean", limit), ("std", STD_FACTOR * limit)):
         was, is_now = (row[column] for row in both)
         # A number is near no empty cell.

@@ -70,9 +70,8 @@ def _repeats(cells: Cells, columns: Mapping[str, importances.ImportanceColumn]) 
             key, status = (dataset, name, "", AUC), cells.status(dataset, column.model)
             saved = cells.arrays(dataset, column.model, column.extra)
             for repeat, arrays in enumerate(saved):
-                area = importances.ranking_auc(
-                    arrays["importances"]
-                )  # a rank among numbers that are not finite is none
+                area = importances.ranking_auc(arrays["importances"])
+                # A rank among numbers that are not finite is none.
                 yield (*key, repeat, area, math.nan, *((OK, "") if math.isfinite(area) else (UNAVAILABLE, NOT_FINITE)))
             if not saved:
                 yield (*key, math.nan, math.nan, math.nan, *status)

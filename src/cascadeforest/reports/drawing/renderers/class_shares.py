@@ -19,6 +19,7 @@ from cascadeforest.reports.numbers.frame import TidyRow, to_frame
 
 #: Columns of the table: how the condition of a number ends, or else its metric.
 COLUMNS = ("reached", RATE, NEGATIVES, POSITIVES, RATIO, AUC)
+HEADS = ("rows that reach it", "passed (% of all)", NEGATIVES, POSITIVES, "negatives per positive", metric_head(AUC))
 COLOURS = ("#B9D8EA", "#F4CDB0", draw.ORANGE, draw.BLUE)
 
 
@@ -28,20 +29,12 @@ def render(cells: Cells) -> Table:
     found = numbers.measured(cells)
     rows, drawn = tuple(numbers.facts(cells, found)), tuple(numbers.drawn(cells, found))
     words = Words("class_shares", cells)
-    heads = [
-        "rows that reach it",
-        "passed (% of all)",
-        NEGATIVES,
-        POSITIVES,
-        "negatives per positive",
-        metric_head(AUC),
-    ]
     lines = [line for pair in cells.pairs for line in _lines(cells, *pair, rows)]
     frame = to_frame(row for row in drawn if row.condition)
     parts = [_part(cells, dataset, frame[frame.dataset == dataset]) for dataset in cells.experiment.datasets]
     picture = draw.Picture(parts, legend=True, legend_columns=3)
     label_heads = (*cells.label_heads, "iteration")
-    return Table.of(cells, words, rows, label_heads, heads, lines, picture=picture, drawn=drawn)
+    return Table.of(cells, words, rows, label_heads, HEADS, lines, picture=picture, drawn=drawn)
 
 
 def _lines(cells: Cells, dataset: str, column: str, rows: Iterable[TidyRow]) -> Iterable[Row]:

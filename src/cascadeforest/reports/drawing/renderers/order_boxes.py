@@ -141,10 +141,8 @@ def _lines(cells: Cells, dataset: str, column: str, frame: pd.DataFrame, facts: 
     if frame.empty:
         yield from numbered_lines(cells, (*labels, ""), [facts["", MARGINAL]] * (2 + len(STATISTICS)))
     for name in _groups(frame):
-        own = [
-            row for row in facts.values() if row.condition.partition(", ")[0] == f"order {name}" and row.metric != MDI
-        ]
-        yield from numbered_lines(cells, (*labels, name), own, "")
+        own = [row for row in facts.values() if row.condition.partition(", ")[0] == f"order {name}"]
+        yield from numbered_lines(cells, (*labels, name), [row for row in own if row.metric != MDI], "")
 
 
 def _part(cells: Cells, dataset: str, frames: dict[Pair, pd.DataFrame], informative: tuple[int, ...]) -> draw.Part:

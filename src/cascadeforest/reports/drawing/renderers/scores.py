@@ -122,10 +122,8 @@ def _lines(layout: Layout, options: Options) -> Iterable[Row]:
         label = f"win/tie/lose of {cells.label(reference)}"
         yield from _summary_lines(layout, label, scores.OUTCOMES, summarised, NOT_COMPARED, reference)
     for reference in experiment.paired_tests:
-        label, tested = (
-            f"win/tie/lose of {cells.label(reference)}, tested",
-            list(map("tested_{}".format, scores.OUTCOMES)),
-        )
+        label = f"win/tie/lose of {cells.label(reference)}, tested"
+        tested = [f"tested_{outcome}" for outcome in scores.OUTCOMES]
         yield from _summary_lines(layout, label, tested, {experiment.metrics[0]: reference}, NOT_COMPARED, reference)
     if options.ratio_of:
         yield from _ratio_lines(layout, options.ratio_of)
