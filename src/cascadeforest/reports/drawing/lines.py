@@ -11,7 +11,7 @@ from cascadeforest.reports.drawing.view import NOT_PRINTED, PUBLISHED, REPRODUCE
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import FAILED, OK, UNAVAILABLE, TidyRow
 from cascadeforest.reports.numbers.metrics import DIFFERENCES, known_metric
-from cascadeforest.reports.numbers.printed_numbers import PublishedNumber
+from cascadeforest.reports.numbers.published import PublishedNumber
 from cascadeforest.reports.numbers.statistics import LEVEL
 
 #: Label of the one line of a data set that has the same reason everywhere.

@@ -15,9 +15,8 @@ from cascadeforest.reports.drawing.figure import Figure
 from cascadeforest.reports.drawing.formats import to_html
 from cascadeforest.reports.drawing.table import SUFFIXES, make_table
 from cascadeforest.reports.drawing.words import environment
-from cascadeforest.reports.numbers.origin import cpu_seconds, origin
 from cascadeforest.reports.numbers.published import LAYOUTS, render_printed
-from cascadeforest.reports.numbers.results import Results
+from cascadeforest.reports.numbers.results import Results, cpu_seconds, origin
 
 BEYOND = "beyond"
 FIGURE_TYPES = {".svg": "image/svg+xml", ".png": "image/png"}
@@ -25,10 +24,7 @@ FORMATS = {".csv": "CSV", ".md": "Markdown", ".tex": "LaTeX"}
 
 
 def index_page(results: Results, folder: Path) -> str:
-    """Return the page as HTML, to stand in `folder`, whose ``figures/`` are embedded and whose ``tables/`` are linked.
-
-    It says nothing about the time of its making: the dates in it are those of the cells.
-    """
+    """Return the page as HTML, without a date of its own, to stand in `folder`, whose files it embeds or links."""
     experiments = [_experiment(name, results, folder) for name in results.experiments]
     facts = origin(results)
     hosts = facts["hosts"]

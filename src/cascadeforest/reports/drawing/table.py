@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cascadeforest.data.errors import ConfigError
@@ -12,7 +12,7 @@ from cascadeforest.data.files import atomic_write
 from cascadeforest.reports.drawing.figure import Figure
 from cascadeforest.reports.drawing.formats import to_latex, to_markdown
 from cascadeforest.reports.drawing.panels import Picture
-from cascadeforest.reports.drawing.view import Row, TableView, without_source
+from cascadeforest.reports.drawing.view import PUBLISHED, Row, TableView
 from cascadeforest.reports.drawing.words import Words
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import TidyRow, to_csv
@@ -44,11 +44,12 @@ class Table:
     ) -> Table:
         """Arrange the lines of a table, and add its picture with the numbers that are drawn, by default `rows`.
 
-        `label_heads` lack the last one, of the label that tells reproduced from published lines. `size` is the head of
-        the last column, which says what stands behind a line; empty for none.
+        `label_heads` lack the last one, of the label that tells reproduced from published lines; it is dropped if all
+        lines are reproduced. `size` is the head of the last column: what stands behind a line; empty for none.
         """
-        experiment, rows = cells.experiment, tuple(rows)
-        labels, shown = without_source((*label_heads, ""), list(lines))
+        experiment, rows, shown, labels = cells.experiment, tuple(rows), list(lines), (*label_heads, "")
+        if not any(row.kind == PUBLISHED for row in shown):
+            labels, shown = labels[:-1], [replace(row, labels=row.labels[:-1]) for row in shown]
         head = experiment.id, experiment.title, cells.results.suite
         view = TableView(*head, labels, tuple(heads), size, tuple(shown), words.notes(), experiment.deviations)
         if picture is None:

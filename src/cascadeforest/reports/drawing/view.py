@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 
 import numpy as np
@@ -75,13 +75,6 @@ class TableView:
         return tuple(None if labels[: k + 1] == above[: k + 1] else labels[k] for k in range(len(labels)))
 
 
-def without_source(label_heads: tuple[str, ...], rows: list[Row]) -> tuple[tuple[str, ...], list[Row]]:
-    """Drop the last label, which tells reproduced from published lines, if there are only reproduced ones."""
-    if any(row.kind == PUBLISHED for row in rows):
-        return label_heads, rows
-    return label_heads[:-1], [replace(row, labels=row.labels[:-1]) for row in rows]
-
-
 def decimals(metric: str, value: float) -> int:
     """Return how many decimal places a metric is shown with; `value` is its mean in the shown unit.
 
@@ -115,10 +108,7 @@ def number_text(metric: str, mean: float, std: float | None) -> str:
 
 
 def printed_text(metric: str, value: Decimal, std: Decimal | None) -> str:
-    """Write a published number, given in the stored unit, with the digits that the paper prints.
-
-    It is in percent where the metric is; one that we do not measure is written as it is.
-    """
+    """Write a published number of the stored unit with its printed digits, in percent where the metric is."""
     shift = 2 if known_metric(metric).percent else 0
     text = f"{value.scaleb(shift):{'' if metric in NO_COMMAS else ','}f}".replace("-", "−")
     return text if std is None else f"{text} ± {std.scaleb(shift):,f}"

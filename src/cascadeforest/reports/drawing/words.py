@@ -103,10 +103,7 @@ def metric_label(metric: str) -> str:
 
 
 def number(row: TidyRow, spread: bool = False) -> str:
-    """Write the number of a row in a sentence, with its unit: ``93.12 %``; why there is none: ``unknown (not run)``.
-
-    With `spread` the standard deviation stands behind it.
-    """
+    """Write a number with its unit, ``93.12 %``, or ``unknown`` and the reason; `spread` adds the deviation."""
     if row.mean is None:
         return f"unknown ({row.note or row.status})"
     text = number_text(row.metric, row.mean, row.std if spread else None).replace("-", "−")

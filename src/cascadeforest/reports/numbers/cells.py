@@ -15,7 +15,7 @@ from cascadeforest.data.typed_json import from_json
 from cascadeforest.experiments.plan import NOT_IMPLEMENTED, Experiment, Pair
 from cascadeforest.experiments.records import Failure, ScoredCell
 from cascadeforest.reports.numbers.frame import FAILED, OK, UNAVAILABLE, TidyRow
-from cascadeforest.reports.numbers.printed_numbers import Published
+from cascadeforest.reports.numbers.published import Published
 from cascadeforest.reports.numbers.results import Results
 
 Options = TypeVar("Options")
@@ -167,10 +167,7 @@ class Cells:
         return f"{n} × {self.n_test(dataset, column):,}" if n else ""
 
     def arrays(self, dataset: str, column: str, extra: str) -> list[dict[str, np.ndarray]]:
-        """Return what each repeat saved as an extra; nothing if the repeats are not there.
-
-        `UserError` if a repeat saved no such arrays, or they are gone or damaged.
-        """
+        """Return what each repeat saved as an extra, nothing if they are not there; `UserError` if one lacks it."""
         return [self.results.arrays(cell, extra) for cell in self.all(dataset, column)]
 
     def first_arrays(self, dataset: str, column: str, extra: str) -> dict[str, np.ndarray]:
@@ -224,10 +221,7 @@ def failure_words(failures: Sequence[Failure]) -> str:
 
 
 def by_layer(curves: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
-    """Gather runs of different length, whose first axis is the layer, by layer.
-
-    Each layer that at least half of the runs have gets the entries of the runs that have it.
-    """
+    """Return, for each layer that at least half of the runs have, its entries; the first axis of a run is the layer."""
     found = [[curve[k] for curve in curves if len(curve) > k] for k in range(max(map(len, curves), default=0))]
     return [entries for entries in found if 2 * len(entries) >= len(curves)]
 

@@ -10,7 +10,7 @@ from statistics import fmean, stdev
 from cascadeforest.experiments.metrics import COST_METRICS
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import ALL, OK, UNAVAILABLE, Key, TidyRow
-from cascadeforest.reports.numbers.printed_numbers import PublishedText
+from cascadeforest.reports.numbers.published import PublishedText
 
 #: The papers print one figure of memory, where we measure several peaks; it stands below the peak of training.
 MEMORY, MEMORY_BELOW = "memory_mb", "fit_peak_mib"

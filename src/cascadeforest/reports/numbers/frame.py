@@ -1,7 +1,4 @@
-"""The tidy table: one row per data set, column, condition and metric.
-
-The CSV of these rows is the table; Markdown, LaTeX and HTML are renderings of it.
-"""
+"""The tidy table, one row per data set, column, condition and metric: the CSV is the table, all else renders it."""
 
 from __future__ import annotations
 

@@ -26,10 +26,7 @@ class ImportanceColumn:
 
 
 def importance_columns(experiment: Experiment) -> dict[str, ImportanceColumn]:
-    """Read ``options: {columns: {name: {model: ..., label: ..., extra: ...}}}``.
-
-    `ConfigError` if there are none, a model is no column of the experiment, or it does not save the extra.
-    """
+    """Read the option `columns`; `ConfigError` if it is empty, or names a model or an extra that is not there."""
     place = f"{experiment.place}/options/columns"
     given = from_json(dict[str, ImportanceColumn], experiment.options.get("columns"), place)
     if not given:

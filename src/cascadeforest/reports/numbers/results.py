@@ -6,8 +6,10 @@ accepted (`cascadeforest.reports.store.stored.read_stored`).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import numpy as np
 
 from cascadeforest.data.dataset import read_summary
 from cascadeforest.data.errors import UserError
+from cascadeforest.data.typed_json import to_json
 from cascadeforest.experiments import records
 from cascadeforest.experiments.cells import read_arrays
 from cascadeforest.experiments.plan import Experiment, Pair, Plan, read_plan
@@ -126,3 +129,36 @@ def read_results(root: Path, suite: str, experiments: Iterable[str] | None = Non
     remedy = f"Run the workflow again, which makes it anew: snakemake --cores all --config suite={suite}"
     published = root / "reports" / "published"
     return Results(plan, runs, failures, summaries, published, stale, root / CELL_CACHE, remedy)
+
+
+def origin(results: Results) -> dict[str, Any]:
+    """Return what the cells of a suite say of where they come from; where cells differ, every value is listed."""
+
+    def collected(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+        found: dict[str, set[str]] = {}
+        for name, value in pairs:
+            found.setdefault(name, set()).add(value)
+        return {name: sorted(values) for name, values in sorted(found.items())}
+
+    cells = results.all_cells()
+    dates = {datetime.fromtimestamp(cell.started_ms / 1000, UTC).date().isoformat() for cell in cells}
+    hosts = {json.dumps(cell.provenance.host, sort_keys=True) for cell in cells}
+    return {
+        "suite": results.suite,
+        "suite_config": to_json(results.plan.suite_config),
+        "tables": results.drawable(),
+        "cells": len(cells),
+        "cells_without_rows": sum(cell.outputs is None for cell in cells),
+        "cpu_seconds": round(sum(map(cpu_seconds, cells)), 1),
+        "run_commits": sorted({cell.provenance.git_commit or "not a checkout" for cell in cells}),
+        "run_dates": sorted(dates),
+        "versions": collected(pair for cell in cells for pair in cell.provenance.versions.items()),
+        "hosts": [json.loads(text) for text in sorted(hosts)],
+        "code_digests": collected((cell.estimator, cell.provenance.code_digest) for cell in cells),
+        "data_digests": {name: facts["digest"] for name, facts in sorted(results.summaries.items())},
+    }
+
+
+def cpu_seconds(cell: ScoredCell) -> float:
+    """Return what a cell cost: fit and prediction."""
+    return cell.costs.fit_cpu_seconds + cell.costs.predict_cpu_seconds

@@ -82,10 +82,7 @@ def paired_t(own: Sequence[float], other: Sequence[float], higher_is_better: boo
 
 @dataclass(frozen=True)
 class RankSumTest:
-    """Wilcoxon's rank-sum test of one column against others, by default all, as ``options: {test: ...}`` gives it.
-
-    Significant is a p below `level`.
-    """
+    """Wilcoxon's rank-sum test of one column against others, by default all; significant is a p below `level`."""
 
     kind: Literal["rank_sum"]
     level: float

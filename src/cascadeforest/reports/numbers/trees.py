@@ -32,10 +32,7 @@ class Size(NamedTuple):
 
 
 def size(cells: Cells, column: str) -> Size | None:
-    """Return the trees of a column, the suite's bounds applied; None if no data set has such a run.
-
-    Numbers that differ between data sets are a `ConfigError`.
-    """
+    """Return the trees of a column with the suite's bounds, None without a run; `ConfigError` if data sets differ."""
     preset, found = cells.experiment.columns[column], {}
     for dataset in cells.experiment.present():
         if (run := cells.results.plan.run(dataset, preset)) is not None and TREES in run.params:

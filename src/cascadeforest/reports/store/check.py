@@ -74,10 +74,7 @@ class CheckReport:
 
 
 def check(root: Path, suite: str) -> CheckReport:
-    """Compare ``results/<suite>`` with ``reports/<suite>``, and each table with the cells behind it.
-
-    `UserError` if nothing is stored or nothing was run, or a file is damaged.
-    """
+    """Compare ``results/<suite>`` with ``reports/<suite>``; `UserError` if one is not there, or a file is damaged."""
     stored_folder, new_folder = root / "reports" / suite, root / "results" / suite
     recover(stored_folder)
     if not (stored_folder / CELLS).is_file():

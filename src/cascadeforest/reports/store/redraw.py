@@ -43,10 +43,7 @@ class RedrawReport:
 
 
 def redraw_stored(root: Path, suite: str) -> RedrawReport:
-    """Draw every form into ``results/<suite>/stored`` and compare it with what is stored.
-
-    `UserError` if nothing is stored for the suite, or a file is damaged.
-    """
+    """Draw every form into ``results/<suite>/stored``, compare with what is stored; `UserError` if it is damaged."""
     stored, folder = root / "reports" / suite, root / "results" / suite / "stored"
     recover(stored)
     recover(folder)
@@ -77,10 +74,7 @@ def _difference(path: Path, drawn: Path, content: bytes, same_dots: bool) -> str
 
 
 def refresh(root: Path, suite: str) -> Path:
-    """Write the stored tables and pictures again from the stored cells, after words or looks have changed.
-
-    `UserError`, with nothing changed, if nothing is stored for the suite, a file is damaged, or a number would change.
-    """
+    """Write stored tables and pictures again; `UserError`, with nothing changed, if a number would change."""
     stored = root / "reports" / suite
     recover(stored)
     results, facts = store.read_stored(root, suite), store.read_provenance(stored)

@@ -23,8 +23,7 @@ from cascadeforest.experiments.cells import SavedArrays
 from cascadeforest.experiments.plan import Experiment, Plan
 from cascadeforest.experiments.records import RunResult
 from cascadeforest.reports.drawing.table import make_table
-from cascadeforest.reports.numbers.origin import origin
-from cascadeforest.reports.numbers.results import Results
+from cascadeforest.reports.numbers.results import Results, origin
 
 FORMAT = 2
 CELLS, EXTRAS, ROWS, PROVENANCE = "cells.json.gz", "extras", "rows", "provenance.json"
@@ -61,10 +60,7 @@ def pack(results: Results, rows: dict[str, SavedArrays]) -> bytes:
 
 
 def unpack(path: Path, suite: str) -> StoredSuite:
-    """Read and check ``cells.json.gz``.
-
-    `UserError` if nothing is stored for this suite, or the file is damaged or of another format.
-    """
+    """Read and check ``cells.json.gz``; `UserError` if it is not there, damaged or of another format."""
     if not path.is_file():
         raise UserError(
             f"{path}: no such file, so nothing is stored for the suite '{suite}'. "
@@ -90,10 +86,7 @@ def unpack(path: Path, suite: str) -> StoredSuite:
 
 
 def read_stored(root: Path, suite: str) -> Results:
-    """Read the results behind the stored tables of a suite; `root` is the folder of the repository.
-
-    `UserError` if nothing is stored for this suite, or the file is damaged or of another format.
-    """
+    """Read the results behind the stored tables of a suite; `UserError` as from `unpack`."""
     folder = root / "reports" / suite
     stored = unpack(folder / CELLS, suite)
     runs = {run.run.pair: run for run in stored.runs}

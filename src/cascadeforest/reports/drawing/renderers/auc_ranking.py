@@ -35,9 +35,9 @@ class Options:
 
 def render(cells: Cells) -> Table:
     """Make the table."""
-    experiment, options = cells.experiment, cells.options(Options)
+    experiment = cells.experiment
     importances.check_has_copies(experiment)
-    columns = importances.importance_columns(experiment)
+    columns, options = importances.importance_columns(experiment), cells.options(Options)
     compared, place = list(options.compared or columns), f"{experiment.place}/options"
     if unknown := [name for name in compared if name not in columns]:
         raise ConfigError(f"{place}/compared has '{unknown[0]}'; choose from {', '.join(columns)}.")

@@ -44,13 +44,10 @@ CLOSE = 0.05
 
 @dataclass(frozen=True)
 class Options:
-    """Options of the experiment: input features that the picture names, else the two of largest importance.
-
-    `layers` is for the figure of the same models, with which this one shares its options.
-    """
+    """Options of the experiment: input features that the picture names, else the two of largest importance."""
 
     informative: tuple[int, ...] = ()
-    layers: tuple[int, ...] = ()
+    layers: tuple[int, ...] = ()  # for the figure of the same models, with which this one shares its options
 
 
 def render(cells: Cells) -> Table:
@@ -73,10 +70,7 @@ def render(cells: Cells) -> Table:
 
 
 def order_group(order: int) -> str:
-    """Return the name of a group: up to `N_SINGLE` the order itself, above ``13 to 24``, ``25 to 48``, ...
-
-    Groups do not depend on the orders found, so that pictures of other models and data have the same.
-    """
+    """Return the name of a group, whatever orders were found: the order itself or, from 13 on, ``13 to 24``, ..."""
     first, last = N_SINGLE + 1, 2 * N_SINGLE
     while order > last:
         first, last = last + 1, 2 * last
@@ -84,16 +78,13 @@ def order_group(order: int) -> str:
 
 
 def rank_correlation(interactions: pd.DataFrame, metric: str) -> tuple[float, float] | str:
-    """Return Spearman's correlation of order and importance with its p-value, or why there is none.
-
-    The p-value (two-sided, t distribution) has three significant digits: it is computed by a foreign library.
-    """
+    """Return Spearman's correlation of order and importance with its p-value (two-sided), or why there is none."""
     if len(interactions) < 3:
         return TOO_FEW if len(interactions) else NO_INTERACTIONS
     if interactions.order.nunique() == 1 or interactions[metric].nunique() == 1:
         return CONSTANT
     found = spearmanr(interactions.order, interactions[metric])
-    return float(found.statistic), float(f"{found.pvalue:.3g}")
+    return float(found.statistic), float(f"{found.pvalue:.3g}")  # p comes from a foreign library
 
 
 def _columns(cells: Cells, dataset: str, column: str) -> pd.DataFrame:

@@ -51,8 +51,8 @@ class Layout:
 
 def render(cells: Cells) -> Table:
     """Make the table."""
-    experiment, options = cells.experiment, cells.options(Options)
-    metric = scores.compared_metric(experiment)
+    experiment = cells.experiment
+    metric, options = scores.compared_metric(experiment), cells.options(Options)
     named = [column for pair in options.pairs for column in pair]
     scores.check_once(cells, "pairs", named)
     if alone := [column for column in experiment.columns if column not in named]:
