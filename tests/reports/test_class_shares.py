@@ -7,7 +7,7 @@ from hypothesis.extra.numpy import arrays
 from hypothesis.strategies import integers, tuples
 
 from cascadeforest.data.errors import ConfigError, UserError
-from cascadeforest.reports.numbers.class_shares import STACK, count
+from cascadeforest.reports.drawing.renderers.class_shares import STACK, count
 
 EXTRA, RATIO, ROWS = "iterations", "negatives_per_positive", "training_rows"
 #: 160 negatives (class 0) and 40 positives (class 1). 110 and 10 pass first, then nobody, then 20 and 10.

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.reports.numbers.contribution_maps import grid_places, square_means
+from cascadeforest.reports.drawing.renderers.contribution_maps import grid_places, square_means
 from cascadeforest.reports.store.check import check
 
 #: Three values of x1 and two of x2; rows in an order of their own.

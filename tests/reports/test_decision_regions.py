@@ -8,7 +8,7 @@ from hypothesis.strategies import integers, tuples
 from matplotlib.colors import to_rgb
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.reports.numbers.decision_regions import borders
+from cascadeforest.reports.drawing.renderers.decision_regions import borders
 
 EXTRA, RING = "decision_grid", "predicted as another class"
 BLUE, ORANGE = np.array(to_rgb("#0072B2")), np.array(to_rgb("#D55E00"))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis.strategies import lists, permutations, sampled_from
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.reports.numbers.imbalance_curves import variants
+from cascadeforest.reports.drawing.renderers.imbalance_curves import variants
 
 COLUMNS = {"gcforest": "gcForest", "random_forest": "RF", "ddbf_f": "DDBF-f"}
 FULL, MORE, MOST = NAMES = "digits", "digits+imbalance-5-0.6", "digits+imbalance-5-0.9"

@@ -7,8 +7,8 @@ from hypothesis.strategies import integers, lists, tuples
 from scipy.stats import spearmanr
 
 from cascadeforest.data.errors import ConfigError
+from cascadeforest.reports.drawing.renderers.layer_curves import rank_correlation
 from cascadeforest.reports.drawing.table import make_table
-from cascadeforest.reports.numbers.layer_curves import rank_correlation
 from cascadeforest.reports.numbers.results import read_results
 
 SCORES, RATIOS = "layer_scores", "margin_ratios"

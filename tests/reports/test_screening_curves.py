@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis.strategies import integers
 
 from cascadeforest.data.errors import ConfigError, UserError
-from cascadeforest.reports.numbers.screening_curves import CURVES, count
+from cascadeforest.reports.drawing.renderers.screening_curves import CURVES, count
 
 DATA = "imdb+rows-40"
 #: Ten test rows, three levels: five leave at level 1 (one wrong), two at level 2, three stay.

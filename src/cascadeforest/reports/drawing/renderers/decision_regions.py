@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,15 +13,25 @@ from cascadeforest.reports.drawing.lines import numbered_lines, published_text
 from cascadeforest.reports.drawing.panels import Axis, Look, Panel, Part
 from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.words import Words, layers, number
-from cascadeforest.reports.numbers import decision_regions as numbers
 from cascadeforest.reports.numbers.cells import Cells
-from cascadeforest.reports.numbers.decision_regions import ACCURACY, EXTRA, PARTS
+from cascadeforest.reports.numbers.frame import TidyRow
+
+EXTRA = "decision_grid"
+ACCURACY, SHARE = "accuracy", "region_share"
+PARTS = {"train": "training rows", "test": "test rows"}
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the experiment: names of the two features."""
+
+    features: tuple[str, str] = ("feature 1", "feature 2")
 
 
 def render(cells: Cells) -> Table:
     """Make picture and table."""
     cells.need(EXTRA)
-    rows = {row.key[:3]: row for row in numbers.facts(cells)}
+    rows = {row.key[:3]: row for row in _facts(cells)}
     words = Words("decision_regions", cells, layers=layers(cells))
     heads = [f"accuracy on {part} (%)" for part in PARTS.values()]
     lines = []
@@ -31,21 +42,68 @@ def render(cells: Cells) -> Table:
         lines.extend(numbered_lines(cells, (*cells.labels(*pair), "first, drawn"), first, size) if n > 1 else [])
     picture = panels.Picture([_part(cells, pair) for pair in cells.pairs], legend=True)
     label_heads, size = (*cells.label_heads, "repeats"), "training and test rows"
-    return Table.of(cells, words, rows.values(), label_heads, heads, lines, size, picture, numbers.drawn(cells))
+    return Table.of(cells, words, rows.values(), label_heads, heads, lines, size, picture, _drawn(cells))
+
+
+def borders(predicted: np.ndarray) -> np.ndarray:
+    """Return the lines of length 1 between neighbours of different classes on a grid, an array of shape (n, 2, 2).
+
+    It has both ends (x, y) of each line; the first square of the grid reaches from (0, 0) to (1, 1).
+    """
+    upright = np.argwhere(predicted[:, 1:] != predicted[:, :-1])[:, ::-1] + np.array([1, 0])
+    level = np.argwhere(predicted[1:] != predicted[:-1])[:, ::-1] + np.array([0, 1])
+    steps = np.repeat([[0, 1], [1, 0]], [len(upright), len(level)], axis=0)
+    begins = np.concatenate([upright, level])
+    return np.stack([begins, begins + steps], axis=1)
+
+
+def _classes(cells: Cells, pair: Pair) -> dict[int, str]:
+    """Return code and name of each class that rows have or are predicted as, or that the grid shows."""
+    arrays = cells.first_arrays(*pair, EXTRA)
+    codes = {int(code) for name in arrays if name.startswith(("y_", "predicted")) for code in arrays[name].flat}
+    return {code: cells.class_name(pair[0], code) for code in sorted(codes)}
+
+
+def _facts(cells: Cells) -> Iterable[TidyRow]:
+    """Yield the accuracy on training and on test rows, over all repeats and in the first repeat."""
+    for pair in cells.pairs:
+        repeats = cells.arrays(*pair, EXTRA)
+        for part in PARTS:
+            right = [arrays[f"predicted_{part}"] == arrays[f"y_{part}"] for arrays in repeats]
+            for condition, shown in ((part, right), (f"{part}, first repeat", right[:1])):
+                values, n = [float(one.mean()) for one in shown], min(map(len, shown), default=None)
+                yield cells.row(*pair, condition, ACCURACY, values, n_test=n)
+
+
+def _drawn(cells: Cells) -> Iterable[TidyRow]:
+    """Yield the numbers of the picture: each class's share of the plane, and each row of data."""
+    for pair in cells.pairs:
+        arrays, names = cells.first_arrays(*pair, EXTRA), _classes(cells, pair)
+        if not arrays:
+            yield cells.row(*pair, "", SHARE, None)
+        for code, name in names.items():
+            yield cells.row(*pair, f"class {name}", SHARE, float((arrays["predicted"] == code).mean()))
+        for part in PARTS if arrays else ():
+            rows = zip(*(arrays[f"{name}_{part}"] for name in ("X", "y", "predicted")), strict=True)
+            for k, (place, code, predicted) in enumerate(rows, start=1):
+                # Features are stored in single precision: more digits would be of no meaning.
+                values = {f"feature_{i}": float(f"{value:.7g}") for i, value in enumerate(place, start=1)}
+                for metric, value in (values | {"predicted_right": float(code == predicted)}).items():
+                    yield cells.row(*pair, f"{part}, row {k}, class {names[int(code)]}", metric, value)
 
 
 def _part(cells: Cells, pair: Pair) -> Part:
     """The panels of one model: the same regions with training and with test rows."""
     if not (arrays := cells.first_arrays(*pair, EXTRA)):
         return Part(title=cells.name(*pair), words=cells.reason(*pair))
-    names, squares = numbers.classes(cells, pair), numbers.borders(arrays["predicted"])
+    names, squares = _classes(cells, pair), borders(arrays["predicted"])
     lines = [
         np.pad(at[0] + (squares[:, :, k] - 0.5) * (at[1] - at[0]), ((0, 0), (0, 1)), constant_values=np.nan).ravel()
         for k, at in enumerate((arrays["x"], arrays["y"]))
     ]
     regions = panels.Map(_colours(arrays), arrays["x"], arrays["y"], equal=False)
-    borders = panels.Line(lines[0], lines[1], Look(panels.GREY, ""), width=0.8)
-    x, y = map(Axis, cells.options(numbers.Options).features)
+    edges = panels.Line(lines[0], lines[1], Look(panels.GREY, ""), width=0.8)
+    x, y = map(Axis, cells.options(Options).features)
     shown = []
     for part, kind in PARTS.items():
         X, true, predicted = (arrays[f"{name}_{part}"] for name in ("X", "y", "predicted"))
@@ -53,7 +111,7 @@ def _part(cells: Cells, pair: Pair) -> Part:
         ring = panels.Points(x_wrong, y_wrong, Look(panels.BLACK), "predicted as another class", 8.5, ring=True)
         row = cells.row(*pair, part, ACCURACY, float((true == predicted).mean()))
         title = f"{kind}: {number(row)}{published_text(cells, row)}"
-        shown.append(Panel([regions, borders, *panels.class_points(X, true, names, 4.0), ring], title, x, y))
+        shown.append(Panel([regions, edges, *panels.class_points(X, true, names, 4.0), ring], title, x, y))
     return Part([shown], title=cells.name(*pair), shared=True)
 
 
