@@ -110,7 +110,7 @@ def test_a_cell_without_the_arrays_names_the_extra_to_ask_for(ran):
 def test_damaged_arrays_are_named_and_what_to_do(ran, damage):
     path = ran.extra("digits", "w100", EXTRA, **arrays())
     spoil(path, damage)
-    with pytest.raises(UserError, match=rf"{path.name}: .*Delete it and run again: snakemake --cores all --config su"):
+    with pytest.raises(UserError, match=rf"{path.name}: .*Run the workflow again, which makes it anew: snakemake --"):
         make_figure("cs-fig4", read_results(ran.root, ran.name))
 
 
