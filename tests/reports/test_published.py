@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.reports.conftest import PUBLISHED
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.experiments.metrics import METRICS
@@ -18,7 +19,7 @@ from cascadeforest.reports.numbers.published import (
     render_printed,
 )
 
-FOLDER = Path(__file__).parents[2] / "reports" / "published"
+FOLDER = PUBLISHED
 #: The printed tables, copied row by row from the papers' text without a look at the CSV files.
 PRINTED = Path(__file__).parent / "printed"
 
@@ -44,45 +45,21 @@ MEASURED = {
     "predict_cpu_seconds": {"seconds"},
 }
 PRINTED_ONLY = {
-    "accuracy_gap": {"percent points"},
-    "additional_correct": {"count"},
-    "average_rank": {"rank"},
-    "best_datasets": {"count"},
-    "bias": {"fraction"},
-    "class_share": {"percent"},
-    "classes": {"count"},
+    "percent": "class_share remaining_share screened_share test_pass_rate test_share train_pass_rate train_share",
+    "percent points": "accuracy_gap roc_auc_std",
+    "fraction": "bias error_rate mdi prediction",
+    "ratio": "fit_cpu_seconds_ratio intra_to_inter_variance memory_mb_ratio negatives_per_positive "
+    "predict_cpu_seconds_ratio",
+    "count": "additional_correct best_datasets classes different_predictions informative_features irrelevant_features "
+    "layer lose lower_datasets n_test n_train raw_features significantly_better_datasets significantly_worse_datasets "
+    "tie win",
+    "rank": "average_rank",
+    "MB": "memory_mb",
+}
+PRINTED_ONLY = {metric: {unit} for unit, metrics in PRINTED_ONLY.items() for metric in metrics.split()} | {
     "contribution": {"fraction", "rentals"},
-    "different_predictions": {"count"},
-    "error_rate": {"fraction"},
     "feature_value": {"year", "flag", "°C", "percent", "km/h"},
-    "fit_cpu_seconds_ratio": {"ratio"},
-    "informative_features": {"count"},
-    "intra_to_inter_variance": {"ratio"},
-    "irrelevant_features": {"count"},
-    "layer": {"count"},
-    "lose": {"count"},
-    "lower_datasets": {"count"},
-    "mdi": {"fraction"},
-    "memory_mb": {"MB"},
-    "memory_mb_ratio": {"ratio"},
-    "n_test": {"count"},
-    "n_train": {"count"},
-    "negatives_per_positive": {"ratio"},
-    "predict_cpu_seconds_ratio": {"ratio"},
-    "prediction": {"fraction"},
-    "raw_features": {"count"},
-    "remaining_share": {"percent"},
-    "roc_auc_std": {"percent points"},
     "rows": {"count", "thousands"},
-    "screened_share": {"percent"},
-    "significantly_better_datasets": {"count"},
-    "significantly_worse_datasets": {"count"},
-    "test_pass_rate": {"percent"},
-    "test_share": {"percent"},
-    "tie": {"count"},
-    "train_pass_rate": {"percent"},
-    "train_share": {"percent"},
-    "win": {"count"},
 }
 
 EXPERIMENTS = available(FOLDER)
@@ -90,7 +67,6 @@ TABLES = printed_tables(FOLDER)
 
 
 def lines(text):
-    """Return the lines of a printed table with white space normalised."""
     return [" ".join(line.split()) for line in text.splitlines()]
 
 
@@ -109,35 +85,22 @@ def write(folder, text, experiment="hidf-table2"):
     return folder
 
 
-# --- the files
-
-
-def test_there_are_numbers_for_every_printed_table_and_for_figures():
+def test_every_printed_table_has_numbers_and_a_copy_and_every_file_a_line_in_the_readme():
     assert {e for e in EXPERIMENTS if "-table" in e} == set(TABLES)
     assert {"hidf-fig2", "cs-fig4", "mddf-fig2b", "ddbf-fig5", "ddbf-fig6"} <= set(EXPERIMENTS)
-
-
-def test_the_readme_names_every_file():
+    assert {path.stem for path in PRINTED.glob("*.txt")} == set(TABLES)
     text = (FOLDER / "README.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^\| `([a-z]+-(?:table|fig)\w+)`", text, flags=re.MULTILINE)) == set(EXPERIMENTS)
+    assert set(MEASURED) <= set(METRICS)
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
-def test_names_are_known_and_units_fit_the_metric(experiment):
+def test_names_are_known_units_fit_the_metric_and_values_keep_their_printed_digits(experiment):
     frame = load_published(experiment, FOLDER)
     assert set(frame["dataset"]) <= DATASETS
     assert set(frame["model"]) <= MODELS
     for metric, unit in zip(frame["metric"], frame["unit"], strict=True):
         assert unit in (MEASURED | PRINTED_ONLY)[metric]
-
-
-def test_metrics_that_runs_measure_have_the_names_of_the_runs():
-    assert set(MEASURED) <= set(METRICS)
-
-
-@pytest.mark.parametrize("experiment", EXPERIMENTS)
-def test_values_are_typed_and_keep_their_printed_digits(experiment):
-    frame = load_published(experiment, FOLDER)
     assert tuple(frame.columns) == (*COLUMNS, "value_text", "std_text")
     assert frame["value"].dtype == frame["std"].dtype == np.float64
     assert [float(text.replace(",", "")) for text in frame["value_text"]] == frame["value"].tolist()
@@ -146,24 +109,10 @@ def test_values_are_typed_and_keep_their_printed_digits(experiment):
     assert not frame.duplicated(list(KEY)).any()
 
 
-def test_trailing_zeros_are_kept():
-    """The file says 86.90, not 86.9, and GBDT's 0.10, not 0.1."""
-    frame = load_published("hidf-table2", FOLDER).set_index(["dataset", "model"])
-    assert frame.loc[("adult", "hidf"), "value_text"] == "86.90"
-    assert frame.loc[("adult", "gbdt"), "std_text"] == "0.10"
-
-
-# --- the printed layout
-
-
 @pytest.mark.parametrize("experiment", TABLES)
 def test_a_printed_table_renders_to_the_layout_of_its_paper(experiment):
     expected = (PRINTED / f"{experiment}.txt").read_text(encoding="utf-8")
     assert lines(render_printed(experiment, FOLDER)) == lines(expected)
-
-
-def test_every_printed_copy_is_compared():
-    assert {path.stem for path in PRINTED.glob("*.txt")} == set(TABLES)
 
 
 @pytest.mark.parametrize("experiment", TABLES)
@@ -183,10 +132,7 @@ def test_a_rendered_table_shows_every_number_that_is_not_from_the_text(experimen
     assert sorted(re.findall(r"\b[12]0\d{4}\b", render_printed(experiment, tmp_path))) == sorted(shown)
 
 
-# --- the numbers agree with each other as the papers say (or fail to, where README.md lists the slip)
-
-
-def test_hidf_counts_its_wins_correctly():
+def test_hidf_keeps_trailing_zeros_and_counts_its_wins_correctly():
     table = pivot("hidf-table2")
     counts = load_published("hidf-table2", FOLDER).query("dataset == 'all'").set_index(["model", "metric"])["value"]
     for model in table.columns.drop("hidf"):
@@ -194,6 +140,10 @@ def test_hidf_counts_its_wins_correctly():
         assert (difference > 0).sum() == counts[model, "win"]
         assert (difference == 0).sum() == counts[model, "tie"]
         assert (difference < 0).sum() == counts[model, "lose"]
+    # The file says 86.90, not 86.9, and GBDT's 0.10, not 0.1.
+    frame = load_published("hidf-table2", FOLDER).set_index(["dataset", "model"])
+    assert frame.loc[("adult", "hidf"), "value_text"] == "86.90"
+    assert frame.loc[("adult", "gbdt"), "std_text"] == "0.10"
 
 
 @pytest.mark.parametrize(("experiment", "columns"), [("hidf-table2", 7), ("mddf-table1", 5)])
@@ -207,7 +157,7 @@ def test_bold_is_the_highest_and_the_bullet_the_second_highest_accuracy(experime
         assert dict(zip(marked["dataset"], marked["model"], strict=True)) == expected.to_dict()
 
 
-def test_mddf_prints_two_average_ranks_that_its_cells_do_not_give():
+def test_mddf_and_cs_print_numbers_that_their_cells_do_not_quite_give():
     ranks = pivot("mddf-table1").iloc[:, :5].rank(axis=1, ascending=False).mean()
     printed = load_published("mddf-table1", FOLDER).query("metric == 'average_rank'").set_index("model")
     assert printed["value_text"].to_dict() == {
@@ -216,9 +166,6 @@ def test_mddf_prints_two_average_ranks_that_its_cells_do_not_give():
     wrong = printed[printed["value"] != ranks[printed.index]]
     assert ranks[wrong.index].to_dict() == {"mlp": 3.750, "xgboost": 3.875}
     assert wrong["note"].tolist() == ["its own cells give 3.750", "its own cells give 3.875"]
-
-
-def test_cs_gap_between_its_sizes_is_below_the_one_stated():
     frame = load_published("cs-table2", FOLDER)
     stated = frame.query("metric == 'accuracy_gap'")["value"].item()
     accuracy = frame[(frame["metric"] == "accuracy") & frame["condition"].str.startswith("w=")]
@@ -235,15 +182,12 @@ def test_ddbf_iterations_add_up(metric):
     assert values.drop("all").sum() == pytest.approx(values["all"])
 
 
-def test_ddbf_trains_others_alone_on_the_first_split_of_its_table_2():
+def test_ddbf_numbers_of_its_tables_agree_with_each_other_and_with_mddf():
     alone = load_published("ddbf-table3", FOLDER).query("condition == 'alone'").set_index("model")["value"]
     split = load_published("ddbf-table2", FOLDER).query("metric == 'roc_auc' and condition == 'split 1'")
     split = split.set_index("model")["value"]
     assert (100 * split[alone.index]).tolist() == pytest.approx(alone.tolist())
-
-
-def test_ddbf_xgboost_column_is_that_of_mddf():
-    """These cells are borrowed, the ± beside them is not from mdDF: see README.md."""
+    # These cells are borrowed, the ± beside them is not from mdDF: see README.md.
     ddbf = pivot("ddbf-table1")["xgboost"]
     mddf = pivot("mddf-table1")["xgboost"]
     common = ["adult", "letter", "yeast", "mnist", "satimage"]
@@ -278,8 +222,6 @@ def test_interp_counts_its_marks_correctly(experiment, column, value, metric, ma
     assert ((frame[column] == value) & (frame["mark"] == mark)).sum() == stated["value"].item()
 
 
-# --- errors
-
 HEADER = ",".join(COLUMNS) + "\n"
 ROW = "adult,hidf,,accuracy,86.90,0.05,best,,percent\n"
 
@@ -305,28 +247,19 @@ def test_a_malformed_file_is_refused_with_place_value_and_remedy(text, message, 
     assert str(tmp_path / "hidf-table2.csv") in str(caught.value)
 
 
-def test_a_well_formed_row_is_read(tmp_path):
+def test_a_well_formed_row_is_read_and_a_file_that_is_being_written_is_no_table(tmp_path):
     frame = load_published("hidf-table2", write(tmp_path, HEADER + ROW))
     assert frame[["value", "std"]].to_numpy().tolist() == [[86.9, 0.05]]
-
-
-def test_a_file_that_is_being_written_is_no_table(tmp_path):
     write(tmp_path, "")
     (tmp_path / ".hidf-table2.0123.csv").write_text("half")
     assert available(tmp_path) == ("hidf-table2",)
 
 
-def test_an_unknown_experiment_is_answered_with_the_known_ones():
+def test_errors_name_what_is_there_and_what_the_layout_lacks(tmp_path):
     with pytest.raises(ConfigError, match="no published numbers for 'hidf-table9'; there are some for: cs-fig4, "):
         load_published("hidf-table9", FOLDER)
-
-
-def test_a_figure_has_no_printed_table():
     with pytest.raises(ConfigError, match="'cs-fig4' is no printed table; choose one of hidf-table1, "):
         render_printed("cs-fig4", FOLDER)
-
-
-def test_a_number_that_the_layout_wants_but_the_file_lacks_is_an_error(tmp_path):
     text = (FOLDER / "cs-table1.csv").read_text(encoding="utf-8")
     write(tmp_path, text.replace("mnist,gcforest,,accuracy,99.26,,,,percent\n", ""), "cs-table1")
     (tmp_path / LAYOUTS).write_bytes((FOLDER / LAYOUTS).read_bytes())

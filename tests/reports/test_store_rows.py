@@ -121,13 +121,12 @@ def test_rows_give_the_stored_scores_and_lie_in_the_order_of_the_split(ran, stor
         ("iris", classes),
         ("diabetes", ("residual", "test_rows", "value")),
     }
-
-
-def test_repeats_of_different_splits_have_different_rows(stored):
     rows = read_rows(stored, "smoke", "breast_cancer")
     assert sorted(rows) == [("small", 0), ("small", 1), ("smaller", 0), ("smaller", 1), ("smaller", 2)]
     assert rows["small", 1]["test_rows"].tolist() == rows["smaller", 1]["test_rows"].tolist()
     assert rows["small", 0]["test_rows"].tolist() != rows["small", 1]["test_rows"].tolist()
+    with pytest.raises(UserError, match=r"no rows of 'wine' are stored; there are breast_cancer, diabetes, iris\."):
+        read_rows(stored, "smoke", "wine")
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations([AUC, ACCURACY, RMSE]))[::2])
@@ -139,11 +138,6 @@ def test_the_order_of_acceptance_does_not_matter(ran, stored, order):
     assert {name for name in at_once.keys() | one_by_one.keys() if at_once.get(name) != one_by_one.get(name)} == {
         "provenance.json"
     }
-
-
-def test_a_data_set_without_rows_is_an_error_that_says_which_have_them(stored):
-    with pytest.raises(UserError, match=r"no rows of 'wine' are stored; there are breast_cancer, diabetes, iris\."):
-        read_rows(stored, "smoke", "wine")
 
 
 @pytest.mark.parametrize("damage", ["edited", "truncated", "empty", "gone"])
