@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import re
 import shutil
 from dataclasses import replace
@@ -11,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.files import read_yaml, sha256_of, write_signed_json
 from cascadeforest.experiments.cells import SavedArrays
 from cascadeforest.experiments.fitting import Costs, Growth
@@ -71,7 +71,7 @@ class Suite:
         row = {
             "id": name,
             "paper": name.partition("-")[0],
-            "kind": "table",
+            "kind": "figure" if "-fig" in name else "table",
             "title": "Test accuracy",
             "render": "scores",
             "metrics": ["accuracy"],
@@ -101,14 +101,19 @@ class Suite:
         self.write_plan()
         return row
 
-    def figure(self, name: str, render: str, labels: dict[str, str], **changes) -> None:
-        """Declare a figure of models with labels and presets ``<model>_20``, with what the paper prints of it."""
-        models = {"columns": {model: f"{model}_20" for model in labels}, "libraries": {model: [] for model in labels}}
-        self.experiment(name, **({"kind": "figure", "render": render, "labels": labels} | models | changes))
-        self.as_printed(name)
+    def declare(self, name: str, render: str, **changes) -> None:
+        """Declare an experiment with what the paper prints of it, if anything."""
+        self.experiment(name, render=render, **changes)
+        if (PUBLISHED / f"{name}.csv").is_file():
+            self.as_printed(name)
+
+    def figure(self, name: str, render: str, labels: dict[str, str], preset: str = "{}_20", **changes) -> None:
+        """Declare a figure of models with labels and presets, with what the paper prints of it."""
+        columns = {model: preset.format(model) for model in labels}
+        given = {"columns": columns, "labels": labels, "libraries": {model: [] for model in labels}}
+        self.declare(name, render, **given | changes)
 
     def planned(self, name: str) -> Experiment:
-        """A declared experiment, as the reports read it."""
         return read_plan(self.folder / "plan.json", self.name).experiments[name]
 
     def plan_run(self, dataset: str, model: str, **changes) -> None:
@@ -176,11 +181,9 @@ class Suite:
         self.write_run(RunResult(Run(**spec | {"repeats": tuple(range(len(values)))}), {}, "5c0re", tuple(cells)))
 
     def read_run(self, dataset: str, model: str) -> RunResult:
-        """Read a run file again."""
         return read_run(self.folder, dataset, model)
 
     def write_run(self, result: RunResult) -> None:
-        """Write a run file."""
         write_typed(run_path(self.folder, *result.run.pair), result)
 
     def extra(self, dataset: str, model: str, name: str, repeat: int = 0, **arrays) -> Path:
@@ -196,13 +199,16 @@ class Suite:
         self.write_run(replace(result, cells=tuple(cells)))
         return target
 
-    def fail(self, dataset: str, model: str, error: str, message: str, part: str = "", ended_ms: int = 1) -> None:
-        """Write a failure file."""
-        path = self.folder / "failures" / dataset / f"{model}{part}.json"
-        write_typed(path, Failures(dataset, model, (Failure(0, error, message, "", 0, ended_ms),)))
+    def lose(self, dataset: str, model: str, missing_ok: bool = False) -> None:
+        run_path(self.folder, dataset, model).unlink(missing_ok)
+
+    def fail(self, dataset: str, model: str, message: str = "no room") -> None:
+        """Write a failure file in the place of a run file."""
+        self.lose(dataset, model, missing_ok=True)
+        path = self.folder / "failures" / dataset / f"{model}.json"
+        write_typed(path, Failures(dataset, model, (Failure(0, "MemoryError", message, "", 0, 1),)))
 
     def summary(self, dataset: str, **facts) -> None:
-        """Write the facts about a prepared data set."""
         content = {
             "name": dataset,
             "task": "classification",
@@ -223,7 +229,6 @@ class Suite:
         write_signed_json(self.root / "data" / "processed" / f"{dataset}.json", content | facts)
 
     def published(self, name: str, lines: list[str]) -> None:
-        """Write a file of published numbers."""
         path = self.root / "reports" / "published" / f"{name}.csv"
         path.write_text(PUBLISHED_HEAD + "".join(f"{line}\n" for line in lines))
 
@@ -246,11 +251,17 @@ class Suite:
         return self
 
     def table(self, name: str) -> Table:
-        """Draw one experiment."""
         return make_table(name, read_results(self.root, self.name))
 
+    def refuses(self, name: str, words: str, error: type[Exception] = ConfigError) -> None:
+        """Drawing one experiment is an error with these words (a regular expression)."""
+        with pytest.raises(error, match=words):
+            self.table(name)
+
+    def notes(self, name: str) -> str:
+        return " ".join(self.table(name).view.notes)
+
     def as_printed(self, name: str) -> None:
-        """Take the papers' numbers of the repository."""
         shutil.copy(PUBLISHED / f"{name}.csv", self.root / "reports" / "published")
 
     def moved(self, name: str, before: Table, suite: str | None = None) -> set[str]:
@@ -262,7 +273,7 @@ class Suite:
     def differences_after_storing(self) -> list[str]:
         """Draw, accept and check the suite, then draw it again from what is stored alone; what differs anywhere."""
         accept(self.draw().root, self.name, "first numbers")
-        drifts = [finding.cell for finding in check(self.root, self.name).findings if finding.is_drift]
+        drifts = [cell for cell, _ in self.found()]
         shutil.rmtree(self.root / "results")
         return [*drifts, *redraw_stored(self.root, self.name).differences]
 
@@ -278,11 +289,13 @@ class Suite:
 
     def drifts(self) -> set[tuple[str, str]]:
         """Draw again, and return row and column of all that differs from what is stored."""
-        findings = check(self.draw().root, self.name).findings
-        return {(finding.cell, finding.column) for finding in findings if finding.is_drift}
+        return self.draw().found()
+
+    def found(self) -> set[tuple[str, str]]:
+        """Row and column of all that differs from what is stored, with the tables as they are."""
+        return {(one.cell, one.column) for one in check(self.root, self.name).findings if one.is_drift}
 
     def stored(self) -> "Suite":
-        """Draw and accept."""
         accept(self.draw().root, self.name, "first numbers")
         return self
 
@@ -297,24 +310,41 @@ class Suite:
                 spanned = sum(int(n) - 1 for n in re.findall(r"\\multicolumn\{(\d+)\}", line))
                 assert line.count("&") + 1 + spanned == width, line
 
-    @staticmethod
-    def _write(path: Path, content: dict) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(content))
-
 
 @pytest.fixture
 def suite(tmp_path):
-    """An empty suite named smoke."""
     return Suite(tmp_path)
 
 
 @pytest.fixture
+def shown(request, suite):
+    """A suite with what the test file declares, run as it runs it."""
+    request.module.declare(suite)
+    request.module.run(suite)
+    return suite
+
+
+@pytest.fixture
 def make_suite(tmp_path):
-    """Make suites of other names."""
     return lambda name: Suite(tmp_path / name, name)
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
-    """Content of all files below a folder."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def panels(table: Table) -> list:
+    return [axes for part in table.figure.draw().subfigs for axes in part.axes]
+
+
+def curves(axes) -> dict[str, list[float]]:
+    """Heights of the points of curves with whiskers, by their names."""
+    return {bars.get_label(): [round(float(y), 6) for y in bars[0].get_ydata()] for bars in axes.containers}
+
+
+def texts(row) -> list[str]:
+    return [cell.text for cell in row.cells]
+
+
+def words(axes) -> list[str]:
+    return [text.get_text() for text in axes.texts]

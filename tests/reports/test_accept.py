@@ -1,6 +1,7 @@
 """Storing tables, and drawing the stored ones again."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -20,13 +21,11 @@ TABLE = "tables/hidf-table2.csv"
 
 @pytest.fixture
 def run_suite(suite):
-    """A complete suite with its tables drawn."""
     return suite.complete().draw()
 
 
 @pytest.fixture
 def stored(run_suite):
-    """The folder of the same suite, accepted."""
     return accept(run_suite.root, "smoke", "first numbers")
 
 
@@ -34,15 +33,12 @@ def command(suite, name, *arguments):
     return main([name, "--suite", suite.name, "--root", str(suite.root), *arguments])
 
 
-def test_cells_provenance_csv_and_markdown_are_stored_and_no_other_form(run_suite):
+def test_cells_csv_markdown_and_provenance_are_stored_which_says_why_and_where_from(run_suite):
     figures = run_suite.folder / "figures"
     figures.mkdir()
     (figures / "left-over.svg").write_text("<svg/>")
     stored = accept(run_suite.root, "smoke", "first numbers")
     assert sorted(snapshot(stored)) == ["cells.json.gz", "provenance.json", TABLE, "tables/hidf-table2.md"]
-
-
-def test_provenance_says_why_and_where_from(run_suite):
     run_suite.run("adult", "gbdt", [0.90, 0.92], versions={"numpy": "2.5.0"}, git_commit="abc")
     run_suite.draw()
     facts = read_provenance(accept(run_suite.root, "smoke", " new trees "))
@@ -57,45 +53,39 @@ def test_provenance_says_why_and_where_from(run_suite):
     assert facts["hosts"][0]["processor"] == "A CPU"
 
 
-def test_the_stored_cells_are_the_same_bytes_every_time(run_suite):
+def test_stored_cells_are_the_results_and_the_same_bytes_every_time(run_suite, stored):
+    before, after = read_results(run_suite.root, "smoke"), read_stored(run_suite.root, "smoke")
+    assert (after.plan, after.runs, after.summaries) == (before.plan, before.runs, before.summaries)
     results = read_results(run_suite.root, "smoke")
     assert pack(results, {}) == pack(results, {})
     assert pack(results, {})[4:8] == bytes(4)  # no time in the gzip header
 
 
-def test_stored_results_are_the_results(run_suite, stored):
-    before, after = read_results(run_suite.root, "smoke"), read_stored(run_suite.root, "smoke")
-    assert (after.plan, after.runs, after.summaries) == (before.plan, before.runs, before.summaries)
-
-
 def test_a_clean_checkout_draws_every_form_again(run_suite, stored, capsys):
-    shutil.rmtree(run_suite.root / "results")
-    shutil.rmtree(run_suite.root / "data")
+    for folder in ("results", "data"):
+        shutil.rmtree(run_suite.root / folder)
     assert command(run_suite, "render") == 0
     assert "1 tables and the page drawn from the stored cells: all as stored" in capsys.readouterr().out
-    again = snapshot(run_suite.root / "results/smoke/stored")
+    again, before = snapshot(run_suite.root / "results/smoke/stored"), snapshot(stored)
     assert sorted(again) == ["index.html", *(f"tables/hidf-table2{suffix}" for suffix in (".csv", ".md", ".tex"))]
-    assert {name: again[name] for name in again if name in snapshot(stored)} == {
-        name: content for name, content in snapshot(stored).items() if name.startswith("tables")
-    }
+    kept = {name for name in before if name.startswith("tables")}
+    assert kept == again.keys() & before.keys()
+    assert {name: again[name] for name in kept} == {name: before[name] for name in kept}
     assert b"4 of 4 cells were computed by an earlier version, which kept no predictions" in again["index.html"]
 
 
-def test_a_stored_table_that_its_cells_do_not_give_is_shown_as_a_difference(run_suite, stored, capsys):
+def test_drawing_again_leaves_nothing_of_earlier_and_shows_what_the_cells_do_not_give(run_suite, stored, capsys):
+    left = run_suite.folder / "stored/figures/hidf-table2.svg"
+    left.parent.mkdir(parents=True)
+    left.write_text("<svg/>")
+    assert redraw_stored(run_suite.root, "smoke").differences == ()
+    assert not left.exists()
     (stored / TABLE).write_text((stored / TABLE).read_text().replace("0.91,", "0.99,"))
     assert command(run_suite, "render") == 1
     out = capsys.readouterr().out
     assert "-adult,gbdt,,accuracy,0.99," in out
     assert "+adult,gbdt,,accuracy,0.91," in out
     assert "1 files are not as stored" in out
-
-
-def test_drawing_again_leaves_nothing_of_an_earlier_drawing(run_suite, stored):
-    left = run_suite.folder / "stored/figures/hidf-table2.svg"
-    left.parent.mkdir(parents=True)
-    left.write_text("<svg/>")
-    assert redraw_stored(run_suite.root, "smoke").differences == ()
-    assert not left.exists()
 
 
 def test_other_words_are_stored_again_and_cells_stay(run_suite, stored, capsys):
@@ -109,36 +99,38 @@ def test_other_words_are_stored_again_and_cells_stay(run_suite, stored, capsys):
     assert snapshot(stored) == before
 
 
-@pytest.mark.parametrize("change", ["number", "row", "no table", "more tables"])
-def test_numbers_that_would_change_are_refused_and_named(run_suite, stored, change):
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("number", f"adult / gbdt / accuracy: mean ({TABLE}): stored 0.99, new 0.91"),
+        ("row", f"adult / gbdt / accuracy: row ({TABLE}): stored (nothing), new there"),
+        ("no table", f"{TABLE}: file: stored (nothing), new there"),
+        ("more tables", "tables/hidf-table9.csv: file: stored there, new (nothing)"),
+    ],
+)
+def test_numbers_that_would_change_are_refused_and_named(run_suite, stored, change, words):
     table = stored / TABLE
     lines = table.read_text()
-    if change == "number":
-        table.write_text(lines.replace("0.91,", "0.99,"))
-    elif change == "row":
-        table.write_text(lines[: lines.index("adult,gbdt")])
-    elif change == "no table":
+    if change == "no table":
         table.unlink()
-    else:
+    elif change == "more tables":
         table.with_name("hidf-table9.csv").write_text(lines)
-    words = {
-        "number": f"adult / gbdt / accuracy: mean ({TABLE}): stored 0.99, new 0.91",
-        "row": f"adult / gbdt / accuracy: row ({TABLE}): stored (nothing), new there",
-        "no table": f"{TABLE}: file: stored (nothing), new there",
-        "more tables": "tables/hidf-table9.csv: file: stored there, new (nothing)",
-    }
+    else:
+        table.write_text(lines.replace("0.91,", "0.99,") if change == "number" else lines[: lines.index("adult,gbdt")])
     before = snapshot(stored)
     with pytest.raises(UserError) as caught:
         refresh(run_suite.root, "smoke")
     assert "numbers would change" in str(caught.value)
-    assert words[change] in str(caught.value)
+    assert words in str(caught.value)
     assert snapshot(stored) == before
 
 
-@pytest.mark.parametrize("name", ["render", "refresh"])
-def test_drawing_without_anything_stored_is_an_error(suite, capsys, name):
-    assert command(suite, name) == 2
-    assert "nothing is stored for the suite 'smoke'" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("arguments", "missing"), [(["render"], "stored"), (["refresh"], "stored"), (["accept", "--message", "why"], "run")]
+)
+def test_drawing_and_storing_nothing_is_an_error(suite, capsys, arguments, missing):
+    assert command(suite, *arguments) == 2
+    assert re.search(f"nothing (is|was) {missing} for the suite 'smoke'", capsys.readouterr().err)
 
 
 def refused(suite, message="why"):
@@ -150,26 +142,39 @@ def refused(suite, message="why"):
     return str(caught.value)
 
 
-def test_a_reason_is_required(run_suite, capsys):
+def test_a_reason_and_tables_of_the_results_that_there_are_now_are_required(run_suite, capsys):
     assert "--message is empty" in refused(run_suite, message="  ")
     assert command(run_suite, "accept") == 2
     assert "MESSAGE=" in capsys.readouterr().err
+    run_suite.run("adult", "gbdt", [0.1, 0.1])
+    assert "hidf-table2.csv is not what the results say now" in refused(run_suite)
+    (run_suite.folder / TABLE).unlink()
+    assert "hidf-table2.csv was not drawn" in refused(run_suite)
 
 
-def test_failed_cells_are_not_stored(run_suite, stored):
-    (run_suite.folder / "runs/adult/gbdt.json").unlink()
-    run_suite.fail("adult", "gbdt", "MemoryError", "no room")
-    run_suite.draw()
-    assert "gbdt on adult failed (repeat 0): MemoryError" in refused(run_suite)
-
-
-@pytest.mark.parametrize("how", ["missing", "too few repeats"])
-def test_missing_results_are_not_stored(run_suite, how):
-    (run_suite.folder / "runs/adult/gbdt.json").unlink()
-    if how == "too few repeats":
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ("failed", "gbdt on adult failed (repeat 0): MemoryError"),
+        ("missing", "gbdt on adult has not run, or not with 2 repeats"),
+        ("too few repeats", "gbdt on adult has not run, or not with 2 repeats"),
+        ("other data", "gbdt on adult was run on other data (digest da7a, now 0ther)"),
+        ("no data", "adult is not prepared"),
+    ],
+)
+def test_incomplete_results_and_those_of_other_data_are_not_stored(run_suite, stored, how, words):
+    if how == "failed":
+        run_suite.fail("adult", "gbdt")
+    elif how == "missing":
+        run_suite.lose("adult", "gbdt")
+    elif how == "too few repeats":
         run_suite.run("adult", "gbdt", [0.9])
+    elif how == "other data":
+        run_suite.summary("adult", digest="0ther")
+    else:
+        (run_suite.root / "data/processed/adult.json").unlink()
     run_suite.draw()
-    assert "gbdt on adult has not run, or not with 2 repeats" in refused(run_suite)
+    assert words in refused(run_suite)
 
 
 def test_runs_of_another_configuration_are_not_stored(run_suite):
@@ -181,43 +186,6 @@ def test_runs_of_another_configuration_are_not_stored(run_suite):
     text = refused(run_suite)
     assert "gbdt on adult was run by another configuration (other params)" in text
     assert "snakemake --cores all --config suite=smoke" in text
-
-
-def test_runs_on_other_data_are_not_stored(run_suite):
-    run_suite.summary("adult", digest="0ther")
-    run_suite.draw()
-    assert "gbdt on adult was run on other data (digest da7a, now 0ther)" in refused(run_suite)
-
-
-def test_data_that_is_not_prepared_is_not_stored(run_suite):
-    (run_suite.root / "data/processed/adult.json").unlink()
-    run_suite.draw()
-    assert "adult is not prepared" in refused(run_suite)
-
-
-def test_tables_that_are_older_than_their_results_or_were_not_drawn_are_not_stored(run_suite):
-    run_suite.run("adult", "gbdt", [0.1, 0.1])
-    assert "hidf-table2.csv is not what the results say now" in refused(run_suite)
-    (run_suite.folder / TABLE).unlink()
-    assert "hidf-table2.csv was not drawn" in refused(run_suite)
-
-
-def test_nothing_run_cannot_be_stored(suite, capsys):
-    assert command(suite, "accept", "--message", "why") == 2
-    assert "nothing was run for the suite 'smoke'" in capsys.readouterr().err
-
-
-def test_a_store_that_fails_half_way_leaves_the_old_reports(run_suite, stored, monkeypatch):
-    before = snapshot(run_suite.root / "reports")
-
-    def out_of_space(results, rows):
-        raise OSError("no space left on device")
-
-    monkeypatch.setattr(stored_module, "pack", out_of_space)
-    with pytest.raises(OSError, match="no space"):
-        accept(run_suite.root, "smoke", "second numbers")
-    assert snapshot(run_suite.root / "reports") == before
-    assert stored.is_dir()
 
 
 def test_a_kill_between_the_two_renames_is_mended(tmp_path):
@@ -243,9 +211,19 @@ def test_a_new_folder_takes_the_place_of_the_old_one_whole(tmp_path):
     assert folder.stat().st_mode & 0o755 == 0o755
 
 
-def test_accepting_again_replaces_the_reports(run_suite, stored):
+def test_accepting_again_replaces_the_reports_unless_it_fails_half_way(run_suite, stored, monkeypatch):
     run_suite.run("adult", "gbdt", [0.5, 0.5])
     accept(run_suite.draw().root, "smoke", "second numbers")
     assert "adult,gbdt,,accuracy,0.5," in (stored / TABLE).read_text()
     assert sorted(path.name for path in stored.parent.iterdir()) == ["published", "smoke"]
     assert json.loads((stored / "provenance.json").read_text())["message"] == "second numbers"
+    before = snapshot(run_suite.root / "reports")
+
+    def out_of_space(results, rows):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(stored_module, "pack", out_of_space)
+    with pytest.raises(OSError, match="no space"):
+        accept(run_suite.root, "smoke", "second numbers")
+    assert snapshot(run_suite.root / "reports") == before
+    assert stored.is_dir()

@@ -7,7 +7,6 @@ from hypothesis.extra.numpy import arrays as numpy_arrays
 from hypothesis.strategies import integers, sampled_from
 from scipy.stats import mannwhitneyu
 
-from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.numbers.importances import ranking_auc
 from cascadeforest.reports.numbers.statistics import RankSumTest
 from cascadeforest.reports.store.stored import needed_arrays, read_stored
@@ -77,7 +76,7 @@ def test_sums_that_differ_by_rounding_tie():
     assert np.isnan(ranking_auc(np.array([np.nan, 1.0])))
 
 
-def test_numbers_are_means_and_deviations_over_repeats(suite):
+def test_numbers_are_means_and_deviations_with_marks_and_the_published_ones_below(suite):
     rows = rows_of(ran(suite))
     assert (rows["mdi_rf"].mean, rows["mdi_rf"].n, rows["mdi_rf"].n_test) == (0.375, 4, None)
     assert rows["mdi_rf"].std == pytest.approx(np.std([0.5, 0.25, 0.5, 0.25], ddof=1))
@@ -86,23 +85,23 @@ def test_numbers_are_means_and_deviations_over_repeats(suite):
     assert view.heads == ("MDI(RF)", "MDA(DF)", "MDI(DF)", "MDI(DF, code)")
     assert suite.line(NAME, DATASET) == ["37.50 ± 14.43", "81.25 ± 23.94", "93.75 ± 12.50", "0.00 ± 0.00"]
     assert view.rows[0].size == "4 × (2 + 2)"
-
-
-def test_marks_are_the_best_and_what_the_tested_column_is_better_than(suite):
-    """Four repeats all above four others: z = 8 / sqrt(12) = 2.3, p = 0.02. The official model takes no part."""
-    rows = rows_of(ran(suite))
+    # Four repeats all above four others: z = 8 / sqrt(12) = 2.3, p = 0.02. The official model takes no part.
     assert [rows[name].mark for name in COLUMNS] == ["worse", "", "best", ""]
     assert [rows[name].rank for name in COLUMNS] == [3, 2, 1, None]
     markdown = suite.table(NAME).files()[".md"]
     assert "37.50 ± 14.43 •" in markdown
     assert "**93.75 ± 12.50**" in markdown
-
-
-def test_a_better_column_is_not_marked_worse(suite):
     ran(suite)
     run(suite, "random_forest", mdi_rf=[1.0] * 4)
     run(suite, "gcforest", mda_df=[0.0] * 4, mdi_df=[0.5] * 4)
     assert [rows_of(suite)[name].mark for name in COLUMNS] == ["best", "worse", "", ""]
+    suite.as_printed(NAME)
+    ran(suite)
+    assert suite.line(NAME, DATASET, kind="published") == ["91.1 ± 4.7", "100.0 ± 0.0", "100.0 ± 0.0", "not printed"]
+    assert [cell.mark for cell in suite.table(NAME).view.rows[1].cells] == ["worse", "best", "best", ""]
+    rows = rows_of(suite)
+    assert (rows["mdi_rf"].published, rows["mdi_rf"].published_std) == (0.911, 0.047)
+    assert rows["mdi_df_official"].published is None
 
 
 TEST = RankSumTest("rank_sum", 0.1, "a")
@@ -118,24 +117,10 @@ def test_the_test_is_that_of_mann_and_whitney(samples):
     assert TEST.is_better(own, other, False) == (z < -1.6448536 and own.mean() < other.mean())
 
 
-@pytest.mark.parametrize(("n", "found"), [(1, False), (2, False), (3, True), (10, True)])
-def test_two_repeats_are_too_few(n, found):
-    assert TEST.is_better([1.0] * n, [0.0] * n, True) == found
-
-
-def test_what_is_better_in_rank_only_or_in_mean_only_is_not_better():
+def test_what_is_better_in_few_repeats_or_in_rank_only_or_in_mean_only_is_not_better():
+    assert [TEST.is_better([1.0] * n, [0.0] * n, True) for n in (1, 2, 3, 10)] == [False, False, True, True]
     assert not TEST.is_better([1.0] * 9 + [-100.0], [0.0] * 10, True)
     assert not TEST.is_better([-1.0] * 9 + [100.0], [0.0] * 10, True)
-
-
-def test_published_numbers_stand_below_with_their_marks(suite):
-    suite.as_printed(NAME)
-    ran(suite)
-    assert suite.line(NAME, DATASET, kind="published") == ["91.1 ± 4.7", "100.0 ± 0.0", "100.0 ± 0.0", "not printed"]
-    assert [cell.mark for cell in suite.table(NAME).view.rows[1].cells] == ["worse", "best", "best", ""]
-    rows = rows_of(suite)
-    assert (rows["mdi_rf"].published, rows["mdi_rf"].published_std) == (0.911, 0.047)
-    assert rows["mdi_df_official"].published is None
 
 
 def test_calibrations_are_published_under_conditions(suite):
@@ -153,56 +138,47 @@ def test_calibrations_are_published_under_conditions(suite):
     assert {row.mark for row in suite.table("interp-table5").rows} == {"best"}  # equal means share it
 
 
-def test_a_model_that_failed_leaves_the_others(suite):
-    ran(suite)
-    (suite.folder / "runs" / DATASET / "random_forest.json").unlink()
-    suite.fail(DATASET, "random_forest", "MemoryError", "no room")
-    assert suite.line(NAME, DATASET)[:3] == ["failed: MemoryError", "81.25 ± 23.94", "93.75 ± 12.50"]
-    assert "failed: MDI(RF) on abalone+irrelevant: MemoryError: no room." in suite.table(NAME).view.notes
-
-
-def test_an_importance_that_is_no_number_is_said(suite):
+def test_a_model_that_failed_and_an_importance_that_is_no_number_leave_the_others(suite):
     ran(suite)
     run(suite, "random_forest", mdi_rf=[1.0, 1.0, 1.0, [np.nan, 1.0, 2.0, 3.0]])
     row = rows_of(suite)["mdi_rf"]
     assert (row.mean, row.mark, row.note) == (None, "", "an importance is no finite number")
-
-
-def with_column(**column):
-    return {"options": OPTIONS | {"columns": COLUMNS | {"mdi_rf": column}}}
-
-
-def with_test(**test):
-    return {"options": OPTIONS | {"test": OPTIONS["test"] | test}}
+    suite.fail(DATASET, "random_forest")
+    assert suite.line(NAME, DATASET)[:3] == ["failed: MemoryError", "81.25 ± 23.94", "93.75 ± 12.50"]
+    assert "failed: MDI(RF) on abalone+irrelevant: MemoryError: no room." in suite.table(NAME).view.notes
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("option", "value", "words"),
     [
-        ({"datasets": ["abalone"]}, r"'abalone' has no permuted copies.* Take 'abalone\+irrelevant'"),
-        ({"options": {}}, "options/columns is None; it must be a mapping"),
-        (with_column(model="random_forest"), "columns/mdi_rf lacks label"),
+        ("columns", None, "columns is None; it must be a mapping"),
+        ("column", {"model": "random_forest"}, "columns/mdi_rf lacks label"),
         (
-            with_column(model="forrest", label="x"),
-            "columns/mdi_rf/model is 'forrest'; choose from random_forest, gcfor",
+            "column",
+            {"model": "forrest", "label": "x"},
+            "columns/mdi_rf/model is 'forrest'; choose from random_forest, gcf",
         ),
         (
-            with_column(model="gcforest", label="x"),
-            "columns/mdi_rf needs the extra 'mdi_rf', but extras of gcforest are mda_df, mdi_df",
+            "column",
+            {"model": "gcforest", "label": "x"},
+            "mdi_rf needs the extra 'mdi_rf', but extras of gcforest are mda_",
         ),
-        ({"options": OPTIONS | {"compared": ["mdi_fd"]}}, "options/compared has 'mdi_fd'; choose from mdi_rf"),
-        ({"options": OPTIONS | {"test": None}}, "options/test is None; it must be a mapping of kind, level, column"),
-        (with_test(kind="t"), "test/kind is 't'; it must be one of rank_sum"),
-        (with_test(level=10), "test/level is 10; give a number between 0 and 1"),
-        (with_test(column="mdi"), "test/column is 'mdi'; choose from mdi_rf"),
-        (with_test(against=["mdi_df"]), "test/against has 'mdi_df', the column that is tested"),
-        (with_test(alpha=1), "options/test has alpha; it can have kind, level, column, against"),
+        ("compared", ["mdi_fd"], "compared has 'mdi_fd'; choose from mdi_rf"),
+        ("test", None, "test is None; it must be a mapping of kind, level, column"),
+        ("test", {"kind": "t"}, "test/kind is 't'; it must be one of rank_sum"),
+        ("test", {"level": 10}, "test/level is 10; give a number between 0 and 1"),
+        ("test", {"column": "mdi"}, "test/column is 'mdi'; choose from mdi_rf"),
+        ("test", {"against": ["mdi_df"]}, "test/against has 'mdi_df', the column that is tested"),
+        ("test", {"alpha": 1}, "test has alpha; it can have kind, level, column, against"),
     ],
 )
-def test_a_slip_is_named_with_place_and_remedy(suite, changes, message):
-    declare(suite, **changes)
-    with pytest.raises(ConfigError, match=rf"interp\.yaml: {NAME}/.*{message}"):
-        suite.table(NAME)
+def test_a_slip_is_named_with_place_and_remedy(suite, option, value, words):
+    if option == "column":
+        option, value = "columns", COLUMNS | {"mdi_rf": value}
+    elif option == "test" and value:
+        value = OPTIONS["test"] | value
+    declare(suite, options=OPTIONS | {option: value})
+    suite.refuses(NAME, rf"interp\.yaml: {NAME}/options/.*{words}")
 
 
 def test_every_model_stores_its_own_extras_only_and_another_ranking_is_a_drift(suite):

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis.extra.numpy import arrays
 from hypothesis.strategies import integers, tuples
+from tests.reports.conftest import curves, texts
 
-from cascadeforest.data.errors import ConfigError, UserError
 from cascadeforest.reports.drawing.renderers.class_shares import STACK, count
 
 EXTRA, RATIO, ROWS = "iterations", "negatives_per_positive", "training_rows"
@@ -17,18 +17,8 @@ DATA, GONE = "breast_cancer", "a class is used up"
 
 
 def declare(suite, datasets=(DATA,), columns=("ddbf_f",), **changes):
-    suite.experiment(
-        "ddbf-fig5",
-        kind="figure",
-        render="class_shares",
-        title="Class shares",
-        datasets=list(datasets),
-        metrics=["roc_auc"],
-        columns={name: f"{name}_all" for name in columns},
-        labels={name: name.upper() for name in columns},
-        **({"extras": [EXTRA], "repeats": dict.fromkeys(datasets, 1)} | changes),
-    )
-    suite.as_printed("ddbf-fig5")
+    labels, given = {name: name.upper() for name in columns}, {"metrics": ["roc_auc"], "repeats": 1, "extras": [EXTRA]}
+    suite.figure("ddbf-fig5", "class_shares", labels, "{}_all", datasets=list(datasets), **given | changes)
 
 
 def run(suite, dataset=DATA, column="ddbf_f", reached=REACHED, easy=EASY, metrics=None):
@@ -36,33 +26,22 @@ def run(suite, dataset=DATA, column="ddbf_f", reached=REACHED, easy=EASY, metric
     cell = {"roc_auc": 0.975} if metrics is None else metrics
     suite.run(dataset, f"{column}_all", [cell], n_train=int(np.sum(reached[0])), n_test=30)
     found = {"class_counts_train": np.array(reached), "easy_counts_train": np.array(easy)}
-    return suite.extra(dataset, f"{column}_all", EXTRA, **found)
-
-
-@pytest.fixture
-def shown(suite):
-    declare(suite)
-    run(suite)
-    return suite
+    suite.extra(dataset, f"{column}_all", EXTRA, **found)
 
 
 def panels(table, place=0):
     return [axes for axes in table.figure.draw().subfigs[place].axes if axes.axison]
 
 
+def cells(view, kind="reproduced"):
+    return [texts(row) for row in view.rows if row.kind == kind]
+
+
 def stack(axes):
     return {bars.get_label(): [round(bar.get_height(), 6) for bar in bars] for bars in axes.containers}
 
 
-def curves(axes):
-    return {bars.get_label(): bars[0].get_ydata().tolist() for bars in axes.containers}
-
-
-def texts(view, kind="reproduced"):
-    return [[cell.text for cell in row.cells] for row in view.rows if row.kind == kind]
-
-
-def test_the_rarest_class_is_positive_and_all_others_are_negative():
+def test_the_rarest_class_that_has_training_rows_is_positive_and_all_others_are_negative():
     """Kept are 80 and 20, 55 and 15, 0 and 15."""
     found = count(np.array([[50, 20, 30], [30, 15, 25]]), np.array([[20, 5, 5], [30, 0, 25]]))
     assert [found[f"iteration {k}, negatives kept", ROWS] for k in (1, 2)] == [55, 0]
@@ -71,9 +50,6 @@ def test_the_rarest_class_is_positive_and_all_others_are_negative():
     assert found["before iteration 1", RATIO] == 4
     assert found["iteration 1", RATIO] == pytest.approx(55 / 15)
     assert found["iteration 2", RATIO] == found["after the last iteration", RATIO] == GONE
-
-
-def test_a_class_without_training_rows_is_not_the_positive_one():
     assert count(np.array([[0, 10, 20]]), np.zeros((1, 3), int))["before iteration 1", RATIO] == 2
 
 
@@ -92,68 +68,21 @@ def test_shares_add_up_whatever_passes(easy):
         assert positives == pytest.approx(easy[:k, positive].sum() / rows)
 
 
-def test_rows_that_passed_stand_at_the_bottom_and_those_kept_at_the_top(shown):
+def test_the_picture_and_the_table_show_what_passes_and_is_kept_in_each_iteration(shown):
     shares, ratios = panels(shown.table("ddbf-fig5"))
     assert list(stack(shares)) == ["negatives passed", "positives passed", "positives kept", "negatives kept"]
     assert list(stack(shares).values()) == [[0, 55, 55, 65], [0, 5, 5, 10], [20, 15, 15, 10], [80, 25, 25, 15]]
     tops = [bars.patches[1].get_y() + bars.patches[1].get_height() for bars in shares.containers]
     assert tops == pytest.approx([55, 60, 75, 100])
     assert shares.get_ylabel() == "training rows (%)"
-    assert curves(ratios) == {"DDBF_F": pytest.approx([4, 5 / 3, 5 / 3, 1.5])}
+    assert curves(ratios) == {"DDBF_F": pytest.approx([4, 5 / 3, 5 / 3, 1.5], abs=1e-6)}
     assert ratios.get_yscale() == "log"
     low, high = ratios.get_ylim()
     assert high / low == pytest.approx(10)  # a ratio that hardly moves looks so
-
-
-@pytest.mark.parametrize(("negatives", "stands_in"), [(56600, True), (50900, True), (50800, False), (62300, False)])
-def test_data_that_begin_with_nearly_the_papers_ratio_have_its_ratios_as_lines(suite, negatives, stands_in):
-    """565.38 less a tenth is 508.8, and a tenth more 621.9."""
-    declare(suite, ["skin"])
-    run(suite, "skin", reached=[[negatives, 100]], easy=[[negatives - 500, 5]])
-    table = suite.table("ddbf-fig5")
-    lines = {line.get_label(): line.get_ydata()[0] for line in panels(table)[-1].lines}
-    published = {label: y for label, y in lines.items() if label.startswith("published")}
-    wanted = {"published, before iteration 1: 565.38": 565.38, "published, after the last iteration: 3.62": 3.62}
-    assert published == (wanted if stands_in else {})
-    assert not texts(table.view, "published")
-
-
-def test_models_have_panels_of_their_own_and_share_the_panel_of_the_ratio(suite):
-    """A model of which a class is used up has no ratio from there on; one that did not run has words."""
-    declare(suite, columns=("ddbf_f", "ddbf_g", "ddbf_e"))
-    run(suite, easy=[[110, 10], [20, 30], [30, 0]], reached=[[160, 40], [50, 30], [30, 0]])
-    run(suite, column="ddbf_g", reached=REACHED[:1], easy=EASY[:1])
-    table = suite.table("ddbf-fig5")
-    f, g, ratios = panels(table)
-    assert [axes.get_title() for axes in (f, g)] == ["(a1) DDBF_F", "(a2) DDBF_G"]
-    assert stack(g)["negatives kept"] == [80, 25]
-    assert f.get_xlim() == g.get_xlim() == ratios.get_xlim()
-    assert str(curves(ratios)["DDBF_F"]) == f"[4.0, {5 / 3}, nan, nan]"
-    assert len(curves(ratios)["DDBF_G"]) == 2
-    assert [row[4] for row in texts(table.view)][2:5] == [GONE] * 3
-    rows = [row for row in table.view.rows if row.labels[1] == "DDBF_E"]
-    assert {cell.text for row in rows for cell in row.cells} == {"unavailable: not run"}
-
-
-def test_what_is_not_there_has_words_and_the_papers_numbers(suite):
-    declare(suite, ["credit_fraud", DATA], columns=("ddbf_f", "ddbf_g"), absent={"credit_fraud": "not on the mirror"})
-    run(suite)
-    run(suite, column="ddbf_g", metrics={"accuracy": 0.9})
-    table = suite.table("ddbf-fig5")
-    assert texts(table.view)[-1][5] == "no probabilities"
-    assert table.figure.draw().subfigs[0].axes[0].texts[0].get_text() == "unavailable: not on the mirror"
-    assert [row.labels for row in table.view.rows if row.kind == "published"] == [
-        ("credit_fraud", "DDBF_F", "before iteration 1", "published"),
-        ("credit_fraud", "DDBF_F", "after the last iteration", "published"),
-    ]
-    assert [row[4:] for row in texts(table.view, "published")] == [["565.38", ""], ["3.62", "97.55"]]
-
-
-def test_the_table_has_a_line_for_each_iteration(shown):
     table = shown.table("ddbf-fig5")
     assert table.view.label_heads == ("data set", "iteration")
     assert [row.labels[1] for row in table.view.rows][::2] == ["before iteration 1", "2", "after the last iteration"]
-    assert texts(table.view) == [
+    assert cells(table.view) == [
         ["", "", "160", "40", "4.000", ""],
         ["200", "60.00", "50", "30", "1.667", ""],
         ["80", "0.00", "50", "30", "1.667", ""],
@@ -166,6 +95,52 @@ def test_the_table_has_a_line_for_each_iteration(shown):
     drawn = table.figure.csv().decode().splitlines()
     assert len(drawn) == 1 + 4 * (4 + 1)
     assert 'breast_cancer,ddbf_f,"iteration 1, negatives passed",training_share,0.55,,1,30,,,,,ok,' in drawn
+    shown.extra(DATA, "ddbf_f_all", EXTRA, accuracy=np.array([0.9]))
+    shown.refuses("ddbf-fig5", r"ddbf-fig5/models/ddbf_f: 'ddbf_f_all' has no iterations\. Take it out")
+
+
+@pytest.mark.parametrize(("negatives", "stands_in"), [(56600, True), (50900, True), (50800, False), (62300, False)])
+def test_data_that_begin_with_nearly_the_papers_ratio_have_its_ratios_as_lines(suite, negatives, stands_in):
+    """565.38 less a tenth is 508.8, and a tenth more 621.9."""
+    declare(suite, ["skin"])
+    run(suite, "skin", reached=[[negatives, 100]], easy=[[negatives - 500, 5]])
+    table = suite.table("ddbf-fig5")
+    lines = {line.get_label(): line.get_ydata()[0] for line in panels(table)[-1].lines}
+    published = {label: y for label, y in lines.items() if label.startswith("published")}
+    wanted = {"published, before iteration 1: 565.38": 565.38, "published, after the last iteration: 3.62": 3.62}
+    assert published == (wanted if stands_in else {})
+    assert not cells(table.view, "published")
+
+
+def test_models_have_panels_of_their_own_and_share_the_panel_of_the_ratio(suite):
+    """A model of which a class is used up has no ratio from there on; one that did not run has words."""
+    declare(suite, columns=("ddbf_f", "ddbf_g", "ddbf_e"))
+    run(suite, easy=[[110, 10], [20, 30], [30, 0]], reached=[[160, 40], [50, 30], [30, 0]])
+    run(suite, column="ddbf_g", reached=REACHED[:1], easy=EASY[:1])
+    table = suite.table("ddbf-fig5")
+    f, g, ratios = panels(table)
+    assert [axes.get_title() for axes in (f, g)] == ["(a1) DDBF_F", "(a2) DDBF_G"]
+    assert stack(g)["negatives kept"] == [80, 25]
+    assert f.get_xlim() == g.get_xlim() == ratios.get_xlim()
+    assert str(curves(ratios)["DDBF_F"]) == "[4.0, 1.666667, nan, nan]"
+    assert len(curves(ratios)["DDBF_G"]) == 2
+    assert [row[4] for row in cells(table.view)][2:5] == [GONE] * 3
+    rows = [row for row in table.view.rows if row.labels[1] == "DDBF_E"]
+    assert {cell.text for row in rows for cell in row.cells} == {"unavailable: not run"}
+
+
+def test_what_is_not_there_has_words_and_the_papers_numbers(suite):
+    declare(suite, ["credit_fraud", DATA], columns=("ddbf_f", "ddbf_g"), absent={"credit_fraud": "not on the mirror"})
+    run(suite)
+    run(suite, column="ddbf_g", metrics={"accuracy": 0.9})
+    table = suite.table("ddbf-fig5")
+    assert cells(table.view)[-1][5] == "no probabilities"
+    assert table.figure.draw().subfigs[0].axes[0].texts[0].get_text() == "unavailable: not on the mirror"
+    assert [row.labels for row in table.view.rows if row.kind == "published"] == [
+        ("credit_fraud", "DDBF_F", "before iteration 1", "published"),
+        ("credit_fraud", "DDBF_F", "after the last iteration", "published"),
+    ]
+    assert [row[4:] for row in cells(table.view, "published")] == [["565.38", ""], ["3.62", "97.55"]]
 
 
 def test_the_first_repeat_is_drawn_and_means_are_over_the_repeats_with_a_number(suite):
@@ -179,7 +154,7 @@ def test_the_first_repeat_is_drawn_and_means_are_over_the_repeats_with_a_number(
         suite.extra(DATA, "ddbf_f_all", EXTRA, repeat, **found)
     table = suite.table("ddbf-fig5")
     assert stack(panels(table)[0])["negatives passed"] == [0, 55]
-    assert texts(table.view)[2:] == [
+    assert cells(table.view)[2:] == [
         ["", "60.00", "", "", "1.667", "90.00"],
         ["", "", "", "", "4.000 ± 0.000", ""],
         ["", "55.00 ± 22.91", "", "", "", ""],
@@ -189,28 +164,6 @@ def test_the_first_repeat_is_drawn_and_means_are_over_the_repeats_with_a_number(
     assert table.view.rows[-1].size == "2 × 30, 3 × 30"
     row = next(row for row in table.rows if row.key[2:] == ("after the last iteration, over repeats", RATIO))
     assert (row.mean, row.n, row.std) == (pytest.approx(25 / 12), 2, pytest.approx(np.std([5 / 3, 2.5], ddof=1)))
-
-
-def test_cells_without_iterations_are_refused(suite):
-    declare(suite, extras=[])
-    saved = run(suite)
-    with pytest.raises(ConfigError, match=r"ddbf.yaml: ddbf-fig5/extras are \[\]; add 'iterations'"):
-        suite.table("ddbf-fig5")
-    declare(suite)
-    saved.unlink()
-    with pytest.raises(UserError, match=saved.name):
-        suite.table("ddbf-fig5")
-    suite.extra(DATA, "ddbf_f_all", EXTRA, accuracy=np.array([0.9]))
-    with pytest.raises(ConfigError, match=r"ddbf-fig5/models/ddbf_f: 'ddbf_f_all' has no iterations\. Take it out"):
-        suite.table("ddbf-fig5")
-
-
-def test_stored_and_drawn_again_it_is_the_same(suite):
-    declare(suite)
-    suite.plan_run(DATA, "ddbf_f_all", extras=[EXTRA], repeats=[0])
-    run(suite)
-    assert suite.table("ddbf-fig5").figure.files() == suite.table("ddbf-fig5").figure.files()
-    assert suite.differences_after_storing() == []
 
 
 @pytest.mark.parametrize(("name", "more", "drift"), [("smoke", 1, True), ("quick", 1, True), ("quick", 0, False)])

@@ -35,9 +35,17 @@ def compare(monkeypatch, suite, tmp_path, capsys):
     return run
 
 
-def test_the_same_numbers_are_the_same(compare):
+def test_the_same_numbers_are_the_same_a_table_that_is_gone_differs_and_no_reports_are_an_error(compare):
     status, printed = compare()
     assert (status, printed.out) == (0, "smoke/tables/hidf-table2.csv: same\n1 tables: 1 the same, 0 not.\n")
+    other = compare.after / "reports/smoke/tables/hidf-table9.csv"
+    (compare.after / TABLE).rename(other)
+    status, printed = compare()
+    assert (status, printed.out.splitlines()[0]) == (1, "smoke/tables/hidf-table2.csv: gone")
+    shutil.rmtree(compare.before / "reports")
+    status, printed = compare()
+    assert status == 2
+    assert "before/reports: no tables are stored here. Name two folders" in printed.err
 
 
 @pytest.mark.parametrize(
@@ -55,17 +63,3 @@ def test_values_that_differ_are_named_but_cost_and_small_foreign_moves(compare, 
     found, printed = compare(old, new)
     assert found == status
     assert ("DRIFT hidf-table2: adult / " in printed.out) == bool(status)
-
-
-def test_a_table_that_is_gone_differs(compare):
-    other = compare.after / "reports/smoke/tables/hidf-table9.csv"
-    (compare.after / TABLE).rename(other)
-    status, printed = compare()
-    assert (status, printed.out.splitlines()[0]) == (1, "smoke/tables/hidf-table2.csv: gone")
-
-
-def test_a_folder_without_reports_is_an_error(compare):
-    shutil.rmtree(compare.before / "reports")
-    status, printed = compare()
-    assert status == 2
-    assert "before/reports: no tables are stored here. Name two folders" in printed.err

@@ -1,12 +1,9 @@
 """Maps of contributions: where each test row is drawn, and what table and CSV say."""
 
-import csv
-import io
-
 import numpy as np
 import pytest
+from tests.reports.conftest import curves, texts
 
-from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.drawing.renderers.contribution_maps import grid_places, square_means
 from cascadeforest.reports.store.check import check
 
@@ -63,12 +60,10 @@ def save(suite, *repeats, dataset="sincos", model="deep_20", scores=(SCORES,)):
 
 
 def drawn_rows(suite, name="interp-fig3"):
-    rows = csv.DictReader(io.StringIO(suite.table(name).figure.csv().decode()))
-    return {(row["condition"], row["metric"]): row for row in rows}
+    return {(row.condition, row.metric): row for row in suite.table(name).figure.rows}
 
 
 def parts(suite, name="interp-fig3"):
-    """Return the part that all models share, then the maps of each model."""
     return suite.table(name).figure.draw().subfigs
 
 
@@ -79,10 +74,6 @@ def images(part):
 
 def values(part):
     return [np.asarray(image.get_array()) for image in images(part)]
-
-
-def curves_of(axes):
-    return {one.get_label(): one.lines[0].get_ydata().tolist() for one in axes.containers}
 
 
 @pytest.fixture
@@ -99,50 +90,36 @@ def classes(suite):
     return suite
 
 
-def test_each_row_has_its_place_on_the_grid():
+def test_each_row_has_its_place_on_the_grid_and_squares_have_the_means_of_their_points():
     x, y, rows = grid_places(GRID)
     assert (x.tolist(), y.tolist()) == (X1.tolist(), X2.tolist())
     assert GRID[rows].tolist() == [[[x1, x2] for x1 in X1] for x2 in X2]
-
-
-@pytest.mark.parametrize(
-    "X",
-    [GRID[:5], np.vstack([GRID, GRID[:1]]), np.vstack([GRID[:5], GRID[:1]]), GRID[:, [0, 1, 1]], GRID[:1, :1]],
-)
-def test_rows_that_leave_a_place_empty_or_share_one_are_no_grid(X):
-    assert grid_places(X) is None
-
-
-def test_squares_have_the_means_of_their_points():
+    several = np.vstack([GRID, GRID[:1]]), np.vstack([GRID[:5], GRID[:1]])
+    for X in (GRID[:5], *several, GRID[:, [0, 1, 1]], GRID[:1, :1]):
+        assert grid_places(X) is None
     values = np.random.default_rng(0).random((10, 15))
     assert square_means(values, 5) == pytest.approx(values.reshape(5, 2, 5, 3).mean(axis=(1, 3)))
     assert square_means(values[:2, :3]) == pytest.approx(values[:2, :3])
     assert square_means(values[:7, :6], 3)[0, 0] == pytest.approx(values[:3, :2].mean())
 
 
-def test_maps_show_each_row_at_its_place_and_errors_stand_beside(target):
+def test_maps_and_errors_in_the_picture_means_over_squares_in_the_csv_mean_sizes_in_the_table(target):
     upper, maps = parts(target)
     wanted = [PLACES - 1, PLACES, -PLACES, 0.1 + 0 * PLACES, 3 * PLACES, 2 * PLACES, -0.2 + 0 * PLACES]
     assert np.array(values(upper) + values(maps)) == pytest.approx(np.array(wanted), abs=1e-6)
     assert {(image.origin, *image.get_extent()) for image in images(maps)} == {("lower", -0.25, 1.25, -5, 15)}
     titles = [axes.get_title() for axes in maps.axes]
     assert (titles[0], titles[4]) == ("first layer\nprediction", "last layer\nfeature x1")
-    curves = curves_of(upper.axes[1])
-    assert curves == {"held-out training rows": SCORES["train"].tolist(), "test rows": SCORES["test"].tolist()}
-
-
-def test_the_csv_has_means_over_squares_and_the_table_mean_sizes(target):
-    """Three by two points: each is a square of its own."""
+    errors = {"held-out training rows": SCORES["train"].tolist(), "test rows": SCORES["test"].tolist()}
+    assert curves(upper.axes[1]) == errors
+    # Three by two points: each is a square of its own.
     rows, view = drawn_rows(target), target.table("interp-fig3").view
-    assert float(rows["last layer, feature x1, square 3 2", "contribution"]["mean"]) == pytest.approx(2 * PLACES[1, 2])
-    assert float(rows["square 2 1", "target"]["mean"]) == pytest.approx(PLACES[0, 1] - 1)
-    assert float(rows["held-out training rows, layer 3", "rmse"]["mean"]) == 0.7
+    assert rows["last layer, feature x1, square 3 2", "contribution"].mean == pytest.approx(2 * PLACES[1, 2])
+    assert rows["square 2 1", "target"].mean == pytest.approx(PLACES[0, 1] - 1)
+    assert rows["held-out training rows, layer 3", "rmse"].mean == 0.7
     assert len(rows) == 3 + 2 + 6 * (1 + 2 * 3)
     assert [row.labels[1] for row in view.rows] == ["first (1)", "last (2)"]
-    assert [cell.text for cell in view.rows[1].cells] == ["0.7500", "0.8750", f"{2 * ROWS.mean():.3f}", "0.200"]
-
-
-def test_only_the_layers_asked_for_are_drawn(target):
+    assert texts(view.rows[1]) == ["0.7500", "0.8750", f"{2 * ROWS.mean():.3f}", "0.200"]
     declare(target, options={"layers": ["last"]})
     assert [one[1, 2] for one in values(parts(target)[1])] == pytest.approx([3 * 2.1, 2 * 2.1, -0.2])
 
@@ -161,7 +138,7 @@ def repeats(suite):
     return suite
 
 
-def test_errors_and_sizes_are_means_each_repeat_at_its_own_last_layer(repeats):
+def test_errors_and_sizes_are_means_each_repeat_at_its_own_last_layer_and_curves_of_layers_that_half_have(repeats):
     table, size = repeats.table("interp-fig3"), ROWS.mean()
     rows = {row.key[2]: row for row in table.rows}
     for condition, numbers in {
@@ -178,32 +155,26 @@ def test_errors_and_sizes_are_means_each_repeat_at_its_own_last_layer(repeats):
         assert row.std == pytest.approx(np.std(numbers, ddof=1), rel=1e-5), condition
     last = table.view.rows[1]
     assert (last.labels[1], last.cells[1].text, last.size) == ("last (1 to 3)", "0.2333 ± 0.1528", "3 × 6")
-
-
-def test_curves_have_the_layers_that_half_of_the_repeats_have_and_maps_are_of_the_first(repeats):
     upper, maps = parts(repeats)
-    curves = curves_of(upper.axes[1])
-    assert curves["held-out training rows"] == pytest.approx([0.5, 0.3, 0.2])
-    assert curves["test rows"] == pytest.approx([0.4, 0.3])
+    assert curves(upper.axes[1]) == {"held-out training rows": [0.5, 0.3, 0.2], "test rows": [0.4, 0.3]}
     assert upper.axes[1].containers[1].lines[2][0].get_segments()[0][:, 1] == pytest.approx([0.2, 0.6])
     row = drawn_rows(repeats)["test rows, layer 2", "rmse"]
-    assert (float(row["mean"]), row["n"]) == (pytest.approx(0.3), "2")
+    assert (row.mean, row.n) == (pytest.approx(0.3), 2)
     assert maps.get_suptitle() == "deep forest, first of 3 repeats"
     assert values(maps)[4] == pytest.approx(2 * PLACES, abs=1e-6)
 
 
 @pytest.fixture
-def two(suite):
+def two(target):
     """Two models; contributions of the second are twice those of the first, its predictions three times."""
-    declare(suite, models=LABELS)
+    declare(target, models=LABELS)
     first = regression()
     twice = {"contributions": 2 * first["contributions"], "predictions": 3 * first["predictions"]}
-    save(suite, first)
-    save(suite, first | twice, model="code_20", scores=[{name: one / 2 for name, one in SCORES.items()}])
-    return suite
+    save(target, first | twice, model="code_20", scores=[{name: one / 2 for name, one in SCORES.items()}])
+    return target
 
 
-def test_models_share_the_scales_of_maps_and_a_panel_of_errors(two):
+def test_models_share_the_scales_of_maps_and_one_that_did_not_run_leaves_the_other(two):
     upper, *models = parts(two)
     ends, largest = (-1, 9 * PLACES.max()), 4 * PLACES.max()
     assert images(upper)[0].get_clim() == pytest.approx(ends)
@@ -212,20 +183,17 @@ def test_models_share_the_scales_of_maps_and_a_panel_of_errors(two):
         for k, image in enumerate(images(model)):
             assert image.get_clim() == pytest.approx((-largest, largest) if k % 3 else ends)
     errors = upper.axes[1]
-    assert curves_of(errors)["deep forest (code), test rows"] == (SCORES["test"] / 2).tolist()
+    assert curves(errors)["deep forest (code), test rows"] == (SCORES["test"] / 2).tolist()
     colours = [one.lines[0].get_color() for one in errors.containers]
     assert colours[0] == colours[1] != colours[2] == colours[3]
-
-
-def test_a_model_that_did_not_run_leaves_the_other_one(two):
-    (two.folder / "runs" / "sincos" / "deep_20.json").unlink()
+    two.lose("sincos", "deep_20")
     _, missing, there = parts(two)
     assert missing.axes[0].texts[0].get_text() == "unavailable: not run"
     assert values(there)[4] == pytest.approx(4 * PLACES, abs=1e-6)
-    assert {cell.text for cell in two.table("interp-fig3").view.rows[0].cells} == {"unavailable: not run"}
+    assert set(texts(two.table("interp-fig3").view.rows[0])) == {"unavailable: not run"}
 
 
-def test_each_class_has_its_points_a_row_of_maps_and_shares_as_errors(classes):
+def test_each_class_has_its_points_a_row_of_maps_and_shares_as_errors_and_another_number_is_a_drift(classes):
     table = classes.table("interp-fig4")
     upper, maps = table.figure.draw().subfigs
     first = [0.75 + 0 * PLACES, -PLACES, 0.1 + 0 * PLACES, 0.5 + 0 * PLACES, 2 * PLACES, -0.2 + 0 * PLACES]
@@ -237,37 +205,14 @@ def test_each_class_has_its_points_a_row_of_maps_and_shares_as_errors(classes):
     found = {row.key[2]: row.mean for row in table.rows}
     assert (found["test rows, last layer"], found["first layer, other features"]) == (0.125, 0.5)
     assert table.view.heads[0] == "error (%), held-out training rows"
-    assert [cell.text for cell in table.view.rows[1].cells][:2] == ["25.00", "12.50"]
-    assert float(drawn_rows(classes, "interp-fig4")["last layer, class 2, square 1 1", "prediction"]["mean"]) == 0.5
-
-
-def test_drawing_again_is_exact_and_another_number_a_drift(classes):
-    assert classes.stored().drifts() == set()
-    assert classes.table("interp-fig4").figure.files() == classes.table("interp-fig4").figure.files()
-    drawn = classes.folder / "figures" / "interp-fig4.csv"
+    assert texts(table.view.rows[1])[:2] == ["25.00", "12.50"]
+    assert drawn_rows(classes, "interp-fig4")["last layer, class 2, square 1 1", "prediction"].mean == 0.5
+    drawn = classes.stored().folder / "figures" / "interp-fig4.csv"
     drawn.write_text(drawn.read_text().replace("0.25", "0.26"))
     assert check(classes.root, classes.name).has_drift
 
 
-def test_a_run_that_is_missing_is_told_and_one_off_a_grid_is_refused(suite):
+def test_test_rows_off_a_grid_are_refused(suite):
     declare(suite)
-    assert [(row.status, row.note) for row in suite.table("interp-fig3").rows] == [("unavailable", "not run")]
-    assert parts(suite)[0].axes[0].texts[0].get_text() == "unavailable: not run"
     save(suite, regression() | {"X_test": GRID + GRID[:, ::-1] ** 2})
-    with pytest.raises(ConfigError, match=r"datasets has sincos, whose test rows are no grid in two features; take"):
-        suite.table("interp-fig3")
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"options": {"layers": [1]}}, r"options/layers is \[1\]; it must be a list of 1: one of first, last"),
-        ({"options": {"layers": []}}, r"options/layers is \[\]; it must be a list"),
-        ({"options": {}}, "options lacks layers"),
-        ({"extras": ["contributions"]}, r"extras are \['contributions'\]; add 'layer_scores'"),
-    ],
-)
-def test_what_does_not_fit_is_refused(target, changes, message):
-    declare(target, **changes)
-    with pytest.raises(ConfigError, match=message):
-        target.table("interp-fig3")
+    suite.refuses("interp-fig3", "datasets has sincos, whose test rows are no grid in two features; take")

@@ -5,7 +5,6 @@ from datetime import date, timedelta
 import numpy as np
 import pytest
 
-from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.drawing.renderers.contribution_table import day_number, nearest
 
 POINTS = {"points": [[0, 1], [1, 1]]}
@@ -52,19 +51,9 @@ def days(shift=0.0, rows=(340, 3, 629)):
 
 def declare(suite, name, dataset, options, columns=None):
     columns = columns or ["gcforest" if name == "interp-table2" else "cascade_regressor"]
-    suite.experiment(
-        name,
-        render="contribution_table",
-        title="Contributions",
-        metrics=[],
-        datasets=[dataset],
-        options=options,
-        columns=dict.fromkeys(columns, "preset"),
-        labels={column: column for column in columns},
-        libraries={},
-        extras=["contributions"],
-    )
-    suite.as_printed(name)
+    given = {"columns": dict.fromkeys(columns, "preset"), "labels": {column: column for column in columns}}
+    given |= {"metrics": [], "libraries": {}, "extras": ["contributions"]}
+    suite.declare(name, "contribution_table", datasets=[dataset], options=options, **given)
     suite.summary(dataset, class_names=["1", "2", "3"] if name == "interp-table2" else [])
 
 
@@ -94,43 +83,32 @@ def bike(suite):
     return suite
 
 
-def test_the_nearest_row_is_found_by_brute_force():
+def test_the_nearest_row_is_found_by_brute_force_and_days_are_counted_through_a_leap_year():
     random = np.random.default_rng(0)
     X = random.random((50, 4)).astype(np.float32)
     for point in random.random((5, 2)):
         distances = [np.hypot(row[0] - point[0], row[1] - point[1]) for row in X.astype(float)]
         assert nearest(X, point) == min(range(50), key=lambda k: distances[k])
     assert nearest(np.array([[5, 5], [0, 1], [1, 0]], np.float32), (0, 0)) == 1  # the first of equally near ones
-
-
-def test_days_are_counted_through_a_leap_year():
     number = day_number("2012/9/21", "2011/1/1")
     assert date(2011, 1, 1) + timedelta(days=number) == date(2012, 9, 21)
 
 
-def test_numbers_are_those_of_the_last_layer_at_the_nearest_row(classes):
-    rows = {row.key[2:]: row for row in classes.table("interp-table2").rows}
-    x1 = rows["point (0, 1), class 1, feature x1", "contribution"]
-    assert (x1.mean, x1.std, x1.n, x1.published) == (0.375, pytest.approx(0.25 / np.sqrt(2)), 2, 0.37)
-    others = rows["point (0, 1), class 3, other features", "contribution"]
-    assert (others.mean, others.published) == (-0.0625, None)
-    assert rows["point (1, 1), class 2", "prediction"].mean == 0.5
-
-
-def test_lines_stand_beside_the_papers(classes):
+def test_lines_of_the_last_layer_at_the_nearest_row_stand_beside_the_papers(classes):
     view = classes.table("interp-table2").view
-    assert view.heads == (
-        "bias", "contribution of x1", "contribution of x2", "contribution of other features", "prediction",
-    )  # fmt: skip
+    assert view.heads == ("bias", *(f"contribution of {name}" for name in ("x1", "x2", "other features")), "prediction")
     ours, theirs = lines(view)[:2]
     numbers = ["0.500 ± 0.000", "0.375 ± 0.177", "0.000 ± 0.000", "0.125 ± 0.000", "0.875 ± 0.000"]
     assert ours == ("point (0, 1)", "class 1", "reproduced", *numbers)
     assert theirs == ("point (0, 1)", "class 1", "published", "0.46", "0.37", "0.00", "not printed", "0.88")
     assert [cell.mark for cell in view.rows[0].cells] == ["predicted"] * 5
     assert [view.rows[k].cells[0].mark for k in (1, 2)] == ["predicted", ""]
-
-
-def test_a_point_between_the_rows_is_told(classes):
+    rows = {row.key[2:]: row for row in classes.table("interp-table2").rows}
+    x1 = rows["point (0, 1), class 1, feature x1", "contribution"]
+    assert (x1.mean, x1.std, x1.n, x1.published) == (0.375, pytest.approx(0.25 / np.sqrt(2)), 2, 0.37)
+    others = rows["point (0, 1), class 3, other features", "contribution"]
+    assert (others.mean, others.published) == (-0.0625, None)
+    assert rows["point (1, 1), class 2", "prediction"].mean == 0.5
     points = [*POINTS["points"], [0.5, 0.5]]
     declare(classes, "interp-table2", "three_class", {"points": points})
     notes = " ".join(classes.table("interp-table2").view.notes)
@@ -139,18 +117,7 @@ def test_a_point_between_the_rows_is_told(classes):
     assert "point (0.5, 0.5) is shown" not in notes  # it is a test row
 
 
-def test_days_are_rows_of_the_data_and_values_are_in_their_unit(bike):
-    rows = {row.key[1:]: row for row in bike.table("interp-table6").rows}
-    year = rows["cascade_regressor", "day 2011/12/7, feature year", "contribution"]
-    assert (year.mean, year.std, year.n, year.published) == (-695, pytest.approx(10 / np.sqrt(2)), 2, -714)
-    value = rows["", "day 2012/9/21, feature year", "feature_value"]
-    assert (value.mean, value.published) == (2012, 2012)
-    temperature = rows["", "day 2011/12/7, feature temperature", "feature_value"]
-    assert (temperature.mean, temperature.published) == (pytest.approx(0.41 * 41), 17)
-    assert rows["", "day 2012/9/21", "target"].mean == 8167
-
-
-def test_a_line_a_feature_between_bias_and_prediction(bike):
+def test_days_have_a_line_a_feature_with_the_papers_numbers_below_each_model(bike):
     found = lines(bike.table("interp-table6").view)[:6]
     assert found == [
         ("day 2011/12/7", "bias", "reproduced", "", "4,500 ± 0"),
@@ -160,9 +127,14 @@ def test_a_line_a_feature_between_bias_and_prediction(bike):
         ("day 2011/12/7", "temperature", "published", "17", "−1,479"),
         ("day 2011/12/7", "prediction; its value: the target", "reproduced", "705", "2,305 ± 7"),
     ]
-
-
-def test_the_papers_numbers_stand_below_both_models(bike):
+    rows = {row.key[1:]: row for row in bike.table("interp-table6").rows}
+    year = rows["cascade_regressor", "day 2011/12/7, feature year", "contribution"]
+    assert (year.mean, year.std, year.n, year.published) == (-695, pytest.approx(10 / np.sqrt(2)), 2, -714)
+    value = rows["", "day 2012/9/21, feature year", "feature_value"]
+    assert (value.mean, value.published) == (2012, 2012)
+    temperature = rows["", "day 2011/12/7, feature temperature", "feature_value"]
+    assert (temperature.mean, temperature.published) == (pytest.approx(0.41 * 41), 17)
+    assert rows["", "day 2012/9/21", "target"].mean == 8167
     columns = ("cascade_regressor", "cascade_regressor_official")
     place = {"published": {"cascade_regressor_official": {"model": "cascade_regressor"}}}
     declare(bike, "interp-table6", "bike", DAYS | place, columns)
@@ -173,12 +145,8 @@ def test_the_papers_numbers_stand_below_both_models(bike):
         assert (label, "day 2011/12/7", "year", "published", "2011", "−714") in found
     keys = [row.key for row in table.rows]
     assert len(keys) == len(set(keys))
-
-
-def test_a_day_that_is_no_test_row_is_refused(bike):
     declare(bike, "interp-table6", "bike", DAYS | {"rows": ["2011/1/2"]})
-    with pytest.raises(ConfigError, match=r"has 2011/1/2, which is no test row of the first repeat of bike \(row 1\)"):
-        bike.table("interp-table6")
+    bike.refuses("interp-table6", r"has 2011/1/2, which is no test row of the first repeat of bike \(row 1\)")
 
 
 def test_data_without_days_show_their_first_test_rows_and_only_repeats_that_have_them(suite):
@@ -191,29 +159,3 @@ def test_data_without_days_show_their_first_test_rows_and_only_repeats_that_have
     assert (one.mean, one.n, one.std) == (0, 1, None)
     assert any(note.startswith("diabetes has no days.") for note in table.view.notes)
     assert not [row for row in table.view.rows if row.kind == "published"]
-
-
-@pytest.mark.parametrize(
-    ("name", "dataset", "options"), [("interp-table2", "three_class", POINTS), ("interp-table6", "bike", DAYS)]
-)
-def test_a_missing_run_is_said(suite, name, dataset, options):
-    declare(suite, name, dataset, options)
-    table = suite.table(name)
-    assert [(row.status, row.note) for row in table.rows] == [("unavailable", "not run")]
-    assert "unavailable: not run" in table.files()[".md"]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({}, r"options are \[\]; give 'points' or 'rows'"),
-        (POINTS | DAYS, r"give 'points' or 'rows'"),
-        ({"points": [[0, 1, 2]]}, r"options/points/0 is \[0, 1, 2\]; it must be a list of 2: a number, a number"),
-        ({"rows": ["7 December"]}, r"options/rows \(or first_days\) has '7 December'; write days as in 2011/12/7"),
-        ({"rows": ["2011/13/1"]}, r"has '2011/13/1'"),
-    ],
-)
-def test_options_that_name_no_rows_are_refused(classes, options, message):
-    declare(classes, "interp-table2", "three_class", options)
-    with pytest.raises(ConfigError, match=message):
-        classes.table("interp-table2")

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import lists, permutations, sampled_from
+from tests.reports.conftest import curves, panels, texts
 
-from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.drawing.renderers.imbalance_curves import variants
 
 COLUMNS = {"gcforest": "gcForest", "random_forest": "RF", "ddbf_f": "DDBF-f"}
@@ -27,17 +27,8 @@ RIGHT = {
 
 
 def declare(suite, datasets=NAMES, columns=COLUMNS, **changes):
-    suite.experiment(
-        "ddbf-fig4",
-        kind="figure",
-        render="imbalance_curves",
-        title="Accuracy against the imbalance ratio",
-        datasets=list(datasets),
-        columns={name: f"{name}_200" for name in columns},
-        labels=dict(columns),
-        **({"libraries": {name: [] for name in columns}, "options": {"label": "5"}} | changes),
-    )
-    suite.as_printed("ddbf-fig4")
+    given = {"datasets": list(datasets), "options": {"label": "5"}} | changes
+    suite.figure("ddbf-fig4", "imbalance_curves", dict(columns), "{}_200", **given)
 
 
 def run(suite, dataset, column, right):
@@ -66,18 +57,9 @@ def shown(suite):
     return suite
 
 
-def panels(table):
-    return [axes for part in table.figure.draw().subfigs for axes in part.axes]
-
-
-def curves(axes):
-    return {bars.get_label(): [round(float(y), 6) for y in bars[0].get_ydata()] for bars in axes.containers}
-
-
 def line(view, quantity, model, kind="reproduced"):
-    """Texts of one line."""
     (found,) = [row for row in view.rows if (row.labels[1], row.labels[2], row.kind) == (quantity, model, kind)]
-    return [cell.text for cell in found.cells]
+    return texts(found)
 
 
 GAP = "accuracy (percent points)", "DDBF-f minus gcForest"
@@ -92,14 +74,7 @@ def test_every_variant_is_found_by_its_ratio_in_ascending_order(ratios):
     assert list(found.items()) == sorted(names.items())
 
 
-@pytest.mark.parametrize("other", ["imbalance-b-0.6", "imbalance-a-0.50", "noise-2+imbalance-a-0.6"])
-def test_variants_that_make_no_curve_are_refused(suite, other):
-    declare(suite, ["wine+imbalance-a-0.5", f"wine+{other}"], options={"label": "a"})
-    with pytest.raises(ConfigError, match=r"ddbf.yaml: ddbf-fig4/datasets are wine.*; name one data set.*class 'a'"):
-        suite.table("ddbf-fig4")
-
-
-def test_accuracy_and_recall_have_a_panel_each(shown):
+def test_accuracy_lead_and_recall_have_panels_and_lines_by_ratio(shown):
     accuracy, recall = panels(shown.table("ddbf-fig4"))
     assert curves(accuracy) == {"DDBF-f": [92.5, 87.5, 67.5], "gcForest": [97.5, 80, 55], "RF": [80, 70, 60]}
     assert curves(recall) == {"DDBF-f": [90, 75, 40], "gcForest": [95, 60, 10], "RF": [80, 60, 40]}
@@ -109,47 +84,6 @@ def test_accuracy_and_recall_have_a_panel_each(shown):
     # One deviation up and down; of gcForest at ratio 0: 95 and 100 %, so 97.5 ± 3.54.
     whiskers = [path.vertices[:, 1] for found in accuracy.collections for path in found.get_paths()]
     assert any(ends == pytest.approx([93.9645, 101.0355], abs=1e-3) for ends in whiskers)
-
-
-def test_ddbf_and_gcforest_are_thick_below_the_others_and_no_two_models_look_alike(suite):
-    columns = COLUMNS | {f"model_{k}": f"Model {k}" for k in range(9)} | {"ddbf_g": "DDBF-g"}
-    declare(suite, columns=columns)
-    run_all(suite, {(name, column): RIGHT[name, "gcforest"] for name in NAMES for column in columns})
-    accuracy, _ = panels(suite.table("ddbf-fig4"))
-    found = {bars.get_label(): bars[0] for bars in accuracy.containers}
-    assert list(found)[:4] == ["DDBF-g", "DDBF-f", "gcForest", "RF"]  # drawn in this order, the first at the bottom
-    assert [label for label, one in found.items() if one.get_linewidth() > 2] == ["DDBF-g", "DDBF-f", "gcForest"]
-    looks = {(one.get_color(), one.get_marker()) for one in found.values()}
-    assert len(looks) == len(columns)
-    first = [one.get_xdata()[0] for one in found.values()]
-    assert max(first) - min(first) == pytest.approx(0.25 * 0.3)  # beside each other, over a quarter of the gap
-    assert first == sorted(first)
-
-
-def test_a_gap_in_a_curve_is_not_bridged_and_what_follows_from_it_is_missing(suite):
-    declare(suite)
-    run_all(suite, {key: right for key, right in RIGHT.items() if key != (MORE, "ddbf_f")})
-    suite.fail(MORE, "ddbf_f_200", "MemoryError", "no room")
-    table = suite.table("ddbf-fig4")
-    assert str(curves(panels(table)[0])["DDBF-f"]) == "[92.5, nan, 67.5]"
-    ours = line(table.view, "accuracy (%)", "DDBF-f")
-    assert ours == ["92.50 ± 3.54", "failed: MemoryError", "67.50 ± 3.54", MISSING]
-    assert line(table.view, RECALL, "DDBF-f")[1] == "failed: MemoryError"
-    assert f"failed: DDBF-f on {MORE}: MemoryError: no room." in table.view.notes
-    assert line(table.view, *GAP) == ["−5.00 ± 0.00", MISSING, "+12.50 ± 10.61", MISSING]
-
-
-def test_a_series_without_its_first_variant_has_its_later_numbers(suite):
-    declare(suite, absent={FULL: "not on the mirror"})
-    run_all(suite, {key: right for key, right in RIGHT.items() if key[0] != FULL})
-    table = suite.table("ddbf-fig4")
-    assert line(table.view, *GAP) == [MISSING, "+7.50 ± 3.54", "+12.50 ± 10.61", "+10.00 ± 7.07"]
-    assert str(curves(panels(table)[0])["RF"]) == "[nan, 70.0, 60.0]"
-    declare(suite, absent=dict.fromkeys(NAMES, "not on the mirror"))
-    assert panels(suite.table("ddbf-fig4"))[0].texts[0].get_text() == "unavailable: not on the mirror"
-
-
-def test_the_table_has_accuracy_lead_and_recall_by_ratio(shown):
     table = shown.table("ddbf-fig4")
     view, rows = table.view, {row.key: row for row in table.rows}
     assert view.heads == ("ratio 0", "ratio 0.6", "ratio 0.9", "mean from 0.6 on")
@@ -168,12 +102,47 @@ def test_the_table_has_accuracy_lead_and_recall_by_ratio(shown):
     assert f"{MOST},gcforest,class 5,recall,0.1,0.1414213562,2,10,,,,,ok," in drawn
 
 
+def test_ddbf_and_gcforest_are_thick_below_the_others_and_no_two_models_look_alike(suite):
+    columns = COLUMNS | {f"model_{k}": f"Model {k}" for k in range(9)} | {"ddbf_g": "DDBF-g"}
+    declare(suite, columns=columns)
+    run_all(suite, {(name, column): RIGHT[name, "gcforest"] for name in NAMES for column in columns})
+    accuracy, _ = panels(suite.table("ddbf-fig4"))
+    found = {bars.get_label(): bars[0] for bars in accuracy.containers}
+    assert list(found)[:4] == ["DDBF-g", "DDBF-f", "gcForest", "RF"]  # drawn in this order, the first at the bottom
+    assert [label for label, one in found.items() if one.get_linewidth() > 2] == ["DDBF-g", "DDBF-f", "gcForest"]
+    looks = {(one.get_color(), one.get_marker()) for one in found.values()}
+    assert len(looks) == len(columns)
+    first = [one.get_xdata()[0] for one in found.values()]
+    assert max(first) - min(first) == pytest.approx(0.25 * 0.3)  # beside each other, over a quarter of the gap
+    assert first == sorted(first)
+
+
+def test_a_gap_in_a_curve_is_not_bridged_and_a_series_without_its_first_variant_has_its_later_numbers(suite):
+    declare(suite)
+    run_all(suite, {key: right for key, right in RIGHT.items() if key != (MORE, "ddbf_f")})
+    suite.fail(MORE, "ddbf_f_200")
+    table = suite.table("ddbf-fig4")
+    assert str(curves(panels(table)[0])["DDBF-f"]) == "[92.5, nan, 67.5]"
+    ours = line(table.view, "accuracy (%)", "DDBF-f")
+    assert ours == ["92.50 ± 3.54", "failed: MemoryError", "67.50 ± 3.54", MISSING]
+    assert line(table.view, RECALL, "DDBF-f")[1] == "failed: MemoryError"
+    assert f"failed: DDBF-f on {MORE}: MemoryError: no room." in table.view.notes
+    assert line(table.view, *GAP) == ["−5.00 ± 0.00", MISSING, "+12.50 ± 10.61", MISSING]
+    for column in COLUMNS:
+        suite.lose(FULL, f"{column}_200")
+    declare(suite, absent={FULL: "not on the mirror"})
+    run_all(suite, {key: right for key, right in RIGHT.items() if key[0] != FULL})
+    table = suite.table("ddbf-fig4")
+    assert line(table.view, *GAP) == [MISSING, "+7.50 ± 3.54", "+12.50 ± 10.61", "+10.00 ± 7.07"]
+    assert str(curves(panels(table)[0])["RF"]) == "[nan, 70.0, 60.0]"
+    declare(suite, absent=dict.fromkeys(NAMES, "not on the mirror"))
+    assert panels(suite.table("ddbf-fig4"))[0].texts[0].get_text() == "unavailable: not on the mirror"
+
+
 @pytest.mark.parametrize("names", [("mnist", "mnist+imbalance-5-0.7"), ("mnist+rows-50+imbalance-5-0.7",)])
 def test_the_papers_gap_stands_below_ours_on_its_data(suite, names):
     declare(suite, names)
-    for name in names:
-        for column in COLUMNS:
-            run(suite, name, column, RIGHT[MOST, column])
+    run_all(suite, {(name, column): RIGHT[MOST, column] for name in names for column in COLUMNS})
     table = suite.table("ddbf-fig4")
     assert line(table.view, *GAP) == ["+12.50 ± 10.61"] * (len(names) + 1)
     assert line(table.view, *GAP, "published") == ["not printed"] * len(names) + ["about 0.8"]
@@ -184,10 +153,8 @@ def test_the_papers_gap_stands_below_ours_on_its_data(suite, names):
 
 def test_ratios_below_the_papers_have_no_mean_and_one_repeat_no_spread(suite):
     names = [FULL, "digits+imbalance-5-0.3"]
-    declare(suite, names, repeats=dict.fromkeys(names, 1))
-    for name in names:
-        for column in COLUMNS:
-            run(suite, name, column, RIGHT[MORE, column][:1])
+    declare(suite, names, repeats=1)
+    run_all(suite, {(name, column): RIGHT[MORE, column][:1] for name in names for column in COLUMNS})
     table = suite.table("ddbf-fig4")
     assert line(table.view, *GAP) == ["+5.00", "+5.00", "not applicable"]
     assert not any("beyond" in row.condition for row in table.rows)
@@ -206,15 +173,6 @@ def test_recall_is_of_the_classs_own_rows_in_each_repeat(suite):
     table = suite.table("ddbf-fig4")
     assert line(table.view, RECALL, "gcForest")[0] == "unavailable: the class is not known"
     assert len(panels(table)) == 1
-
-
-def test_stored_and_drawn_again_it_is_the_same(suite):
-    declare(suite)
-    for dataset, column in RIGHT:
-        suite.plan_run(dataset, f"{column}_200")
-    run_all(suite)
-    assert suite.table("ddbf-fig4").figure.files() == suite.table("ddbf-fig4").figure.files()
-    assert suite.differences_after_storing() == []
 
 
 def test_another_row_of_the_class_moves_accuracy_recall_and_lead(shown):

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import integers
 from scipy.stats import spearmanr
+from tests.reports.conftest import panels, texts, words
 
-from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.drawing.renderers import order_boxes
 from cascadeforest.reports.drawing.renderers.order_boxes import MARGINAL, MDI, order_group, rank_correlation
 
@@ -20,47 +20,22 @@ SHARES = [0.01 * k for k in range(14)]
 
 
 def declare(suite, datasets=("digits",), columns=("hidf",), **changes):
-    suite.experiment(
-        NAME,
-        kind="figure",
-        render="order_boxes",
-        title="Marginal importance against order",
-        datasets=list(datasets),
-        labels={name: name.upper() for name in columns},
-        repeats=1,
-        **{"extras": ["interactions"]} | changes,
-    )
+    given = {"datasets": list(datasets), "repeats": 1, "extras": ["interactions"]} | changes
+    suite.figure(NAME, "order_boxes", {name: name.upper() for name in columns}, "{}", **given)
 
 
 def run(suite, model="hidf", n=None, orders=ORDERS, layers=LAYERS, roots=ROOTS, shares=SHARES):
-    """A model with the first n columns."""
     suite.summary("digits")
     suite.run("digits", model, [0.75], n_train=70, n_test=30)
     arrays = {"order": orders, "layer": layers, MARGINAL: roots, MDI: shares}
     suite.extra("digits", model, "interactions", **{name: np.array(own[:n]) for name, own in arrays.items()})
 
 
-@pytest.fixture
-def shown(suite):
-    declare(suite)
-    run(suite)
-    return suite
-
-
-def panels(table):
-    return [axes for part in table.figure.draw().subfigs for axes in part.axes]
-
-
 def ticks(axes):
     return [label.get_text() for label in axes.get_xticklabels()]
 
 
-def texts(axes):
-    return [text.get_text() for text in axes.texts]
-
-
 def points(axes, marker):
-    """Places of the points with a marker, by x and y."""
     drawn = [line.get_xydata() for line in axes.lines if line.get_marker() == marker and line.get_linestyle() == "None"]
     return sorted(map(tuple, np.concatenate(drawn).tolist())) if drawn else []
 
@@ -86,7 +61,7 @@ def test_the_correlation_is_spearmans():
 
 
 @pytest.mark.parametrize(
-    ("orders", "roots", "words"),
+    ("orders", "roots", "reason"),
     [
         ([], [], order_boxes.NO_INTERACTIONS),
         ([2, 3], [0.1, 0.2], order_boxes.TOO_FEW),
@@ -94,11 +69,11 @@ def test_the_correlation_is_spearmans():
         ([2, 3, 4], [0.1, 0.1, 0.1], order_boxes.CONSTANT),
     ],
 )
-def test_where_there_is_no_correlation_words_say_why(orders, roots, words):
-    assert rank_correlation(pd.DataFrame({"order": orders, MARGINAL: roots}), MARGINAL) == words
+def test_where_there_is_no_correlation_words_say_why(orders, roots, reason):
+    assert rank_correlation(pd.DataFrame({"order": orders, MARGINAL: roots}), MARGINAL) == reason
 
 
-def test_boxes_and_points_show_the_groups(shown):
+def test_boxes_table_and_files_show_the_groups(shown):
     (axes,) = panels(shown.table(NAME))
     assert ticks(axes) == ["1 (6)", "2 (5)", "3 (1)", "13–24 (2)"]
     assert len(axes.patches) == 2
@@ -107,6 +82,23 @@ def test_boxes_and_points_show_the_groups(shown):
     assert points(axes, "D") == [(2, 0), (3, 0.25), (3, 0.45)]  # too few for boxes
     # Of 0.2, 0.1, 0, 0, 0, 0.01 the upper quartile is 0.0775: 0.2 lies above its whisker, and so has a circle.
     assert points(axes, "o") == [(0, 0.1), (0, 0.2), (0, 0.2)]
+    view = shown.table(NAME).view
+    assert view.label_heads == ("data set", "order")
+    assert view.heads[:3] == ("features", "of these at a root", "marginal importance, median")
+    assert [texts(row) for row in view.rows] == [
+        ["6", "3", "0.005000", "0.000", "0.07750", "0.2000"],
+        ["5", "5", "0.3000", "0.2000", "0.4000", "0.5000"],
+        ["1", "0", "0.000", "0.000", "0.000", "0.000"],
+        ["2", "2", "0.3500", "0.3000", "0.4000", "0.4500"],
+    ]
+    table = shown.table(NAME)
+    rows = {row.key[2:]: row for row in table.rows}
+    assert rows["order 2, median", MDI].mean == pytest.approx(0.08)
+    assert rows["order 13 to 24, largest", MDI].mean == pytest.approx(0.13)
+    lines = table.figure.csv().decode().splitlines()
+    assert len(lines) == 1 + 2 * len(ORDERS)
+    assert 'digits,hidf,"order 1, x5",root_importance,0.01,,1,30,,,,,ok,' in lines
+    assert 'digits,hidf,"order 14, I7, layer 3",importance,0.12,,1,30,,,,,ok,' in lines
 
 
 @pytest.mark.parametrize(
@@ -121,99 +113,47 @@ def test_boxes_and_points_show_the_groups(shown):
 def test_names_are_the_informative_features_or_the_largest(suite, options, roots, names):
     declare(suite, options=options)
     run(suite, roots=roots)
-    assert texts(panels(suite.table(NAME))[0]) == names
+    assert words(panels(suite.table(NAME))[0]) == names
 
 
-def test_a_model_without_interactions_shows_the_features_and_says_so(suite):
+def test_models_stand_beside_each_other_also_without_interactions_or_data(suite):
     declare(suite)
     run(suite, n=6)
     table = suite.table(NAME)
     (axes,) = panels(table)
     assert ticks(axes) == ["1 (6)"]
-    assert "no\ninteractions\nfound" in texts(axes)
+    assert "no\ninteractions\nfound" in words(axes)
     assert "3 of 6 input features and no interactions, since none was found" in table.figure.caption
     assert [row.labels for row in table.view.rows] == [("digits", "1")]
     rows = {row.key[2:]: row for row in table.rows}
     assert rows[f"interactions, {MARGINAL}", "rank_correlation"].note == order_boxes.NO_INTERACTIONS
-
-
-def test_models_stand_beside_each_other_on_one_scale(suite):
     declare(suite, columns=("none", "hidf", "code"))
     run(suite)
     run(suite, "code", n=6)
     table = suite.table(NAME)
     none, hidf, code = panels(table)
     assert [axes.get_title() for axes in (none, hidf, code)] == ["NONE", "HIDF", "CODE"]
-    assert texts(none) == ["unavailable: not run"]
+    assert words(none) == ["unavailable: not run"]
     assert hidf.get_ylim() == code.get_ylim()
     assert [row.labels for row in table.view.rows] == [
         ("digits", "NONE", ""),
         *(("digits", "HIDF", name) for name in ("1", "2", "3", "13 to 24")),
         ("digits", "CODE", "1"),
     ]
-    assert table.figure.files() == suite.table(NAME).figure.files()
-
-
-def test_a_data_set_that_is_not_there_has_words(suite):
     declare(suite, ["har", "digits"], absent={"har": "not on the mirror"})
     run(suite)
     absent, present = panels(suite.table(NAME))
-    assert texts(absent) == ["unavailable: not on the mirror"]
+    assert words(absent) == ["unavailable: not on the mirror"]
     assert ticks(present)[0] == "1 (6)"
 
 
-def test_the_table_has_a_line_for_each_group(shown):
-    view = shown.table(NAME).view
-    assert view.label_heads == ("data set", "order")
-    assert view.heads[:3] == ("features", "of these at a root", "marginal importance, median")
-    assert [[cell.text for cell in row.cells] for row in view.rows] == [
-        ["6", "3", "0.005000", "0.000", "0.07750", "0.2000"],
-        ["5", "5", "0.3000", "0.2000", "0.4000", "0.5000"],
-        ["1", "0", "0.000", "0.000", "0.000", "0.000"],
-        ["2", "2", "0.3500", "0.3000", "0.4000", "0.4500"],
-    ]
-
-
-def test_the_csv_files_have_the_mean_decrease_in_impurity_too(shown):
-    table = shown.table(NAME)
-    rows = {row.key[2:]: row for row in table.rows}
-    assert rows["order 2, median", MDI].mean == pytest.approx(0.08)
-    assert rows["order 13 to 24, largest", MDI].mean == pytest.approx(0.13)
-    lines = table.figure.csv().decode().splitlines()
-    assert len(lines) == 1 + 2 * len(ORDERS)
-    assert 'digits,hidf,"order 1, x5",root_importance,0.01,,1,30,,,,,ok,' in lines
-    assert 'digits,hidf,"order 14, I7, layer 3",importance,0.12,,1,30,,,,,ok,' in lines
-
-
-def test_notes_give_both_correlations(shown):
+def test_notes_give_both_correlations_and_the_caption_what_the_paper_says_of_which_data(shown):
+    statement = "on hidf_sphere the marginal importance of all but 2 input features is nearly zero"
+    assert statement in shown.table(NAME).figure.caption
     found = [spearmanr(ORDERS[6:], values[6:]) for values in (ROOTS, SHARES)]
     marginal, mdi = (f"{one.statistic:.2f} (p = {one.pvalue:.2g})".replace("-", "−") for one in found)
     table = shown.table(NAME)
     assert f"digits: marginal importance {marginal}, mean decrease in impurity {mdi}." in table.view.notes
     assert "7 of 8 interactions of orders 2 to 20" in table.figure.caption
-
-
-def test_small_p_values_are_not_written_out(suite):
-    declare(suite)
-    run(suite, n=20, orders=range(1, 21), layers=[0] + [1] * 19, roots=range(20), shares=range(20))
-    assert any("1.00 (p < 0.001)" in note for note in suite.table(NAME).view.notes)
-
-
-def test_the_caption_says_what_the_paper_says_of_which_data(shown):
-    shown.as_printed(NAME)
-    words = "on hidf_sphere the marginal importance of all but 2 input features is nearly zero"
-    assert words in shown.table(NAME).figure.caption
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"extras": []}, r"/extras are \[\]; add 'interactions'"),
-        ({"options": {"informative": [6]}}, r"/options/informative is \[6\]; give a list of columns below 6"),
-        ({"options": {"informative": 2}}, "/options/informative is 2; it must be a list"),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused(shown, changes, words):
-    declare(shown, **changes)
-    with pytest.raises(ConfigError, match=f"hidf.yaml: hidf-fig3{words}"):
-        shown.table(NAME)
+    run(shown, n=20, orders=range(1, 21), layers=[0] + [1] * 19, roots=range(20), shares=range(20))
+    assert any("1.00 (p < 0.001)" in note for note in shown.table(NAME).view.notes)

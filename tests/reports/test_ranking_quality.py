@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from scipy.stats import kendalltau
+from tests.reports.conftest import texts
 
-from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.synthetic import linear_sum
 from cascadeforest.reports.drawing.renderers.ranking_quality import ranked_pairs, true_importances
 
@@ -19,42 +19,25 @@ ERRORS = [np.array([4.0, 2.0]), np.array([6.0, 3.0, 1.0]), np.array([5.0])]
 
 
 def declare(suite, columns=("cascade_regressor",), layers=("first", "last"), **changes):
-    suite.experiment(
-        NAME,
-        kind="figure",
-        render="ranking_quality",
-        title="Quality",
-        metrics=["rmse"],
-        datasets=["linear_sum"],
-        repeats=3,
-        columns=dict.fromkeys(columns, "preset"),
-        labels={name: name for name in columns},
-        libraries={},
-        **{"options": {"layers": list(layers)}, "extras": ["layer_scores", "layer_importances"]} | changes,
-    )
-    suite.as_printed(NAME)
+    given = {"metrics": ["rmse"], "datasets": ["linear_sum"], "repeats": 3, "options": {"layers": list(layers)}}
+    given |= {"extras": ["layer_scores", "layer_importances"]} | changes
+    suite.figure(NAME, "ranking_quality", {name: name for name in columns}, "preset", **given)
     suite.summary("linear_sum", task="regression")
 
 
-@pytest.fixture
-def shown(suite):
-    declare(suite)
+def run(suite):
     suite.run("linear_sum", "preset", [0.5] * 3, metric="rmse")
     for repeat, (importances, errors) in enumerate(zip(IMPORTANCES, ERRORS, strict=True)):
         suite.extra("linear_sum", "preset", "layer_importances", repeat, importances=importances)
         suite.extra("linear_sum", "preset", "layer_scores", repeat, train=errors, test=errors)
-    return suite
 
 
-def test_without_ties_the_share_of_ranked_pairs_is_kendalls_tau():
+def test_the_share_of_ranked_pairs_is_kendalls_tau_without_ties_and_ties_rank_nothing():
     random = np.random.default_rng(0)
     for n in (2, 3, 12):
         for _ in range(10):
             values = random.normal(size=n)
             assert ranked_pairs(values) == pytest.approx((kendalltau(np.arange(n), values).statistic + 1) / 2)
-
-
-def test_equal_importances_rank_nothing():
     assert ranked_pairs(np.zeros(4)) == 0
     assert ranked_pairs(np.array([1.0, 1.0, 2.0])) == pytest.approx(2 / 3)
 
@@ -66,7 +49,7 @@ def test_true_importances_are_shares_of_the_variance():
     assert parts.sum() == pytest.approx(np.var(data.y), rel=0.02)  # nothing is explained by two features together
 
 
-def test_numbers_by_layer_are_of_layers_that_half_of_the_repeats_have(shown):
+def test_numbers_by_layer_are_in_panels_and_lines_for_the_layers_and_models_asked_for(shown):
     rows = {row.key[2:]: row for row in shown.table(NAME).rows}
     assert (rows["layer 1", "rmse"].mean, rows["layer 1", "rmse"].std, rows["layer 1", "rmse"].n) == (5, 1, 3)
     assert (rows["layer 2", "rmse"].mean, rows["layer 2", "rmse"].n) == (2.5, 2)
@@ -75,40 +58,27 @@ def test_numbers_by_layer_are_of_layers_that_half_of_the_repeats_have(shown):
     # Each repeat at its own end: 2, 3 and 1 layers.
     assert rows["last layer", "rmse"].mean == pytest.approx((2 + 1 + 5) / 3)
     assert rows["last layer", "ranked_pairs"].mean == pytest.approx((1 + 1 / 3 + 2 / 3) / 3)
-
-
-def test_importances_are_normalised_repeat_by_repeat(shown):
-    rows = {row.key[2:]: row for row in shown.table(NAME).rows}
     assert rows["first layer, feature x3", "mdi"].mean == pytest.approx((5 / 10 + 4 / 8 + 4 / 8) / 3)
     assert rows["last layer, feature x3", "mdi"].mean == pytest.approx((7 / 10 + 1 / 4 + 4 / 8) / 3)
     true = rows["true, feature x3", "mdi"]
     assert (true.mean, true.model, true.std) == (pytest.approx(9 / 14), "", None)
-
-
-def test_panels_show_these_numbers(shown):
     error, ranked, bars = shown.table(NAME).figure.draw().axes
     assert error.containers[0].lines[0].get_ydata().tolist() == [5, 2.5]
     assert ranked.containers[0].lines[0].get_ydata().tolist() == pytest.approx([700 / 9, 100])
     kinds = {one.get_label(): [bar.get_height() for bar in one] for one in bars.containers if hasattr(one, "patches")}
     assert list(kinds) == ["first layer", "last layer", "true"]
     assert kinds["true"] == pytest.approx([1 / 14, 4 / 14, 9 / 14])
-
-
-def test_only_the_layers_asked_for_are_drawn(shown):
+    lines = [(row.labels[1], row.size, *texts(row)) for row in shown.table(NAME).view.rows]
+    assert lines[0] == ("layer 1", "3", "5.000 ± 1.000", "77.78 ± 19.25")
+    assert [line[:2] for line in lines[1:]] == [("layer 2", "2"), ("last layer of each repeat", "3")]
+    notes = shown.notes(NAME)
+    assert "Published: the paper gives no result in numbers; what it says of the data is in reports/pub" in notes
+    assert "as printed" not in notes
     declare(shown, layers=["last"])
     table = shown.table(NAME)
     assert not [row for row in table.rows if row.condition.startswith("first layer")]
     labels = [text.get_text() for text in table.figure.draw().axes[2].get_legend().get_texts()]
     assert labels == ["last layer", "true"]
-
-
-def test_the_table_has_a_line_for_each_layer_and_the_end(shown):
-    lines = [(row.labels[1], row.size, *(cell.text for cell in row.cells)) for row in shown.table(NAME).view.rows]
-    assert lines[0] == ("layer 1", "3", "5.000 ± 1.000", "77.78 ± 19.25")
-    assert [line[:2] for line in lines[1:]] == [("layer 2", "2"), ("last layer of each repeat", "3")]
-
-
-def test_a_second_model_has_panels_of_its_own_and_the_truth_stands_once(shown):
     declare(shown, columns=["cascade_regressor", "official"])
     table = shown.table(NAME)
     keys = [row.key for row in table.rows]
@@ -119,31 +89,3 @@ def test_a_second_model_has_panels_of_its_own_and_the_truth_stands_once(shown):
     titles = [part.get_suptitle() for part in parts]
     assert titles == ["linear_sum, cascade_regressor, 3 repeats", "linear_sum, official, 3 repeats"]
     assert [len(part.axes) for part in parts] == [3, 3]
-
-
-def test_sizes_of_the_data_are_not_called_published_results(shown):
-    notes = " ".join(shown.table(NAME).view.notes)
-    assert "Published: the paper gives no result in numbers; what it says of the data is in reports/pub" in notes
-    assert "as printed" not in notes
-
-
-def test_a_missing_run_is_said(suite):
-    declare(suite)
-    table = suite.table(NAME)
-    assert [(row.status, row.note) for row in table.rows] == [("unavailable", "not run")]
-    assert table.figure.draw().axes[0].texts[0].get_text() == "unavailable: not run"
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"layers": ["second"]}, r"options/layers/0 is 'second'; it must be one of first, last"),
-        ({"layers": []}, r"options/layers is empty; name first, last or both"),
-        ({"options": {}}, r"interp-fig5/options lacks layers"),
-        ({"extras": ["layer_scores"]}, r"extras are \['layer_scores'\]; add 'layer_importances'"),
-    ],
-)
-def test_what_does_not_fit_is_refused(shown, changes, message):
-    declare(shown, **changes)
-    with pytest.raises(ConfigError, match=message):
-        shown.table(NAME)

@@ -8,48 +8,26 @@ import pytest
 from cascadeforest.reports.__main__ import main
 from cascadeforest.reports.numbers import scores as tables
 from cascadeforest.reports.numbers.frame import COLUMNS
-from cascadeforest.reports.store.accept import accept
 from cascadeforest.reports.store.check import allowed, check, compare
 
 OURS = {"random_forest": [], "gbdt": []}
 FOREIGN = {"random_forest": ["scikit-learn"], "gbdt": ["scikit-learn"]}
 
 
-def store(suite):
-    """Draw all tables and store them."""
-    accept(suite.draw().root, suite.name, "first numbers")
-    return suite
-
-
 def stored(suite, libraries=OURS, **changes):
-    """A suite whose tables are stored."""
     suite.complete()
     suite.experiment(libraries=libraries, **changes)
-    return store(suite)
-
-
-def drifts(suite):
-    """Keys and columns of the drifts after drawing anew."""
-    return found(suite.draw())
-
-
-def found(suite):
-    """Keys and columns of the drifts, with the tables as they are."""
-    return [(finding.cell, finding.column) for finding in check(suite.root, suite.name).findings if finding.is_drift]
+    return suite.stored()
 
 
 def run_check(suite):
     return main(["check", "--suite", suite.name, "--root", str(suite.root)])
 
 
-def test_the_same_results_pass(suite, capsys):
+def test_the_same_results_pass_and_a_drift_is_printed_with_cell_stored_new_and_tolerance(suite, capsys):
     stored(suite)
     assert run_check(suite) == 0
     assert "Check of the suite smoke: 1 tables, 2 rows, no drift." in capsys.readouterr().out
-
-
-def test_a_drift_fails_and_is_printed_with_cell_stored_new_and_tolerance(suite, capsys):
-    stored(suite)
     suite.run("adult", "gbdt", [0.90, 0.91])
     suite.draw()
     assert run_check(suite) == 1
@@ -67,15 +45,7 @@ def test_a_drift_fails_and_is_printed_with_cell_stored_new_and_tolerance(suite, 
         ("smoke", FOREIGN, {"n_test": 16281}, [0.90, 0.92], [0.892, 0.912], [0.889, 0.909], "mean"),
         # The mean stays, the repeats move apart: 1.5 * 0.04 = 0.06 is the limit for the deviation of 0.0141.
         ("smoke", FOREIGN, {}, [0.90, 0.92], [0.86, 0.96], [0.855, 0.965], "std"),
-        (
-            "smoke",
-            FOREIGN,
-            {"metric": "log_loss"},
-            [0.5] * 2,
-            [0.509] * 2,
-            [0.511] * 2,
-            "mean",
-        ),
+        ("smoke", FOREIGN, {"metric": "log_loss"}, [0.5] * 2, [0.509] * 2, [0.511] * 2, "mean"),
         # Three standard errors: 3 * 0.0707 / sqrt(2) = 0.15, and 3 * 0.01414 / sqrt(2) = 0.03.
         ("quick", OURS, {}, [0.80, 0.90], [0.66, 0.76], [0.64, 0.74], "mean"),
         ("quick", OURS, {}, [0.90, 0.92], [0.881, 0.882], [0.87, 0.88], "mean"),
@@ -89,18 +59,18 @@ def test_numbers_may_move_within_their_tolerance(make_suite, name, libraries, fa
     suite.experiment(libraries=libraries, metrics=[metric])
     suite.run("adult", "random_forest", [0.5, 0.5], **facts)
     suite.run("adult", "gbdt", was, **facts)
-    store(suite)
+    suite.stored()
     suite.run("adult", "gbdt", near, **facts)
-    assert drifts(suite) == []
+    assert suite.drifts() == set()
     suite.run("adult", "gbdt", far, **facts)
-    assert drifts(suite) == [(f"adult / gbdt / {metric}", column)]
+    assert suite.drifts() == {(f"adult / gbdt / {metric}", column)}
 
 
 def test_a_deviation_that_is_gone_is_a_drift(make_suite):
     suite = stored(make_suite("quick"))
     table = suite.folder / "tables/hidf-table2.csv"
     table.write_text(table.read_text().replace("0.91,0.01414213562,", "0.91,,"))
-    assert ("adult / gbdt / accuracy", "std") in found(suite)
+    assert ("adult / gbdt / accuracy", "std") in suite.found()
 
 
 FOREST = {"estimator": "sklearn.ensemble:RandomForestClassifier"}
@@ -122,16 +92,9 @@ def test_a_forest_of_the_same_software_is_exact(suite, cell, is_exact):
     suite.complete()
     suite.experiment(libraries=FOREIGN)
     suite.run("adult", "random_forest", [0.80, 0.90], **{"estimator": cell["estimator"]})
-    store(suite)
+    suite.stored()
     suite.run("adult", "random_forest", [0.81, 0.91], **cell)
-    assert drifts(suite) == ([("adult / random_forest / accuracy", "mean")] if is_exact else [])
-
-
-def test_marks_and_ranks_must_follow_from_the_means(suite):
-    """The means are as stored, the mark is not: what marks has changed."""
-    stored(suite, marks="best_and_second")
-    suite.experiment(libraries=OURS, marks="best")
-    assert drifts(suite) == [("adult / random_forest / accuracy", "mark")]
+    assert suite.drifts() == ({("adult / random_forest / accuracy", "mean")} if is_exact else set())
 
 
 def test_a_rank_that_follows_from_tolerated_means_is_only_noted(suite):
@@ -139,7 +102,7 @@ def test_a_rank_that_follows_from_tolerated_means_is_only_noted(suite):
     suite.experiment(libraries=FOREIGN, average_rank=["adult"])
     suite.run("adult", "random_forest", [0.9, 0.9])
     suite.run("adult", "gbdt", [0.91, 0.91])
-    store(suite)
+    suite.stored()
     suite.run("adult", "random_forest", [0.92, 0.92])
     suite.draw()
     report = check(suite.root, suite.name)
@@ -157,7 +120,7 @@ def test_what_follows_from_moved_means_must_follow(suite, row, column):
     """Means of foreign libraries move within their tolerance; ranks and counts over them have none."""
     stored(suite, FOREIGN, average_rank=["adult"], win_tie_lose="random_forest")
     suite.run("adult", "gbdt", [0.90, 0.93])
-    assert drifts(suite) == []
+    assert suite.drifts() == set()
     table = suite.folder / "tables/hidf-table2.csv"
     with table.open(newline="") as stream:
         head, *rows = list(csv.reader(stream))
@@ -165,7 +128,7 @@ def test_what_follows_from_moved_means_must_follow(suite, row, column):
     changed[head.index(column)] = "2"
     with table.open("w", newline="") as stream:
         csv.writer(stream, lineterminator="\n").writerows([head, *rows])
-    assert found(suite) == [(" / ".join(filter(None, row.split(","))), f"{column} (redrawn from the new cells)")]
+    assert suite.found() == {(" / ".join(filter(None, row.split(","))), f"{column} (redrawn from the new cells)")}
 
 
 @pytest.mark.parametrize("libraries", [OURS, FOREIGN], ids=["ours", "foreign"])
@@ -173,24 +136,28 @@ def test_another_formula_is_found_on_any_machine(suite, monkeypatch, libraries):
     """The deviation of the population in place of the sample's: small enough for every tolerance."""
     stored(suite, libraries)
     monkeypatch.setattr(tables, "stdev", statistics.pstdev)
-    assert ("adult / gbdt / accuracy", "std (redrawn from the stored cells)") in drifts(suite)
+    assert ("adult / gbdt / accuracy", "std (redrawn from the stored cells)") in suite.drifts()
 
 
-def test_other_words_are_noted(suite):
+def test_marks_must_follow_from_the_means_and_other_words_are_noted(suite):
     stored(suite)
     path = suite.root / "reports/smoke/tables/hidf-table2.md"
     path.write_text(path.read_text() + "- Another sentence.\n")
     report = check(suite.root, suite.name)
     assert not report.has_drift
     assert [finding.cell for finding in report.findings] == ["hidf-table2.md"]
+    # The means are as stored, the mark is not: what marks has changed.
+    stored(suite, marks="best_and_second")
+    suite.experiment(libraries=OURS, marks="best")
+    assert suite.drifts() == {("adult / random_forest / accuracy", "mark")}
 
 
 def test_a_run_of_another_configuration_is_a_drift(suite, capsys):
     suite.complete()
     suite.plan_run("adult", "gbdt")
     suite.run("adult", "gbdt", [0.90, 0.92])
-    store(suite)
-    assert found(suite) == []
+    suite.stored()
+    assert suite.found() == set()
     suite.plan_run("adult", "gbdt", params={"n_estimators": 5})
     assert run_check(suite) == 1
     out = capsys.readouterr().out
@@ -198,56 +165,37 @@ def test_a_run_of_another_configuration_is_a_drift(suite, capsys):
     assert "run again: snakemake --cores all --config suite=smoke" in out
 
 
-def test_a_table_that_is_being_written_was_not_drawn(suite):
-    stored(suite)
-    table = suite.folder / "tables/hidf-table2.csv"
-    table.rename(table.with_name(".hidf-table2.0123.csv"))
-    assert run_check(suite) == 2
+@pytest.mark.parametrize(
+    ("was", "now", "is_drift", "said"),
+    [
+        ([2.0, 8.0], [20.0, 80.0], False, []),
+        ([2.0, 8.0], [2.0, 24.0], False, ["note  {}: stored 4, new 12, tolerance a factor of 5"]),
+        ([2.0, 8.0], [2.0, 48.0], True, ["DRIFT {}: stored 4, new 24, tolerance a factor of 5"]),
+        ([0.05, 0.001], [0.05, 0.09], False, []),
+    ],
+    ids=["a slower machine", "a larger ratio", "too large a ratio", "below what can be measured"],
+)
+def test_cost_is_judged_by_its_ratio_to_the_reference(suite, was, now, is_drift, said):
+    def cost(values):
+        for model, value in zip(OURS, values, strict=True):
+            suite.run("adult", model, [{"accuracy": 0.9, "fit_cpu_seconds": value}] * 2)
+
+    suite.complete()
+    suite.experiment(libraries=OURS, metrics=["accuracy", "fit_cpu_seconds"])
+    cost(was)
+    suite.stored()
+    cost(now)
+    report = check(suite.draw().root, suite.name)
+    cell = "hidf-table2: adult / gbdt / fit_cpu_seconds: ratio to random_forest"
+    assert ([str(one) for one in report.findings], report.has_drift) == ([one.format(cell) for one in said], is_drift)
 
 
-def cost(suite, seconds):
-    for model, value in seconds.items():
-        suite.run("adult", model, [{"accuracy": 0.9, "fit_cpu_seconds": value}] * 2)
-
-
-def test_cost_on_a_slower_machine_passes(suite):
-    stored(suite, metrics=["accuracy", "fit_cpu_seconds"])
-    cost(suite, {"random_forest": 2.0, "gbdt": 8.0})
-    store(suite)
-    cost(suite, {"random_forest": 20.0, "gbdt": 80.0})
-    assert drifts(suite) == []
-    assert check(suite.root, suite.name).findings == ()
-
-
-def test_cost_whose_ratio_to_the_reference_grows_is_noted_then_fails(suite):
-    stored(suite, metrics=["accuracy", "fit_cpu_seconds"])
-    cost(suite, {"random_forest": 2.0, "gbdt": 8.0})
-    store(suite)
-    cost(suite, {"random_forest": 2.0, "gbdt": 24.0})
-    suite.draw()
-    report = check(suite.root, suite.name)
-    assert not report.has_drift
-    assert str(report.findings[0]) == (
-        "note  hidf-table2: adult / gbdt / fit_cpu_seconds: ratio to random_forest: stored 4, new 12, "
-        "tolerance a factor of 5"
-    )
-    cost(suite, {"random_forest": 2.0, "gbdt": 48.0})
-    assert drifts(suite) == [("adult / gbdt / fit_cpu_seconds", "ratio to random_forest")]
-
-
-def test_cost_below_what_can_be_measured_is_noise(suite):
-    stored(suite, metrics=["accuracy", "fit_cpu_seconds"])
-    cost(suite, {"random_forest": 0.05, "gbdt": 0.001})
-    store(suite)
-    cost(suite, {"random_forest": 0.05, "gbdt": 0.09})
-    assert drifts(suite) == []
-
-
-def test_rows_must_be_the_same(suite):
-    stored(suite)
+def test_another_row_and_a_number_that_becomes_a_word_are_drifts(suite):
+    stored(suite, FOREIGN)
+    suite.fail("adult", "gbdt")
     suite.run("wine", "gbdt", [0.9, 0.9])
-    suite.experiment(libraries=OURS, datasets=["adult", "wine"])
-    assert ("wine / gbdt / accuracy", "row") in drifts(suite)
+    suite.experiment(libraries=FOREIGN, datasets=["adult", "wine"])
+    assert suite.drifts() >= {("wine / gbdt / accuracy", "row"), ("adult / gbdt / accuracy", "status")}
 
 
 @pytest.mark.parametrize(("metric", "n_drifts"), [("predict_peak_mib_ratio", 0), ("accuracy", 1)])
@@ -262,15 +210,10 @@ def test_a_ratio_to_a_cost_that_was_measured_as_nothing_may_come_and_go(suite, m
         assert len(compare("cs-table2", *printed, experiment, "smoke")) == 1
 
 
-def test_a_number_that_becomes_a_word_is_a_drift(suite):
-    stored(suite, FOREIGN)
-    (suite.folder / "runs/adult/gbdt.json").unlink()
-    suite.fail("adult", "gbdt", "MemoryError", "no room")
-    assert ("adult / gbdt / accuracy", "status") in drifts(suite)
-
-
-def test_a_missing_table_is_a_drift(suite, capsys):
+def test_a_missing_table_is_a_drift_and_one_left_by_an_earlier_configuration_is_not(suite, capsys):
     stored(suite)
+    (suite.folder / "tables/hidf-table8.csv").write_text("left over")
+    assert suite.drifts() == set()
     suite.experiment("hidf-table9")
     suite.draw()
     (suite.folder / "tables/hidf-table2.csv").unlink()
@@ -280,31 +223,21 @@ def test_a_missing_table_is_a_drift(suite, capsys):
     assert "DRIFT hidf-table9: the whole table: file: stored (nothing), new there" in out
 
 
-def test_a_table_left_by_an_earlier_configuration_does_not_count(suite):
-    stored(suite)
-    (suite.folder / "tables/hidf-table9.csv").write_text("left over")
-    assert drifts(suite) == []
-
-
 def test_facts_about_data_are_exact_in_every_suite(make_suite):
     suite = make_suite("quick")
     suite.experiment("hidf-table1", render="statistics", columns={}, metrics=[], options={"facts": {"rows": "rows"}})
     suite.summary("adult")
-    store(suite)
+    suite.stored()
     suite.summary("adult", rows=151)
-    assert drifts(suite) == [("adult / rows", "mean")]
+    assert suite.drifts() == {("adult / rows", "mean")}
 
 
-def test_nothing_stored_is_an_error_that_says_what_to_do(suite, capsys):
-    suite.complete()
-    suite.draw()
+def test_nothing_stored_and_nothing_drawn_are_errors_that_say_what_to_do(suite, capsys):
+    suite.complete().draw()
     assert run_check(suite) == 2
     assert "nothing is stored for the suite 'smoke'" in capsys.readouterr().err
-
-
-def test_nothing_run_is_an_error_that_says_what_to_do(suite, capsys):
-    stored(suite)
-    (suite.folder / "tables/hidf-table2.csv").unlink()
+    table = suite.stored().folder / "tables/hidf-table2.csv"
+    table.rename(table.with_name(".hidf-table2.0123.csv"))  # it is being written
     assert run_check(suite) == 2
     assert "snakemake --cores all --config suite=smoke" in capsys.readouterr().err
 

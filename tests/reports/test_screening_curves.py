@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import integers
+from tests.reports.conftest import panels, texts
 
-from cascadeforest.data.errors import ConfigError, UserError
+from cascadeforest.data.errors import UserError
 from cascadeforest.reports.drawing.renderers.screening_curves import CURVES, count
 
 DATA = "imdb+rows-40"
@@ -16,23 +17,14 @@ LEVEL = np.array([0, 0, 0, 0, 0, 1, 1, 2, 2, 2])
 STAGED = np.array([[*map(int, row)] for row in ("0000110110", "0000100100", "0000100001")])
 #: The same rows without screening: it differs on row 4, which left at level 1, and on row 7.
 OTHER = np.array([[1] * 10, [0, 0, 0, 0, 0, 0, 0, 1, 0, 1]])
-EXTRA = "layer_decisions"
+EXTRA, PAIR = "layer_decisions", {"screening": "gcforest_cs", "against": "gcforest"}
 
 
-def declare(suite, datasets=(DATA,), **changes):
-    suite.experiment(
-        "cs-fig4",
-        kind="figure",
-        render="screening_curves",
-        title="Rows screened",
-        datasets=list(datasets),
-        columns={"gcforest_cs": "w100", "gcforest": "pair"},
-        labels={"gcforest_cs": "gcForest_CS", "gcforest": "gcForest"},
-        repeats=dict.fromkeys(datasets, 1),
-        extras=[EXTRA],
-        **({"options": {"screening": "gcforest_cs", "against": "gcforest"}} | changes),
-    )
-    suite.as_printed("cs-fig4")
+def declare(suite, datasets=(DATA,), options=PAIR, **changes):
+    models = {"columns": {"gcforest_cs": "w100", "gcforest": "pair"}, "libraries": {}}
+    models["labels"] = {"gcforest_cs": "gcForest_CS", "gcforest": "gcForest"}
+    given = {"datasets": list(datasets), "repeats": 1, "extras": [EXTRA], "options": options} | models | changes
+    suite.declare("cs-fig4", "screening_curves", **given)
 
 
 def run(suite, dataset=DATA, staged=STAGED, level=LEVEL, other=OTHER, y=Y):
@@ -40,21 +32,6 @@ def run(suite, dataset=DATA, staged=STAGED, level=LEVEL, other=OTHER, y=Y):
     for model, stages, levels in (("w100", staged, level), ("pair", other, np.full(len(y), len(other) - 1))):
         suite.run(dataset, model, [float(np.mean(stages[-1] == y))], n_test=len(y))
         suite.extra(dataset, model, EXTRA, staged_predicted=stages, decision_level=levels, y_test=y)
-
-
-@pytest.fixture
-def shown(suite):
-    declare(suite)
-    run(suite)
-    return suite
-
-
-def axes_of(table):
-    return [axes for part in table.figure.draw().subfigs for axes in part.axes]
-
-
-def texts(row):
-    return [cell.text for cell in row.cells]
 
 
 def counted(staged, level, y):
@@ -89,19 +66,19 @@ def test_counts_are_those_of_a_walk_through_the_levels(seed, n_levels, n_rows):
         assert counts[list(CURVES)].iloc[k].tolist() == [left, right, len(staying), now, following]
 
 
-def test_the_papers_statements_stand_below_ours(shown):
+def test_the_papers_statements_and_bars_points_and_numbers_are_those_counted(shown):
     """5 of 10 leave at level 1, 3 reach the last; 6 of the 7 early ones are right; 8 and 8 of 10 in all."""
-    view = shown.table("cs-fig4").view
-    ours, published = view.rows
+    table = shown.table("cs-fig4")
+    ours, published = table.view.rows
     assert texts(ours) == ["50.00", "30.00", "85.71", "80.00", "80.00", "1", "0", "3", "2"]
     no = "not printed"
     assert texts(published) == ["64", "28", "about 95", "less than 90", no, "2", "80", no, no]
     assert ours.size == "1 × 10"
-    assert [head.partition(", ")[2] for head in view.heads[2:5]] == ["screened rows", "all rows", "all rows, gcForest"]
-
-
-def test_the_tidy_rows_have_ours_and_the_papers_in_one_unit(shown):
-    table = shown.table("cs-fig4")
+    assert [head.partition(", ")[2] for head in table.view.heads[2:5]] == [
+        "screened rows",
+        "all rows",
+        "all rows, gcForest",
+    ]
     rows = {row.key: row for row in table.rows}
     leaving = rows[DATA, "gcforest_cs", "level 1", "screened_share"]
     assert (leaving.mean, leaving.published, leaving.n_test) == (0.5, 0.64, 10)
@@ -110,10 +87,7 @@ def test_the_tidy_rows_have_ours_and_the_papers_in_one_unit(shown):
     drawn = table.figure.csv().decode().splitlines()
     assert f"{DATA},gcforest_cs,level 2,screened_correct,6,,1,10,,,,,ok," in drawn
     assert len(drawn) == 1 + 2 * 5
-
-
-def test_bars_points_and_numbers_are_those_counted(shown):
-    left, right = axes_of(shown.table("cs-fig4"))
+    left, right = panels(table)
     assert [bar.get_height() for bar in left.patches] == [5, 7]
     assert [bar.get_height() for bar in right.patches] == [5, 3]
     points = {line.get_marker(): list(line.get_ydata()) for line in right.lines}
@@ -136,31 +110,25 @@ def test_where_no_row_leaves_early_there_is_no_share_that_is_right(suite, n_leve
     table = suite.table("cs-fig4")
     ours = texts(table.view.rows[0])
     assert (ours[:3], ours[5]) == (["0.00", "100.00", "no row leaves early"], "no row leaves early")
-    (axes,) = axes_of(table)
+    (axes,) = panels(table)
     assert [text.get_text() for text in axes.texts] == [f"levels: {n_levels}; no row leaves early"]
-    assert set(table.figure.files()) == {".svg", ".png", ".csv"}
 
 
 @pytest.mark.parametrize(("failed", "n_axes"), [("w100", 1), ("pair", 2)])
 def test_a_cascade_that_failed_is_named_in_the_table(shown, failed, n_axes):
     """The picture needs the cascade with screening only."""
-    (shown.folder / "runs" / DATA / f"{failed}.json").unlink()
-    shown.fail(DATA, failed, "MemoryError", "no room")
+    shown.fail(DATA, failed)
     table = shown.table("cs-fig4")
     assert set(texts(table.view.rows[0])) == {"failed: MemoryError: no room"}
     assert texts(table.view.rows[1])[0] == "64"
-    assert len(axes_of(table)) == n_axes
+    assert len(panels(table)) == n_axes
     row = f"{DATA},gcforest_cs,,screened,,,,,,,,,failed,MemoryError: no room"
     assert (row in table.figure.csv().decode()) == (failed == "w100")
 
 
-def test_a_column_and_test_rows_that_do_not_fit_are_refused(shown):
+def test_test_rows_that_are_not_the_same_are_refused(shown):
     shown.extra(DATA, "pair", EXTRA, staged_predicted=OTHER, decision_level=LEVEL, y_test=1 - Y)
-    with pytest.raises(UserError, match=r"imdb\+rows-40: the test rows of the two cascades are not the same\. Run"):
-        shown.table("cs-fig4")
-    declare(shown, options={"screening": "gcforest_cs", "against": "forest"})
-    with pytest.raises(ConfigError, match=r"cs-fig4/options/against has 'forest'; choose from gcforest_cs, gcforest\."):
-        shown.table("cs-fig4")
+    shown.refuses("cs-fig4", r"imdb\+rows-40: the test rows of the two cascades are not the same\. Run", UserError)
 
 
 def test_many_levels_and_large_counts_fit(suite):
@@ -170,7 +138,7 @@ def test_many_levels_and_large_counts_fit(suite):
     run(suite, DATA, np.tile(1 - y, (20, 1)), level, np.array([1 - y, y]), y)
     table = suite.table("cs-fig4")
     assert texts(table.view.rows[0])[6] == "−25,000"
-    left, _ = axes_of(table)
+    left, _ = panels(table)
     assert not left.texts
     left.figure.figure.canvas.draw()
     assert "25,000" in {label.get_text() for label in left.get_yticklabels()}
@@ -183,7 +151,7 @@ def test_files_are_the_same_bytes_whatever_the_users_style_and_say_nothing_of_da
     with mpl.rc_context({"font.size": 30, "axes.facecolor": "black", "svg.hashsalt": "other", "savefig.dpi": 30}):
         assert shown.table("cs-fig4").figure.files() == first
     svg, png = first[".svg"].decode(), first[".png"]
-    assert "<title>Rows screened.</title>" in svg
+    assert "<title>Test accuracy.</title>" in svg
     assert "dc:date" not in svg
     assert str(tmp_path) not in svg
     assert png.startswith(b"\x89PNG")

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import booleans, dictionaries, sampled_from
 
-from cascadeforest.data.errors import ConfigError
 from cascadeforest.experiments.plan import Bound, Experiment, Plan, Suite
 from cascadeforest.reports.drawing.words import bounds
 from cascadeforest.reports.numbers.cells import Cells
@@ -22,9 +21,6 @@ FOUR = {"hidf": "hiDF", "random_forest": "RF", "gbdt": "GBDT", "svm": "SVM"}
 
 def row_of(suite, model, metric="accuracy", dataset="adult", condition=""):
     return suite.rows(NAME)[dataset, model, condition, metric]
-
-
-# Means and deviations
 
 
 @pytest.mark.parametrize(
@@ -43,16 +39,12 @@ def test_mean_and_sample_deviation_by_hand(suite, values, n, mean, std):
     assert row.std == (std and pytest.approx(std, abs=1e-12))
 
 
-def test_a_repeat_without_the_number_leaves_no_mean():
+def test_a_repeat_without_the_number_leaves_no_mean_and_the_order_of_repeats_makes_no_difference(suite):
     rows = [("adult", "m", "", "accuracy", k, value, 50, OK, "") for k, value in enumerate((0.5, 0.7))]
     rows.append(("adult", "m", "", "accuracy", 2, math.nan, 50, "unavailable", "none"))
-    assert to_rows(averages(frame_of_repeats(rows))) == [
-        TidyRow("adult", "m", "", "accuracy", status="unavailable", note="none")
-    ]
-
-
-def test_equal_results_in_another_order_of_repeats_tie(suite):
-    """Added in order, 0.1 + 0.2 + 0.3 and 0.3 + 0.2 + 0.1 differ in the last bit."""
+    wanted = TidyRow("adult", "m", "", "accuracy", status="unavailable", note="none")
+    assert to_rows(averages(frame_of_repeats(rows))) == [wanted]
+    # Added in order, 0.1 + 0.2 + 0.3 and 0.3 + 0.2 + 0.1 differ in the last bit.
     assert 0.1 + 0.2 + 0.3 != 0.3 + 0.2 + 0.1
     suite.experiment(repeats=3, marks="best_and_second")
     suite.run("adult", "random_forest", [0.1, 0.2, 0.3])
@@ -61,11 +53,7 @@ def test_equal_results_in_another_order_of_repeats_tie(suite):
     assert [(row.rank, row.mark) for row in rows] == [(1.5, "best")] * 2
 
 
-# Ranks and marks
-
-
 def marked(values, rule="none", metric="accuracy"):
-    """Ranks and marks of means in one line."""
     rows = [("adult", model, "", metric, mean) for model, mean in values.items()]
     frame = ranked(pd.DataFrame(rows, columns=[*KEY, "mean"]), list(values), rule)
     return dict(zip(values, frame["rank"], strict=True)), dict(zip(values, frame["mark"], strict=True))
@@ -80,7 +68,7 @@ def test_a_rank_counts_who_is_better_and_half_of_who_is_equal(values, higher):
     }
 
 
-def test_marks_use_unrounded_numbers_and_ties_share_them():
+def test_marks_use_unrounded_numbers_ties_share_them_and_a_single_number_has_none():
     # a and b are both 90.00 when rounded to two decimals of a percent.
     values = {"a": 0.900001, "b": 0.9, "c": 0.9, "d": 0.1}
     assert marked(values, "best_and_second")[1] == {"a": "best", "b": "second", "c": "second", "d": ""}
@@ -88,29 +76,35 @@ def test_marks_use_unrounded_numbers_and_ties_share_them():
     assert marked(two, "best_and_second", "log_loss")[1] == {"a": "second", "b": "best"}
     assert marked(two, "best")[1] == {"a": "best", "b": ""}
     assert marked(two, "none")[1] == {"a": "", "b": ""}
-
-
-def test_a_single_number_is_not_the_best_of_anything():
     assert marked({"a": 0.9, "b": math.nan}, "best")[1] == {"a": "", "b": ""}
 
 
-def test_only_the_compared_columns_are_ranked_and_marked(suite):
+def test_only_the_compared_columns_are_ranked_and_summaries_told_apart_by_condition(suite):
     suite.experiment(labels=FOUR, rank_columns=["random_forest", "gbdt"], marks="best")
     for model, value in zip(FOUR, (0.99, 0.8, 0.9, 0.98), strict=True):
         suite.run("adult", model, [value, value])
     rows = [row_of(suite, model) for model in FOUR]
     assert [row.rank for row in rows] == [None, 2, 1, None]
     assert [row.mark for row in rows] == ["", "", "best", ""]
+    suite.experiment(metrics=["accuracy", "fit_cpu_seconds"], average_rank=["adult"])
+    suite.run("adult", "random_forest", [{"accuracy": 0.9, "fit_cpu_seconds": 9.0}] * 2)
+    suite.run("adult", "gbdt", [{"accuracy": 0.8, "fit_cpu_seconds": 1.0}] * 2)
+    assert {key[1:3]: row.mean for key, row in suite.rows(NAME).items() if key[0] == "all"} == {
+        ("random_forest", "accuracy"): 1,
+        ("gbdt", "accuracy"): 2,
+        ("random_forest", "fit_cpu_seconds"): 2,
+        ("gbdt", "fit_cpu_seconds"): 1,
+    }
 
 
-# What has no number
-
-
-def test_words_for_what_has_no_number(suite):
+def test_words_for_what_has_no_number_and_no_row_for_a_metric_of_the_other_task(suite):
     absent, missing = {"chf": "needs credentialed access"}, {"hidf": "not implemented"}
-    suite.experiment(labels=FOUR, datasets=["adult", "chf"], absent=absent, missing_models=missing, status="partial")
+    given = {"absent": absent, "missing_models": missing, "status": "partial", "metrics": ["rmse", "accuracy"]}
+    suite.experiment(labels=FOUR, datasets=["adult", "chf", "abalone"], **given)
+    suite.summary("abalone", task="regression")
+    suite.summary("adult")
     suite.run("adult", "random_forest", [0.7, 0.9])
-    suite.fail("adult", "gbdt", "MemoryError", "Unable to allocate 3 GiB\nsecond line")
+    suite.fail("adult", "gbdt", "Unable to allocate 3 GiB\nsecond line")
     rows = suite.rows(NAME)
     told = {model: rows["adult", model, "", "accuracy"] for model in FOUR}
     assert {model: (row.status, row.note) for model, row in told.items()} == {
@@ -120,13 +114,7 @@ def test_words_for_what_has_no_number(suite):
         "svm": ("unavailable", "not run"),
     }
     assert {row.note for key, row in rows.items() if key[0] == "chf"} == {"needs credentialed access"}
-
-
-def test_a_metric_of_the_other_task_has_no_row(suite):
-    suite.experiment(metrics=["rmse", "accuracy"], datasets=["abalone", "adult"])
-    suite.summary("abalone", task="regression")
-    suite.summary("adult")
-    assert {key[::3] for key in suite.rows(NAME)} == {("abalone", "rmse"), ("adult", "accuracy")}
+    assert {key[::3] for key in rows if key[0] != "chf"} == {("abalone", "rmse"), ("adult", "accuracy")}
 
 
 def test_a_run_of_another_configuration_has_not_run(suite):
@@ -135,46 +123,31 @@ def test_a_run_of_another_configuration_has_not_run(suite):
     suite.run("adult", "gbdt", [0.90, 0.92])
     assert row_of(suite, "gbdt").mean == 0.91
     suite.plan_run("adult", "gbdt", params={"n_estimators": 5}, task="regression")
-    row = row_of(suite, "gbdt")
+    row, results = row_of(suite, "gbdt"), read_results(suite.root, suite.name)
     assert (row.mean, row.status, row.note) == (None, "unavailable", "not run")
-    results = read_results(suite.root, suite.name)
-    assert results.stale == {("adult", "gbdt"): ["task", "params"]}
-    assert results.incomplete() == [NAME]
+    assert (results.stale, results.incomplete()) == ({("adult", "gbdt"): ["task", "params"]}, [NAME])
 
 
-# Published numbers
-
-
-def test_published_numbers_stand_beside_ours_in_our_unit(suite):
+def test_published_numbers_stand_beside_ours_in_our_unit_under_whatever_name(suite):
     suite.experiment(datasets=["adult+rows-500"])
     suite.run("adult+rows-500", "random_forest", [0.7, 0.9])
     lines = ["adult,random_forest,,accuracy,85.15,0.08,,,percent", "adult,gbdt,,accuracy,0.8612,,,,fraction"]
     suite.published(NAME, lines)
     forest = row_of(suite, "random_forest", dataset="adult+rows-500")
     assert (forest.published, forest.published_std) == (0.8515, 0.0008)
-    # Not run, and yet the paper's number is there.
     gbdt = row_of(suite, "gbdt", dataset="adult+rows-500")
     assert (gbdt.published, gbdt.published_std, gbdt.status) == (0.8612, None, "unavailable")
-
-
-def test_a_spread_printed_in_a_column_of_its_own_is_found(suite):
-    """ddbf-table2 prints the AUC as a fraction, its spread in percent points."""
+    # ddbf-table2 prints the AUC as a fraction, its spread in percent points.
     suite.experiment("ddbf-table2", metrics=["roc_auc"], datasets=["credit_fraud"])
     keys = [("roc_auc,0.9434", "fraction"), ("roc_auc_std,0.3050", "percent points")]
     suite.published("ddbf-table2", [f"credit_fraud,gbdt,,{number},,,,{unit}" for number, unit in keys])
     row = suite.rows("ddbf-table2")["credit_fraud", "gbdt", "", "roc_auc"]
     assert (row.published, row.published_std) == (0.9434, 0.00305)
-
-
-def test_a_column_can_be_published_under_another_name(suite):
     published = {"random_forest": {"model": "gcforest_cs", "condition": "w=20"}, "gbdt": {"log_loss": "other"}}
     suite.experiment(metrics=["accuracy", "log_loss"], options={"published": published})
     suite.published(NAME, ["adult,gcforest_cs,w=20,accuracy,86.04,,,,percent", "adult,other,,log_loss,2,,,,ratio"])
     assert row_of(suite, "random_forest").published == 0.8604
     assert row_of(suite, "gbdt", "log_loss").published == 2
-
-
-# Rows over all data sets
 
 
 def test_average_rank_by_hand(suite):
@@ -198,15 +171,11 @@ def test_ranks_are_averaged_over_the_papers_data_sets_or_all_if_there_are_none(s
         suite.run(dataset, "gbdt", [values[1]] * 2)
     row = row_of(suite, "random_forest", "average_rank", "all")
     assert (row.mean, row.n) == expected
-    told = "the suite has none that the paper ranks" in " ".join(suite.table(NAME).view.notes)
-    assert told == (ranked_by_paper == ["letter"])
+    assert ("the suite has none that the paper ranks" in suite.notes(NAME)) == (ranked_by_paper == ["letter"])
+    assert average_ranks(pd.DataFrame({"a": [math.nan], "b": [math.nan]})) == ({}, 0)  # of nothing there is none
 
 
-def test_average_rank_of_nothing_is_nothing():
-    assert average_ranks(pd.DataFrame({"a": [math.nan], "b": [math.nan]})) == ({}, 0)
-
-
-def test_wins_ties_and_losses_by_hand(suite):
+def test_wins_ties_and_losses_by_hand_but_none_of_a_model_that_is_not_written(suite):
     """RF against GBDT 2/0/1, against SVM 1/1/0: the last data set lacks RF."""
     values = {
         "adult": {"random_forest": 0.9, "gbdt": 0.8, "svm": 0.9},
@@ -223,63 +192,39 @@ def test_wins_ties_and_losses_by_hand(suite):
     assert counts == {"gbdt": [2, 0, 1], "svm": [1, 1, 0]}
     assert rows["all", "gbdt", "", "win"].n == 3
     assert compare_means([1.0], [2.0], higher_is_better=False) == "win"
-
-
-def test_wins_of_a_model_that_is_not_written_are_not_counted(suite):
     suite.experiment(labels=FOUR, missing_models={"hidf": "not implemented"}, win_tie_lose="hidf")
     suite.published(NAME, ["all,svm,,win,10,,,,count", "all,svm,,tie,0,,,,count", "all,svm,,lose,0,,,,count"])
     row = row_of(suite, "svm", "win", "all")
     assert (row.mean, row.status, row.published) == (None, "not implemented", 10)
 
 
-def test_summaries_of_several_metrics_are_told_apart_by_condition(suite):
-    suite.experiment(metrics=["accuracy", "fit_cpu_seconds"], average_rank=["adult"])
-    suite.run("adult", "random_forest", [{"accuracy": 0.9, "fit_cpu_seconds": 9.0}] * 2)
-    suite.run("adult", "gbdt", [{"accuracy": 0.8, "fit_cpu_seconds": 1.0}] * 2)
-    assert {key[1:3]: row.mean for key, row in suite.rows(NAME).items() if key[0] == "all"} == {
-        ("random_forest", "accuracy"): 1,
-        ("gbdt", "accuracy"): 2,
-        ("random_forest", "fit_cpu_seconds"): 2,
-        ("gbdt", "fit_cpu_seconds"): 1,
-    }
-
-
-# Outcomes that a test decides
-
-
-def test_a_paired_test_decides_what_a_tie_is():
-    # Leads 1, 2, 3: mean 2, deviation 1, t = 2 * sqrt(3) = 3.464 with 2 degrees of freedom, p = 0.074.
-    assert paired_t([0.91, 0.92, 0.93], [0.90, 0.90, 0.90], True) == "tie"
-    # Leads 2, 3, 4: t = 3 * sqrt(3) = 5.196, p = 0.035.
-    assert paired_t([0.92, 0.93, 0.94], [0.90, 0.90, 0.90], True) == "win"
-    assert paired_t([0.92, 0.93, 0.94], [0.90, 0.90, 0.90], False) == "lose"
-    assert paired_t([0.90, 0.90, 0.90], [0.92, 0.93, 0.94], True) == "lose"
-    assert paired_t([0.92, 0.93, 0.94], [0.90, 0.90, 0.90], True, level=0.03) == "tie"
-
-
-def test_pairs_count_not_the_spread_of_each_model():
-    own, other = [0.71, 0.81, 0.92, 0.62], [0.70, 0.80, 0.90, 0.60]
-    assert paired_t(own, other, True) == "win"
-    assert paired_t(own, other[::-1], True) == "tie"
-
-
 @pytest.mark.parametrize(
-    ("own", "outcome"), [([0.5, 0.75, 0.1], "tie"), ([0.75, 1.0, 0.35], "win"), ([0.25, 0.5, -0.15], "lose")]
+    ("own", "other", "outcome"),
+    [
+        # Leads 1, 2, 3: mean 2, deviation 1, t = 2 * sqrt(3) = 3.464 with 2 degrees of freedom, p = 0.074.
+        ([0.91, 0.92, 0.93], [0.90] * 3, "tie"),
+        # Leads 2, 3, 4: t = 3 * sqrt(3) = 5.196, p = 0.035.
+        ([0.92, 0.93, 0.94], [0.90] * 3, "win"),
+        ([0.90] * 3, [0.92, 0.93, 0.94], "lose"),
+        # Pairs count, not the spread of each model.
+        ([0.71, 0.81, 0.92, 0.62], [0.70, 0.80, 0.90, 0.60], "win"),
+        ([0.71, 0.81, 0.92, 0.62], [0.60, 0.90, 0.80, 0.70], "tie"),
+        # Differences without spread have no chance.
+        ([0.5, 0.75, 0.1], [0.5, 0.75, 0.1], "tie"),
+        ([0.75, 1.0, 0.35], [0.5, 0.75, 0.1], "win"),
+        ([0.25, 0.5, -0.15], [0.5, 0.75, 0.1], "lose"),
+        # Differences of whole test rows in one or two repeats are too often the same by chance.
+        ([0.9], [0.8], None),
+        ([0.9] * 2, [0.8] * 2, None),
+    ],
 )
-def test_differences_without_spread_have_no_chance(own, outcome):
-    assert paired_t(own, [0.5, 0.75, 0.1], True) == outcome
+def test_a_paired_test_decides_what_a_tie_is(own, other, outcome):
+    assert paired_t(own, other, True) == outcome
+    assert paired_t(own, other, False) == {"win": "lose", "lose": "win"}.get(outcome, outcome)
+    assert paired_t([0.92, 0.93, 0.94], [0.90] * 3, True, level=0.03) == "tie"
 
 
-@pytest.mark.parametrize("n", [1, 2])
-def test_two_repeats_are_not_judged(n):
-    """Differences of whole test rows are too often the same by chance."""
-    assert paired_t([0.9] * n, [0.8] * n, True) is None
-
-
-# Files and facts under the table
-
-
-def test_the_csv_is_the_same_bytes_every_time_and_has_ten_digits(suite, tmp_path):
+def test_the_csv_is_the_same_bytes_every_time_with_ten_digits_and_rows_leave_out_what_is_missing(suite, tmp_path):
     suite.complete()
     suite.run("adult", "random_forest", [1 / 3, 2 / 3 + 1e-9])
     first, second = (suite.table(NAME).files()[".csv"] for _ in range(2))
@@ -291,33 +236,24 @@ def test_the_csv_is_the_same_bytes_every_time_and_has_ten_digits(suite, tmp_path
     path = tmp_path / "table.csv"
     path.write_text(first)
     assert [row["mean"] for row in read_csv(path)] == ["0.5000000005", "0.91"]
-
-
-def test_a_frame_gives_rows_without_what_is_missing():
     frame = pd.DataFrame([["adult", "m", "", "accuracy", 0.5, math.nan, 2.0]], columns=[*KEY, "mean", "std", "n"])
     (row,) = to_rows(frame)
     assert row == TidyRow("adult", "m", "", "accuracy", mean=0.5, n=2)
     assert isinstance(row.n, int)
 
 
-def test_splits_are_said_once_for_all_data_that_share_a_protocol(suite):
-    suite.experiment(datasets=["adult", "letter", "yeast"])
+def test_notes_name_splits_once_for_all_data_that_share_a_protocol_and_layers_by_repeat(suite):
+    options = {"layers_of": ["gbdt"], "layers_as": "iterations"}
+    suite.experiment(datasets=["adult", "letter", "yeast"], options=options)
     for name, protocol in (("adult", "given"), ("letter", "given"), ("yeast", "5-fold")):
         suite.summary(name, protocol=protocol)
-    notes = suite.table(NAME).view.notes
-    assert "Splits (of the repeats named, the first ones are shown): adult and letter: given; yeast: 5-fold." in notes
-
-
-def test_layers_that_predict_are_named_by_repeat(suite):
-    suite.experiment(datasets=["adult", "letter"], options={"layers_of": ["gbdt"], "layers_as": "iterations"})
-    for name in ("adult", "letter"):
-        suite.summary(name)
         suite.run(name, "random_forest", [0.5, 0.6])
     suite.run("adult", "gbdt", [{"accuracy": 0.5, "n_layers": 3}, {"accuracy": 0.6, "n_layers": 1}])
-    assert "Iterations that predict, repeat by repeat: adult: GBDT 3, 1." in suite.table(NAME).view.notes
+    notes = suite.table(NAME).view.notes
+    assert "Splits (of the repeats named, the first ones are shown): adult and letter: given; yeast: 5-fold." in notes
+    assert "Iterations that predict, repeat by repeat: adult: GBDT 3, 1." in notes
     suite.experiment(options={"layers_of": ["gdbt"]})
-    with pytest.raises(ConfigError, match=r"hidf-table2/options/layers_of has 'gdbt'; choose from random_forest, gbdt"):
-        suite.table(NAME)
+    suite.refuses(NAME, "hidf-table2/options/layers_of has 'gdbt'; choose from random_forest, gbdt")
 
 
 def test_the_bounds_of_a_suite_name_what_they_concern(tmp_path):
