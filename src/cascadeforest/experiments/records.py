@@ -123,7 +123,7 @@ class Failures:
 
 def scored(cell: Cell, model: str, scores: Scores) -> ScoredCell:
     """Put a cell's scores, its costs and its number of layers side by side."""
-    metrics = scores.metrics | {name: getattr(cell.costs, name) for name in COST_METRICS}
+    metrics = scores.metrics | {name: getattr(cell.costs, name) for name in sorted(COST_METRICS)}
     if cell.growth is not None:
         metrics["n_layers"] = cell.growth.n_kept
     facts = {field.name: getattr(cell, field.name) for field in fields(Cell)}
