@@ -45,7 +45,7 @@ REFUSED = [
     (
         "contribution_maps",
         {"options": {"layers": [1]}},
-        r"options/layers is \[1\]; it must be a list of 1: one of firs",
+        r"options/layers is \[1\]; it must be a list of 1: one of",
     ),
     ("contribution_maps", {"options": {"layers": []}}, r"options/layers is \[\]; it must be a list"),
     ("contribution_maps", {"options": {}}, "options lacks layers"),
