@@ -1,7 +1,5 @@
 """Command line: ``python -m cascadeforest.reports {table,figure,index,partial,check,accept,render,refresh}``."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Markdown, LaTeX and HTML of a table; each writer only knows how its format writes a `TableView`."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Iterable, Sequence
 from itertools import groupby

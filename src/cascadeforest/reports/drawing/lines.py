@@ -1,7 +1,5 @@
 """Lines of a table: our numbers, and the paper's below."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace

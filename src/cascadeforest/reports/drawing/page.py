@@ -1,7 +1,5 @@
 """The report of a suite: one page that needs nothing but itself, from the results behind the tables."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,11 +1,10 @@
 """What a renderer gives: the tidy rows, the view of them, and the files made of both."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.files import atomic_write
@@ -41,7 +40,7 @@ class Table:
         size: str = "repeats × test rows",
         picture: Picture | None = None,
         drawn: Iterable[TidyRow] | None = None,
-    ) -> Table:
+    ) -> Self:
         """Arrange the lines of a table, and add its picture with the numbers that are drawn, by default `rows`.
 
         `label_heads` lack the last one, of the label that tells reproduced from published lines; it is dropped if all

@@ -1,7 +1,5 @@
 """A table as the papers print it: what stands in which cell, whatever the format it is written in."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from decimal import Decimal

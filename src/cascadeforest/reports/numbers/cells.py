@@ -1,7 +1,5 @@
 """What the repeats of an experiment gave: cells, saved arrays, and tidy rows of numbers found in them."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Costs of models beside the cost of one of them, and what the papers' texts say of such ratios."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace

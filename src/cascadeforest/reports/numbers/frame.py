@@ -1,7 +1,5 @@
 """The tidy table, one row per data set, column, condition and metric: the CSV is the table, all else renders it."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterable

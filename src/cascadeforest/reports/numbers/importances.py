@@ -1,7 +1,5 @@
 """Importances of features that cells saved: which columns are made of them, and what they are compared with."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

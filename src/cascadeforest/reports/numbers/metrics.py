@@ -3,8 +3,6 @@
 Words live here and not in a module that a fit or a score imports: another label makes no result stale.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

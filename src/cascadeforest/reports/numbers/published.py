@@ -4,8 +4,6 @@ The numbers are transcribed once, in ``reports/published/<experiment>.csv``; ``R
 lists the slips of the papers. Nothing is corrected: a value means what its unit says.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Iterable, Mapping

@@ -4,14 +4,12 @@ Rendering is a pure function of `Results`. They are read from ``results/`` after
 accepted (`cascadeforest.reports.store.stored.read_stored`).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -60,7 +58,7 @@ class Results:
         """Return the ids of the experiments that have a picture beside their table."""
         return [name for name in self.drawable() if self.experiments[name].is_figure]
 
-    def only(self, names: Collection[str]) -> Results:
+    def only(self, names: Collection[str]) -> Self:
         """Return the part that some experiments show (`Plan.only`)."""
         plan = self.plan.only(names)
         pairs = {pair for experiment in plan.experiments.values() for pair in experiment.needed_runs()}

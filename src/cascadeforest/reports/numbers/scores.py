@@ -4,8 +4,6 @@ A frame of repeats has a row for each repeat: the key of the tidy table, `repeat
 no number, `status` and `note` say why. `averages` makes a tidy frame of it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean, stdev

@@ -1,7 +1,5 @@
 """Which repeats of a data set share a split, read off the cells: each has the seed that drew its split."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

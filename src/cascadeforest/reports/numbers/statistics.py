@@ -4,8 +4,6 @@ Numbers are compared unrounded. Means are exact sums (`statistics.fmean`), so eq
 their repeats.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Numbers of trees of forests and cascades, as the plan of the suite has them and as the paper prints them."""
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple, TypeAlias, cast
 

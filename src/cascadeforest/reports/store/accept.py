@@ -1,7 +1,5 @@
 """Take the tables of a run as the stored ones, with the cells to draw them again and where they come from."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -9,8 +9,6 @@ Tolerances would hide a wrong formula. So every stored table is also drawn anew 
 from the new cells: both must come out exactly, with all means, deviations, ranks, marks and counts.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What a comparison of two tidy tables finds: one cell, and both values of it."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """Replace a whole folder so that a reader, or a kill, finds the old one or the new one."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 A table follows from its cells on every machine, so numbers are compared without any tolerance.
 """
 
-from __future__ import annotations
-
 import csv
 import difflib
 import io

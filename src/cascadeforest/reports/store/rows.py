@@ -12,8 +12,6 @@ One file a data set variant, ``reports/<suite>/rows/<variant>.npz``, rows in the
 `read_rows` reads them again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

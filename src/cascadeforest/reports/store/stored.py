@@ -5,8 +5,6 @@ predictions for test rows, ``provenance.json`` why and from where; each is check
 ``figures/`` are drawn from them: tidy CSV and Markdown, and the PNG of `PICTURED` suites.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import zlib

@@ -4,8 +4,6 @@
 ranked and marked against each other (default all), ``test`` the column that the others are tested against.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Training rows that DDBF's iterations pass and keep, by class (ddbf-fig5): stacks, and the ratio of the classes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Maps of predictions and contributions, below the target and the error by layer (interp-fig3, interp-fig4)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product

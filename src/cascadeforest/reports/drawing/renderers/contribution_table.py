@@ -3,8 +3,6 @@
 interp-table2 shows the test rows nearest to points, interp-table6 the test rows of days.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date

@@ -1,7 +1,5 @@
 """What models of two features predict everywhere (ddbf-fig6): a row of panels for each model, with the rows of data."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Accuracy while one class grows rare in training, and recall of this class (ddbf-fig4): a line for each model."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace

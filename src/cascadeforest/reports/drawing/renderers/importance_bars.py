@@ -4,8 +4,6 @@ With the extra `layer_importances` the columns that layer 2 sees: original featu
 layer 1 added. With `mdi_df` the original features at the last layer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal

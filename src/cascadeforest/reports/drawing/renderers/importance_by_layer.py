@@ -1,7 +1,5 @@
 """Importance of relevant and of irrelevant features, by layer and by class (interp-fig6): means over repeats."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 

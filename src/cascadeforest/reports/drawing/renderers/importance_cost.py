@@ -4,8 +4,6 @@
 importance is divided by the cost with the first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from statistics import fmean

@@ -4,8 +4,6 @@ A row passes where an iteration finds it easy; rates are shares of all rows, so 
 iterations have their times in the last column. Means are over all repeats, whatever their split.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Numbers at each layer (mddf-fig2a): a panel for each quantity, a line for each model and kind of rows."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ hundreds, so that orders above `N_SINGLE` share boxes (`order_group`). Drawn is 
 decrease in impurity by a root split; the CSV files have the mean decrease in impurity too. First repeat.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial

@@ -6,8 +6,6 @@ suites bound them, and rungs that became equal are shown once. Shown are the rep
 set, and below them the repeats of all splits; all repeats at once where each has its own split.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ The data are a sum of k times feature k, so that feature k is the k-th least imp
 right if the one of the larger coefficient has the larger importance. Means over repeats.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal

@@ -1,7 +1,5 @@
 """Training rows in the plane of what layers hand on (mddf-fig2b, hidf-fig2): a panel for each layer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product

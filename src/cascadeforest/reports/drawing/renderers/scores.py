@@ -6,8 +6,6 @@ accuracy beside time and memory. ``options: {splits: n}``: a line for each split
 column divided by the cost of each other one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Test rows that leave a cascade early, and rows that go on (cs-fig4): two panels for each data set."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 

@@ -4,8 +4,6 @@
 each class, ``test`` a test of one model's errors against others. The error is 1 - accuracy, in regression the RMSE.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 

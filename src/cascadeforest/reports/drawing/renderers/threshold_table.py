@@ -4,8 +4,6 @@ Where mutual information passes no row the mean takes its place, so that both th
 numbers are then said to be that, and only the mean's carry a mark.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
