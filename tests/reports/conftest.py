@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cascadeforest.data.errors import ConfigError
+from cascadeforest.data.errors import ConfigError, UserError
 from cascadeforest.data.files import read_yaml, sha256_of, write_signed_json
 from cascadeforest.experiments.cells import SavedArrays
 from cascadeforest.experiments.fitting import Costs, Growth
@@ -18,6 +18,7 @@ from cascadeforest.experiments.plan import Experiment, Run, read_plan
 from cascadeforest.experiments.provenance import Provenance
 from cascadeforest.experiments.records import Failure, Failures, RunResult, ScoredCell, read_run, run_path
 from cascadeforest.experiments.typed_files import write_typed
+from cascadeforest.reports.__main__ import main
 from cascadeforest.reports.drawing.formats import to_latex, to_markdown
 from cascadeforest.reports.drawing.table import Table, make_figure, make_table, write_files
 from cascadeforest.reports.numbers.frame import TidyRow
@@ -246,8 +247,8 @@ class Suite:
         results = read_results(self.root, self.name)
         for name in results.drawable():
             write_files(name, make_table(name, results).files(), self.folder / "tables")
-        for name in results.figures():
-            write_files(name, make_figure(name, results).files(), self.folder / "figures")
+            if results.experiments[name].is_figure:
+                write_files(name, make_figure(name, results).files(), self.folder / "figures")
         return self
 
     def table(self, name: str) -> Table:
@@ -257,6 +258,18 @@ class Suite:
         """Drawing one experiment is an error with these words (a regular expression)."""
         with pytest.raises(error, match=words):
             self.table(name)
+
+    def command(self, *arguments: str) -> int:
+        """Run a command on the suite and return its exit status."""
+        return main([*arguments, "--suite", self.name, "--root", str(self.root)])
+
+    def refused(self, *only: str, message: str = "why") -> str:
+        """Return why accepting is refused; nothing may have changed."""
+        before = snapshot(self.root / "reports")
+        with pytest.raises(UserError) as caught:
+            accept(self.root, self.name, message, only)
+        assert snapshot(self.root / "reports") == before
+        return str(caught.value)
 
     def notes(self, name: str) -> str:
         return " ".join(self.table(name).view.notes)
@@ -331,6 +344,17 @@ def make_suite(tmp_path):
 
 def snapshot(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def spoil(path: Path, damage: str) -> None:
+    """Damage a file of arrays; what is edited can be read as before."""
+    if damage == "gone":
+        path.unlink()
+    elif damage == "edited":
+        again = {name: array[::-1] for name, array in np.load(path).items()}
+        np.savez_compressed(path, **again)
+    else:
+        path.write_bytes(path.read_bytes()[:100] if damage == "truncated" else b"")
 
 
 def panels(table: Table) -> list:

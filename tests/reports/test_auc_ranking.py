@@ -153,16 +153,8 @@ def test_a_model_that_failed_and_an_importance_that_is_no_number_leave_the_other
     [
         ("columns", None, "columns is None; it must be a mapping"),
         ("column", {"model": "random_forest"}, "columns/mdi_rf lacks label"),
-        (
-            "column",
-            {"model": "forrest", "label": "x"},
-            "columns/mdi_rf/model is 'forrest'; choose from random_forest, gcf",
-        ),
-        (
-            "column",
-            {"model": "gcforest", "label": "x"},
-            "mdi_rf needs the extra 'mdi_rf', but extras of gcforest are mda_",
-        ),
+        ("column", {"model": "forrest", "label": "x"}, "columns/mdi_rf/model is 'forrest'; choose from random_fores"),
+        ("column", {"model": "gcforest", "label": "x"}, "mdi_rf needs the extra 'mdi_rf', but .* gcforest are mda_"),
         ("compared", ["mdi_fd"], "compared has 'mdi_fd'; choose from mdi_rf"),
         ("test", None, "test is None; it must be a mapping of kind, level, column"),
         ("test", {"kind": "t"}, "test/kind is 't'; it must be one of rank_sum"),
@@ -184,7 +176,7 @@ def test_a_slip_is_named_with_place_and_remedy(suite, option, value, words):
 def test_every_model_stores_its_own_extras_only_and_another_ranking_is_a_drift(suite):
     ran(suite).stored()
     results = read_stored(suite.root, suite.name)
-    saved = [array.file.split(".")[-2] for array in needed_arrays(results.experiment(NAME), results)]
+    saved = [array.file.split(".")[-2] for array in needed_arrays(results.experiments[NAME], results)]
     assert {extra: saved.count(extra) for extra in saved} == {"mdi_rf": 4, "mda_df": 4, "mdi_df": 8}
     assert len(list((suite.root / "reports" / suite.name / "extras" / "ab").iterdir())) == 16
     assert suite.drifts() == set()

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from tests.reports.conftest import curves, texts
 
-from cascadeforest.reports.drawing.lines import common_places, signed
+from cascadeforest.reports.drawing.lines import mean_text
 from cascadeforest.reports.drawing.renderers.importance_by_layer import grouped
+from cascadeforest.reports.drawing.view import common_places
 from cascadeforest.reports.numbers.cells import by_layer
+from cascadeforest.reports.numbers.frame import TidyRow
 
 NAME = "interp-fig6"
 #: Four features, two of them relevant; three repeats of 3, 2 and 1 layers.
@@ -40,7 +42,9 @@ def test_layers_of_few_repeats_are_left_out_irrelevant_features_are_one_column_a
     assert grouped(LAYERS[0], 2) == pytest.approx(np.array([[0.1, 0.2, 0.01], [0.3, 0.4, 0.02], [0.5, 0.6, 0.0]]))
     assert grouped(LAYERS[0], 4).tolist() == LAYERS[0].tolist()
     assert [common_places(values) for values in ([0.5, 0.01], [1479.0, 2], [12.3, None], [0.0], [])] == [3, 0, 1, 2, 2]
-    assert (signed(-0.25, 2), signed(-0.001, 2), signed(-1479.0, 0)) == ("−0.25", "0.00", "−1,479")
+    means = {-0.25: 2, -0.001: 2, -1479.0: 0}
+    found = [mean_text(TidyRow("", "", "", "mdi", mean), places) for mean, places in means.items()]
+    assert found == ["−0.25", "0.00", "−1,479"]
 
 
 def test_lines_and_bars_are_means_over_the_repeats_that_have_the_layer(shown):

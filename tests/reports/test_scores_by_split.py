@@ -89,7 +89,7 @@ def test_repeats_are_grouped_as_the_protocol_deals_them_out(suite):
     declare(suite, 15)
     run(suite, FRAUD, "random_forest", seeds, [0.9] * 15)
     results = read_results(suite.root, suite.name)
-    found = splits(Cells(results.experiment(NAME), results), FRAUD)
+    found = splits(Cells(results.experiments[NAME], results), FRAUD)
     assert found == [list(range(5)), list(range(5, 10)), list(range(10, 15))]
 
 

@@ -78,7 +78,7 @@ def _partial(options: argparse.Namespace) -> int:
     names = [name for name in results.incomplete() if not options.only or name in options.only]
     for name in names:
         write_files(name, make_table(name, results).files(), folder / "tables")
-        if name in results.figures():
+        if results.experiments[name].is_figure:
             write_files(name, make_figure(name, results).files(), folder / "figures")
         # Snakemake takes a file that is there for done, even if what it is made from is not. Without its mark the next
         # run draws this again, and tries the failed cells again.

@@ -1,26 +1,35 @@
 """Lines of a table: our numbers, and the paper's below."""
 
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from cascadeforest.experiments.plan import NOT_IMPLEMENTED
-from cascadeforest.reports.drawing.view import NOT_PRINTED, PUBLISHED, REPRODUCED, Cell, Row, number_text, printed_text
+from cascadeforest.reports.drawing.view import PUBLISHED, REPRODUCED, Cell, Row, decimals, number_text, printed_text
 from cascadeforest.reports.numbers.cells import Cells
-from cascadeforest.reports.numbers.frame import FAILED, OK, UNAVAILABLE, TidyRow
+from cascadeforest.reports.numbers.costs import ENDS
+from cascadeforest.reports.numbers.frame import FAILED, OK, UNAVAILABLE, Key, TidyRow
 from cascadeforest.reports.numbers.metrics import DIFFERENCES, known_metric
 from cascadeforest.reports.numbers.published import PublishedNumber
 from cascadeforest.reports.numbers.statistics import LEVEL
 
+#: What stands in a published row where the paper prints nothing.
+NOT_PRINTED = Cell("not printed", is_word=True)
 #: Label of the one line of a data set that has the same reason everywhere.
 EVERYTHING = "all"
 #: Reasons of up to so many letters stand in the cell itself.
 _SHORT_REASON = 25
+#: Lines of a table, and the tidy rows that they are made of.
+Lines: TypeAlias = tuple[list[Row], Sequence[TidyRow | None]]
 
 
-def said_once(lines: list[Row], rows: Iterable[TidyRow | None]) -> list[Row]:
-    """Return the lines of a data set, made of `rows`; a reason that holds for all its numbers gets one line."""
-    reasons = {(row.status, row.note) for row in rows if row is not None}
+def said_once(parts: Iterable[Lines]) -> list[Row]:
+    """Return the lines of a data set, given with their rows; a reason that holds for all its numbers gets one line."""
+    lines: list[Row] = []
+    reasons: set[tuple[str, str]] = set()
+    for own, rows in parts:
+        lines += own
+        reasons |= {(row.status, row.note) for row in rows if row is not None}
     if len(reasons) > 1 or (OK, "") in reasons or not lines:
         return lines
     first, *others, last = lines[0].labels
@@ -34,7 +43,7 @@ def published_cell(cells: Cells, row: TidyRow) -> Cell:
     if number is not None and row.published in (None, float(number.value)):
         return printed_cell(row.metric, number)
     if row.published is None:
-        return Cell(NOT_PRINTED, is_word=True)
+        return NOT_PRINTED
     write = signed_text if row.metric in DIFFERENCES else number_text
     return Cell(write(row.metric, row.published, None))
 
@@ -42,7 +51,7 @@ def published_cell(cells: Cells, row: TidyRow) -> Cell:
 def printed_cell(metric: str, number: PublishedNumber | None) -> Cell:
     """Write a number of the paper with its digits; None: the paper prints none here."""
     if number is None:
-        return Cell(NOT_PRINTED, is_word=True)
+        return NOT_PRINTED
     return Cell(f"{number.qualifier} {printed_text(metric, number.value, number.std)}".strip(), number.mark)
 
 
@@ -69,8 +78,8 @@ def numbered_lines(
     """Return a reproduced line and, where the paper prints any of its numbers, the published line below it.
 
     A row that is None is a column that does not apply: `words` stand there, one for each column or the same for all. By
-    default `size` is that of `rows`, `text` writes a number with its decimal places and deviation, and `printed`, which
-    writes what the paper has beside it, is `published_cell`.
+    default `size` has repeats and test rows, `text` writes a number with its decimal places and deviation, and
+    `printed`, which writes what the paper has beside it, is `published_cell`.
     """
     apart = [Cell(word, is_word=bool(word)) for word in ([words] * len(rows) if isinstance(words, str) else words)]
 
@@ -84,7 +93,9 @@ def numbered_lines(
         ours: tuple[Cell, ...] = (Cell(reason, is_word=True),) * len(rows)
     else:
         ours = tuple(one if row is None else write(row) for row, one in zip(rows, apart, strict=True))
-    lines = [Row((*labels, REPRODUCED), ours, REPRODUCED, size_text(found) if size is None else size)]
+    if size is None:
+        size = ", ".join(f"{n} × {n_test:,}" for n, n_test in sorted({(row.n, row.n_test) for row in found if row.n}))
+    lines = [Row((*labels, REPRODUCED), ours, REPRODUCED, size)]
     beside = printed or (lambda row: published_cell(cells, row))
     theirs = tuple(one if row is None else beside(row) for row, one in zip(rows, apart, strict=True))
     if any(row is not None and not one.is_word for row, one in zip(rows, theirs, strict=True)):
@@ -111,10 +122,11 @@ def number_cell(row: TidyRow) -> Cell:
     return Cell(number_text(row.metric, row.number, row.std), row.mark)
 
 
-def size_text(rows: Iterable[TidyRow]) -> str:
-    """Write how many repeats and test rows are behind the numbers of a line."""
-    sizes = sorted({(row.n, row.n_test) for row in rows if row.n})
-    return ", ".join(f"{n} × {n_test:,}" for n, n_test in sizes)
+def ratio_text(row: TidyRow, rows: Mapping[Key, TidyRow]) -> str:
+    """Write a ratio and, in brackets, the smallest and the largest one of a single repeat, if `rows` have them."""
+    ends = [rows.get((row.dataset, row.model, f"{row.condition}, {name}", row.metric)) for name in ENDS]
+    span = " to ".join(f"{end.number:,.{decimals(row.metric, row.number)}f}" for end in ends if end is not None)
+    return number_text(row.metric, row.number, None) + (f" ({span})" if span else "")
 
 
 def _has_reason(row: TidyRow) -> bool:
@@ -126,21 +138,7 @@ def is_abbreviated(row: TidyRow) -> bool:
     return row.status == FAILED or (row.status == UNAVAILABLE and len(row.note) > _SHORT_REASON)
 
 
-def common_places(values: Iterable[float | None], digits: int = 3) -> int:
-    """Return the decimal places, 0 to 6, that give the largest of some numbers so many significant digits."""
-    largest = max((abs(value) for value in values if value is not None and math.isfinite(value)), default=0.0)
-    magnitude = math.floor(math.log10(largest)) if largest else 0
-    return min(max(digits - 1 - magnitude, 0), 6)
-
-
-def signed(value: float, places: int) -> str:
-    """Write a number with a minus sign that is as wide as a plus, and no minus before zeros."""
-    text = f"{value:,.{places}f}"
-    text = text.removeprefix("-") if not text.strip("-0.,") else text
-    return text.replace("-", "−")
-
-
 def mean_text(row: TidyRow, places: int) -> str:
-    """Write mean and deviation of a row with so many decimal places."""
-    text = signed(row.number, places)
+    """Write mean and deviation with so many decimal places; a minus is as wide as a plus, and stands before no zero."""
+    text = f"{row.number:z,.{places}f}".replace("-", "−")
     return text if row.std is None else f"{text} ± {row.std:,.{places}f}"

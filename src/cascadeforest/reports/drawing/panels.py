@@ -157,14 +157,13 @@ class Boxes:
     at: Sequence[float]  # places on the x axis
     samples: Sequence[ArrayLike]
     colour: str = BLUE
-    width: float = 0.6  # of a box, in units of the axis
 
     def draw(self, axes: Axes) -> None:
         """Draw into matplotlib axes."""
         axes.boxplot(
             self.samples,
             positions=self.at,
-            widths=self.width,
+            widths=0.6,
             manage_ticks=False,
             patch_artist=True,
             boxprops={"facecolor": self.colour, "alpha": 0.35, "edgecolor": self.colour},
@@ -182,7 +181,7 @@ class Map:
     values: np.ndarray  # of shape (n_y, n_x), or (n_y, n_x, 3) for colours
     x: np.ndarray  # centres of the squares along x, equally spaced
     y: np.ndarray  # and along y
-    colours: str | Sequence[str] = "cividis"  # a matplotlib colour map, or the colours between which one is made
+    colours: str = "cividis"  # a matplotlib colour map
     limits: tuple[float, float] = (0.0, 1.0)  # numbers at the ends of the colour map
     equal: bool = True  # whether both axes have one scale
 
@@ -194,7 +193,7 @@ class Map:
             origin="lower",
             aspect="equal" if self.equal else "auto",
             interpolation="nearest",
-            cmap=_colour_map(self.colours),
+            cmap=self.colours,
             vmin=self.limits[0],
             vmax=self.limits[1],
         )
@@ -279,11 +278,6 @@ class Panel:
     grid: bool = True  # never over maps
     words: str = ""  # in place of the axes: why there are none
 
-    @property
-    def has_map(self) -> bool:
-        """Whether a map is drawn."""
-        return any(isinstance(mark, Map) for mark in self.marks)
-
     def draw(self, axes: Axes) -> list[Any]:
         """Draw into matplotlib axes and return the images of the maps."""
         images = [image for mark in self.marks if (image := mark.draw(axes)) is not None]
@@ -293,7 +287,7 @@ class Panel:
             return []
         _draw_axis(self.x, axes, "x")
         _draw_axis(self.y, axes, "y")
-        if self.has_map or not self.grid:
+        if not self.grid or any(isinstance(mark, Map) for mark in self.marks):
             axes.grid(visible=False)
         if self.equal:
             axes.set_aspect("equal", adjustable="datalim")
@@ -398,9 +392,9 @@ def class_points(
     return [Points(x, y, look(code), names[code], size, alpha=alpha) for code, (x, y) in clouds.items()]
 
 
-def layers_axis(n_layers: int, label: str = "layer") -> Axis:
+def layers_axis(n_layers: int) -> Axis:
     """Return an x axis of layers 1 to `n_layers`."""
-    return Axis(label, (0.5, max(n_layers, 2) + 0.5), ticks="whole")
+    return Axis("layer", (0.5, max(n_layers, 2) + 0.5), ticks="whole")
 
 
 def _ends(centres: np.ndarray) -> tuple[float, float]:
@@ -408,11 +402,6 @@ def _ends(centres: np.ndarray) -> tuple[float, float]:
     first, last = float(centres[0]), float(centres[-1])
     half = (last - first) / (len(centres) - 1) / 2
     return first - half, last + half
-
-
-def rgb(colour: str) -> tuple[float, ...]:
-    """Return red, green and blue, from 0 to 1, of a colour such as `BLUE`."""
-    return tuple(int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))
 
 
 def _draw_legend(place: SubFigure, panels: Sequence[Axes], where: str, n_columns: int) -> None:
@@ -436,8 +425,7 @@ def _draw_axis(axis: Axis, axes: Axes, name: Literal["x", "y"]) -> None:
     from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
     own = axes.xaxis if name == "x" else axes.yaxis
-    if axis.label:
-        own.set_label_text(axis.label)
+    own.set_label_text(axis.label)
     if axis.log:
         (axes.set_xscale if name == "x" else axes.set_yscale)("log")
     if axis.limits is not None:
@@ -454,9 +442,3 @@ def _draw_axis(axis: Axis, axes: Axes, name: Literal["x", "y"]) -> None:
         own.set_ticks(list(axis.ticks), list(axis.ticks.values()), rotation=90 if axis.upright else 0)
     if axis.inverted:
         own.set_inverted(True)
-
-
-def _colour_map(colours: str | Sequence[str]) -> Any:
-    from matplotlib.colors import LinearSegmentedColormap
-
-    return colours if isinstance(colours, str) else LinearSegmentedColormap.from_list("map", list(colours))

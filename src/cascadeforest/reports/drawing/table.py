@@ -12,7 +12,7 @@ from cascadeforest.reports.drawing.figure import Figure
 from cascadeforest.reports.drawing.formats import to_latex, to_markdown
 from cascadeforest.reports.drawing.panels import Picture
 from cascadeforest.reports.drawing.view import PUBLISHED, Row, TableView
-from cascadeforest.reports.drawing.words import Words
+from cascadeforest.reports.drawing.words import notes_and_caption
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import TidyRow, to_csv
 from cascadeforest.reports.numbers.results import Results
@@ -32,7 +32,7 @@ class Table:
     def of(
         cls,
         cells: Cells,
-        words: Words,
+        facts: Mapping[str, object],
         rows: Iterable[TidyRow],
         label_heads: Sequence[str],
         heads: Iterable[str],
@@ -43,6 +43,7 @@ class Table:
     ) -> Self:
         """Arrange the lines of a table, and add its picture with the numbers that are drawn, by default `rows`.
 
+        `facts` are what the template of the renderer speaks of, beside those that every template knows.
         `label_heads` lack the last one, of the label that tells reproduced from published lines; it is dropped if all
         lines are reproduced. `size` is the head of the last column: what stands behind a line; empty for none.
         """
@@ -50,11 +51,12 @@ class Table:
         if not any(row.kind == PUBLISHED for row in shown):
             labels, shown = labels[:-1], [replace(row, labels=row.labels[:-1]) for row in shown]
         head = experiment.id, experiment.title, cells.results.suite
-        view = TableView(*head, labels, tuple(heads), size, tuple(shown), words.notes(), experiment.deviations)
+        notes, caption = notes_and_caption(cells, facts)
+        view = TableView(*head, labels, tuple(heads), size, tuple(shown), notes, experiment.deviations)
         if picture is None:
             return cls(rows, view)
         numbers = rows if drawn is None else tuple(drawn)
-        return cls(rows, view, Figure(words.caption(), words.alt(), numbers, picture.draw))
+        return cls(rows, view, Figure(caption, f"{experiment.title}.", numbers, picture.draw))
 
     def files(self) -> dict[str, str]:
         """Suffix to content; the same bytes for the same results."""
@@ -63,7 +65,7 @@ class Table:
 
 def make_table(name: str, results: Results) -> Table:
     """Draw one experiment; `UserError` if it is unknown or not implemented."""
-    experiment = results.experiment(name)
+    experiment = results.plan.experiment(name)
     # Renderers are found by name: a new one is one file, and no edit here.
     renderer = importlib.import_module(f"cascadeforest.reports.drawing.renderers.{experiment.render}")
     return renderer.render(Cells(experiment, results))
@@ -71,7 +73,7 @@ def make_table(name: str, results: Results) -> Table:
 
 def make_figure(name: str, results: Results) -> Figure:
     """Draw the picture of one experiment; `UserError` if it cannot be drawn, `ConfigError` if it is no figure."""
-    experiment = results.experiment(name)
+    experiment = results.plan.experiment(name)
     figure = make_table(name, results).figure if experiment.is_figure else None
     if figure is None:
         raise ConfigError(

@@ -1,6 +1,7 @@
 """A table as the papers print it: what stands in which cell, whatever the format it is written in."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -9,8 +10,6 @@ import numpy as np
 from cascadeforest.reports.numbers.metrics import COST_RATIOS, COSTS, NO_COMMAS, PLACES, ROWS, known_metric
 
 REPRODUCED, PUBLISHED, SUMMARY = "reproduced", "published", "summary"
-#: What stands in a published row where the paper prints nothing.
-NOT_PRINTED = "not printed"
 
 
 @dataclass(frozen=True)
@@ -85,8 +84,13 @@ def decimals(metric: str, value: float) -> int:
         return 2
     if known_metric(metric).unit == ROWS:
         return 0
-    digits = 3 if metric in COSTS or metric in COST_RATIOS else 4
-    magnitude = math.floor(math.log10(abs(value))) if value else 0
+    return common_places([value], 3 if metric in COSTS or metric in COST_RATIOS else 4)
+
+
+def common_places(values: Iterable[float | None], digits: int = 3) -> int:
+    """Return the decimal places, 0 to 6, that give the largest of some numbers so many significant digits."""
+    largest = max((abs(value) for value in values if value is not None and math.isfinite(value)), default=0.0)
+    magnitude = math.floor(math.log10(largest)) if largest else 0
     return min(max(digits - 1 - magnitude, 0), 6)
 
 
@@ -110,6 +114,11 @@ def printed_text(metric: str, value: Decimal, std: Decimal | None) -> str:
     shift = 2 if known_metric(metric).percent else 0
     text = f"{value.scaleb(shift):{'' if metric in NO_COMMAS else ','}f}".replace("-", "−")
     return text if std is None else f"{text} ± {std.scaleb(shift):,f}"
+
+
+def feature_words(name: str) -> str:
+    """Return the name of a feature as in conditions of tidy rows, ``feature wind_speed``, in words."""
+    return name.removeprefix("feature ").replace("_", " ")
 
 
 def metric_head(metric: str) -> str:

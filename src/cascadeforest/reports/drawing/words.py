@@ -1,8 +1,8 @@
 """Notes, captions and descriptions of pictures: Jinja templates that a person can edit, filled with facts.
 
-A template (``templates/<name>.j2``) has the macros ``notes``, ``caption`` and ``alt``, as far as they are needed. Each
-line of ``notes`` that is not empty is one note; the lines of the other macros are joined. ``templates/common.j2`` has
-the sentences that many tables need; templates know it as ``common``.
+The template of a renderer (``templates/<renderer>.j2``) has the macro ``notes`` and, for a figure, ``caption``. Each
+line of ``notes`` that is not empty is one note; the lines of the caption are joined. ``templates/common.j2`` has the
+sentences that many tables need; templates know it as ``common``.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import html
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from cascadeforest.reports.drawing.lines import is_abbreviated, signed, signed_text
+from cascadeforest.reports.drawing.lines import is_abbreviated, signed_text
 from cascadeforest.reports.drawing.view import metric_head, number_text
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import TidyRow
@@ -22,44 +22,39 @@ from cascadeforest.reports.numbers.metrics import known_metric
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-_URL = re.compile(r"https?://[^\s<>\"]+[^\s<>\".,;)]")
+_URL = re.compile(r"(https?://[^\s<>\"]+[^\s<>\".,;)])")
 _BOLD = re.compile(r"\*\*(.+?)\*\*")
 
 
-class Words:
-    """The sentences of one table or figure, from the template of this name and the facts that it speaks of."""
+def notes_and_caption(cells: Cells, facts: Mapping[str, object]) -> tuple[tuple[str, ...], str]:
+    """Return the notes of an experiment, and the caption of its picture, from its renderer's template and these facts.
 
-    def __init__(self, template: str, cells: Cells, **facts: object) -> None:
-        self._title = cells.experiment.title
-        told = {
-            "cells": cells,
-            "experiment": cells.experiment,
-            "suite": cells.results.suite,
-            "published": cells.published,
-            "bounds": list(bounds(cells)),
-            "stand_in": stand_in(cells),
-            "compared": compared(cells),
-            **facts,
-        }
-        common = environment().get_template("common.j2").make_module(told)
-        self._module = environment().get_template(f"{template}.j2").make_module(told | {"common": common})
+    Which data sets stand for others is said last in every caption; without a macro for it the caption is empty.
+    """
+    told = {
+        "cells": cells,
+        "experiment": cells.experiment,
+        "suite": cells.results.suite,
+        "published": cells.published,
+        "bounds": list(bounds(cells)),
+        "stand_in": stand_in(cells),
+        "compared": compared(cells),
+        "layers": layers(cells),
+        "processors": list(processors(cells)),
+        "protocols": protocols(cells),
+        "several": max(cells.experiment.repeats.values(), default=0) > 1,
+        **facts,
+    }
+    common: Any = environment().get_template("common.j2").make_module(told)
+    template = environment().get_template(f"{cells.experiment.render}.j2")
+    own: Any = template.make_module(told | {"common": common})
+    caption = [*_lines(own.caption()), *_lines(common.stand_in_sentence())] if hasattr(own, "caption") else []
+    return tuple(_lines(own.notes())), " ".join(caption)
 
-    def notes(self) -> tuple[str, ...]:
-        """Return the notes below the table."""
-        return tuple(self.lines("notes"))
 
-    def caption(self) -> str:
-        """Return what stands below the picture."""
-        return " ".join(self.lines("caption"))
-
-    def alt(self) -> str:
-        """Return the picture in words, for readers who do not see it."""
-        return " ".join([f"{self._title}.", *self.lines("alt")])
-
-    def lines(self, macro: str, *arguments: object) -> Iterable[str]:
-        """Return the lines that a macro of the template writes."""
-        text = str(getattr(self._module, macro)(*arguments)) if hasattr(self._module, macro) else ""
-        return filter(None, (re.sub(r"\s+", " ", line).strip() for line in text.splitlines()))
+def _lines(text: object) -> Iterable[str]:
+    """Return the lines that a macro wrote, without the empty ones."""
+    return filter(None, (re.sub(r"\s+", " ", line).strip() for line in str(text).splitlines()))
 
 
 @cache
@@ -83,7 +78,6 @@ def environment() -> Environment:
         "head": metric_head,
         "label": metric_label,
         "number": number,
-        "signed": signed,
         "shown": lambda value, metric: number_text(metric, value, None),
         "difference": lambda row: signed_text(row.metric, row.mean, row.std),
         "sentence": lambda text: Markup(html_sentence(text)),
@@ -102,22 +96,19 @@ def metric_label(metric: str) -> str:
     return known_metric(metric).label.partition(" (")[0]
 
 
-def number(row: TidyRow, spread: bool = False) -> str:
-    """Write a number with its unit, ``93.12 %``, or ``unknown`` and the reason; `spread` adds the deviation."""
+def number(row: TidyRow) -> str:
+    """Write a number with its unit, ``93.12 %``, or ``unknown`` and the reason."""
     if row.mean is None:
         return f"unknown ({row.note or row.status})"
-    text = number_text(row.metric, row.mean, row.std if spread else None).replace("-", "−")
+    text = number_text(row.metric, row.mean, None)
     return f"{text} %" if known_metric(row.metric).percent else text
 
 
 def html_sentence(text: str) -> str:
     """Escape a sentence of plain text and make its web addresses links."""
-    parts, end = [], 0
-    for found in _URL.finditer(text):
-        address = html.escape(found.group())
-        parts += [html.escape(text[end : found.start()]), f'<a href="{address}">{address}</a>']
-        end = found.end()
-    return "".join([*parts, html.escape(text[end:])])
+    # Every second part is an address: the pattern is a group.
+    parts = enumerate(map(html.escape, _URL.split(text)))
+    return "".join(f'<a href="{part}">{part}</a>' if k % 2 else part for k, part in parts)
 
 
 # Facts of every experiment -------------------------------------------------------------------------------------------

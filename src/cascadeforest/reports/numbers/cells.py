@@ -17,6 +17,8 @@ from cascadeforest.reports.numbers.published import Published
 from cascadeforest.reports.numbers.results import Results
 
 Options = TypeVar("Options")
+#: Place of a layer that options name among those of a repeat.
+PLACES = {"first": 0, "last": -1}
 #: A number of each repeat; words where there is no number.
 Values = float | str | Sequence[float | str] | None
 
@@ -158,11 +160,6 @@ class Cells:
     def n_test(self, dataset: str, column: str) -> int:
         """Return the number of rows of the smallest test set among the repeats."""
         return min(cell.n_test for cell in self.all(dataset, column))
-
-    def size(self, dataset: str, column: str) -> str:
-        """Return what stands behind a line: repeats and test rows."""
-        n = len(self.all(dataset, column))
-        return f"{n} × {self.n_test(dataset, column):,}" if n else ""
 
     def arrays(self, dataset: str, column: str, extra: str) -> list[dict[str, np.ndarray]]:
         """Return what each repeat saved as an extra, nothing if they are not there; `UserError` if one lacks it."""

@@ -13,7 +13,8 @@ from cascadeforest.reports.numbers.published import PublishedText
 #: The papers print one figure of memory, where we measure several peaks; it stands below the peak of training.
 MEMORY, MEMORY_BELOW = "memory_mb", "fit_peak_mib"
 ACCURACY, DIFFERENCE, GAP = "accuracy", "accuracy_difference", "accuracy_gap"
-SMALLEST, LARGEST = "smallest of the repeats", "largest of the repeats"
+#: How the conditions of the ratios of single repeats end, which stand beside the ratio of the means.
+ENDS = {"smallest of the repeats": min, "largest of the repeats": max}
 #: Ratios in the papers' texts (reports/published/README.md), with the cost in the published file and in ours.
 _TEXT_RATIOS = {f"{name}_ratio": (name, name) for name in ("fit_cpu_seconds", "predict_cpu_seconds")}
 _TEXT_RATIOS |= {f"{MEMORY}_ratio": (MEMORY, MEMORY_BELOW)}
@@ -56,7 +57,7 @@ def ratio_rows(cells: Cells, rows: Mapping[Key, TidyRow], reference: str) -> Ite
             mean, of_repeats = found
             row = replace(row, n=len(of_repeats), n_test=cells.n_test(dataset, column))
             yield replace(row, mean=mean, std=stdev(of_repeats) if len(of_repeats) > 1 else None)
-            for name, end in ((SMALLEST, min), (LARGEST, max)) if len(of_repeats) > 1 and metric != ACCURACY else ():
+            for name, end in ENDS.items() if len(of_repeats) > 1 and metric != ACCURACY else ():
                 yield replace(row, condition=f"{row.condition}, {name}", mean=end(of_repeats), published=None)
 
 

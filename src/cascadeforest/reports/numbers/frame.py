@@ -49,6 +49,8 @@ class TidyRow:
         return self.mean
 
 
+#: Rows of one model on one data set, by condition and metric.
+Found: TypeAlias = dict[tuple[str, str], TidyRow]
 COLUMNS = tuple(field.name for field in fields(TidyRow))
 KEY = COLUMNS[:4]
 
@@ -76,13 +78,6 @@ def read_csv(path: Path) -> list[dict[str, str]]:
         if tuple(reader.fieldnames or ()) != COLUMNS:
             raise ConfigError(f"{path}: the columns are {reader.fieldnames}; they must be {', '.join(COLUMNS)}.")
         return list(reader)
-
-
-def to_frame(rows: Iterable[TidyRow]) -> pd.DataFrame:
-    """Give rows as a frame with the columns `COLUMNS`: numbers as float64 (NaN: no value), counts as Int64."""
-    frame = pd.DataFrame([[getattr(row, column) for column in COLUMNS] for row in rows], columns=list(COLUMNS))
-    numbers = {name: "float64" for name in ("mean", "std", "published", "published_std", "rank")}
-    return frame.astype(numbers | {"n": "Int64", "n_test": "Int64"})
 
 
 def to_rows(frame: pd.DataFrame) -> list[TidyRow]:

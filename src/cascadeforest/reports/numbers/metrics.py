@@ -65,7 +65,9 @@ COST_RATIOS: Mapping[str, Metric] = {
     **{f"{name}_ratio": Metric(f"{(MEASURED.get(name) or _COSTS[name]).label}, ratio") for name in sorted(COSTS)},
     "memory_mb_ratio": Metric("memory, ratio"),
 }
-DERIVED: Mapping[str, Metric] = {
+#: Every metric that is measured or derived; other names are facts about data, ranks and counts.
+KNOWN: Mapping[str, Metric] = {
+    **MEASURED,
     **_COSTS,
     **COST_RATIOS,
     "error_rate": Metric("test error", "", False, percent=True),
@@ -114,9 +116,4 @@ NO_COMMAS = frozenset({"feature_value"})
 
 def known_metric(name: str) -> Metric:
     """Return how a metric is shown, measured or derived; facts about data and ranks have their name as label."""
-    return MEASURED.get(name) or DERIVED.get(name) or Metric(name)
-
-
-def is_known(name: str) -> bool:
-    """Return whether a metric is measured or derived; others are facts about data, ranks and counts."""
-    return name in MEASURED or name in DERIVED
+    return KNOWN.get(name) or Metric(name)

@@ -6,18 +6,18 @@ lists the slips of the papers. Nothing is corrected: a value means what its unit
 
 import csv
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pandas as pd
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.files import read_yaml
 from cascadeforest.experiments.plan import Experiment
-from cascadeforest.reports.numbers.frame import ALL, KEY
+from cascadeforest.reports.numbers.frame import ALL, KEY, Key
 
 COLUMNS = ("dataset", "model", "condition", "metric", "value", "std", "mark", "note", "unit")
 #: What a table marks, and how `render_printed` writes it around the cell's text.
@@ -88,11 +88,6 @@ def _validate(header: list[str], rows: list[list[str]], path: Path) -> None:
             same = f"{', '.join(KEY)} are those of line {seen[key]} ({', '.join(key)})"
             raise ConfigError(f"{place}: {same}; tell the two numbers apart by `condition`.")
         seen[key] = line
-
-
-def printed_tables(folder: str | Path) -> tuple[str, ...]:
-    """Return the ids of the tables that `render_printed` can render, in the order of the layout file."""
-    return tuple(read_yaml(Path(folder) / LAYOUTS))
 
 
 def render_printed(experiment_id: str, folder: str | Path) -> str:
@@ -174,11 +169,9 @@ class Published:
 
     def __init__(self, experiment: Experiment, folder: Path) -> None:
         self._experiment = experiment
-        self._records: dict[tuple[str, str, str, str], Mapping[str, Any]] = {}
         self.exists = experiment.id in available(folder)
-        if self.exists:
-            for record in load_published(experiment.id, folder).to_dict("records"):
-                self._records[tuple(record[name] for name in KEY)] = record
+        records = load_published(experiment.id, folder).to_dict("records") if self.exists else []
+        self._records: dict[Key, dict] = {tuple(record[name] for name in KEY): record for record in records}
 
     def number(self, dataset: str, column: str, metric: str, condition: str = "") -> PublishedNumber | None:
         """Look one number up by our names: data set variant or ``all``, column or "", metric, condition."""
@@ -201,7 +194,8 @@ class Published:
         own = record["std_text"], record["unit"]
         text, unit = own if own[0] else (apart["value_text"], apart["unit"])
         value, std = _decimal(record["value_text"], record["unit"]), _decimal(text, unit) if text else None
-        return PublishedNumber(value, std, record["mark"], record["unit"], _qualifier(record["note"]))
+        words = _words(record["note"])
+        return PublishedNumber(value, std, record["mark"], record["unit"], words if words in _QUALIFIERS else "")
 
     def datasets(self) -> list[str]:
         """Names of the data sets that the published file has, in its order."""
@@ -210,7 +204,7 @@ class Published:
     def texts(self) -> list[PublishedText]:
         """Numbers of the running text, in the order of the file."""
         return [
-            PublishedText(*key, record["value_text"], record["note"].removeprefix(_TEXT).lstrip(": "))
+            PublishedText(*key, record["value_text"], _words(record["note"]))
             for key, record in self._records.items()
             if record["note"].startswith(_TEXT)
         ]
@@ -233,6 +227,6 @@ def _decimal(text: str, unit: str) -> Decimal:
     return Decimal(text.replace(",", "")).scaleb(_SHIFTS.get(unit, 0))
 
 
-def _qualifier(note: str) -> str:
-    words = note.removeprefix(_TEXT).lstrip(": ")
-    return words if words in _QUALIFIERS else ""
+def _words(note: str) -> str:
+    """Return what the text says around a number, of its note."""
+    return note.removeprefix(_TEXT).lstrip(": ")

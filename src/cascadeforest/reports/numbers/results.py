@@ -46,17 +46,9 @@ class Results:
         """Every declared experiment, in the order of the configuration."""
         return self.plan.experiments
 
-    def experiment(self, name: str, option: str = "--experiment") -> Experiment:
-        """Return one experiment that can be drawn (`Plan.experiment`)."""
-        return self.plan.experiment(name, option)
-
     def drawable(self) -> list[str]:
         """Return the ids of the experiments that have a table."""
         return self.plan.drawable()
-
-    def figures(self) -> list[str]:
-        """Return the ids of the experiments that have a picture beside their table."""
-        return [name for name in self.drawable() if self.experiments[name].is_figure]
 
     def only(self, names: Collection[str]) -> Self:
         """Return the part that some experiments show (`Plan.only`)."""
@@ -73,8 +65,8 @@ class Results:
 
     def incomplete(self) -> list[str]:
         """Return the ids of the experiments whose table lacks a run: it failed, or did not come to its turn."""
-        experiments = {name: self.experiment(name) for name in self.drawable()}
-        return [name for name, e in experiments.items() if any(pair not in self.runs for pair in e.needed_runs())]
+        names = self.drawable()
+        return [name for name in names if not self.runs.keys() >= set(self.experiments[name].needed_runs())]
 
     def cells(self, dataset: str, preset: str, repeats: int) -> list[ScoredCell] | None:
         """Return the first `repeats` cells of a run in their order, or None if not all of them are there.

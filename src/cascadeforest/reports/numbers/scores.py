@@ -15,9 +15,8 @@ from cascadeforest.data.errors import ConfigError
 from cascadeforest.experiments.metrics import COST_METRICS, METRICS
 from cascadeforest.experiments.plan import NOT_IMPLEMENTED, Experiment
 from cascadeforest.reports.numbers.cells import Cells
-from cascadeforest.reports.numbers.frame import ALL, KEY, OK, UNAVAILABLE, TidyRow, to_rows
+from cascadeforest.reports.numbers.frame import ALL, KEY, OK, UNAVAILABLE
 from cascadeforest.reports.numbers.metrics import DIFFERENCES, known_metric
-from cascadeforest.reports.numbers.results import Results
 from cascadeforest.reports.numbers.splits import ALL_SPLITS, by_split, split_name
 from cascadeforest.reports.numbers.statistics import average_ranks, compare_means, complete, paired_t, ranked, sign
 
@@ -223,11 +222,3 @@ def summaries(cells: Cells, values: pd.DataFrame, frame: pd.DataFrame) -> pd.Dat
     for reference in experiment.paired_tests:
         count(experiment.metrics[0], reference, reference, "tested_", paired_t, "three repeats")
     return with_published(cells, pd.DataFrame(rows, columns=[*KEY, "mean", "n", "status", "note"]))
-
-
-def score_rows(experiment: Experiment, results: Results) -> list[TidyRow]:
-    """Return the tidy rows of an experiment that compares models: scores, then rows over all data sets."""
-    cells = Cells(experiment, results)
-    values = repeats(cells)
-    frame = scores(cells, values)
-    return to_rows(frame) + to_rows(summaries(cells, values, frame))

@@ -5,7 +5,7 @@ their repeats.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, Literal
@@ -87,7 +87,7 @@ class RankSumTest:
     column: str
     against: str | tuple[str, ...] = ()
 
-    def tested(self, columns: Sequence[str], place: str) -> list[str]:
+    def tested(self, columns: Collection[str], place: str) -> list[str]:
         """Return the columns that are tested against; `ConfigError` if the level or a column cannot be used."""
         if not 0 < self.level < 1:
             raise ConfigError(f"{place}/level is {self.level!r}; give a number between 0 and 1.")
@@ -117,9 +117,14 @@ def complete(values: pd.DataFrame) -> dict[tuple[str, str], list[float]]:
     return {key: part["value"].tolist() for key, part in groups if (part.status == OK).all()}
 
 
-def mark_worse(frame: pd.DataFrame, values: pd.DataFrame, test: RankSumTest, tested: Sequence[str]) -> pd.DataFrame:
-    """Return the tidy frame with the mark `WORSE` of the models that a test finds worse than its column."""
-    found = complete(values)
+def mark_worse(
+    frame: pd.DataFrame, values: pd.DataFrame, test: RankSumTest, columns: Collection[str], place: str
+) -> pd.DataFrame:
+    """Return the tidy frame with the mark `WORSE` of the `columns` that a test finds worse than its column.
+
+    `ConfigError` if the test, the option at `place`, cannot be made of these columns.
+    """
+    tested, found = test.tested(columns, place), complete(values)
 
     def is_worse(row: Any) -> bool:
         own, other = found.get((row.dataset, test.column), []), found.get((row.dataset, row.model), [])

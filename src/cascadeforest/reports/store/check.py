@@ -243,7 +243,7 @@ def allowed(stored: Row, foreign: bool, suite: str) -> float:
     size = abs(float(stored["mean"] or 0))
     if name in metrics.PROJECTED:
         return metrics.PROJECTED_RELATIVE * size
-    if not metrics.is_known(name) or not stored["mean"] or (is_exact and not foreign):
+    if name not in metrics.KNOWN or not stored["mean"] or (is_exact and not foreign):
         return 0.0
     metric, models = metrics.known_metric(name), 2 if name in metrics.DIFFERENCES else 1  # that may move
     n_test = int(stored["n_test"] or 1)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.drawing.lines import numbered_lines
 from cascadeforest.reports.drawing.table import Table
-from cascadeforest.reports.drawing.words import Words, reasons
+from cascadeforest.reports.drawing.words import reasons
 from cascadeforest.reports.numbers import importances
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import OK, UNAVAILABLE, to_rows
@@ -39,26 +39,23 @@ def render(cells: Cells) -> Table:
     compared, place = list(options.compared or columns), f"{experiment.place}/options"
     if unknown := [name for name in compared if name not in columns]:
         raise ConfigError(f"{place}/compared has '{unknown[0]}'; choose from {', '.join(columns)}.")
-    tested = options.test.tested(compared, f"{place}/test")
     values = frame_of_repeats(_repeats(cells, columns))
     frame = ranked(averages(values), compared, experiment.marks)
-    rows = to_rows(with_published(cells, mark_worse(frame, values, options.test, tested)))
+    rows = to_rows(with_published(cells, mark_worse(frame, values, options.test, compared, f"{place}/test")))
     lines = []
     for dataset in experiment.datasets:
         shown = [row for row in rows if row.dataset == dataset]
         half = cells.facts(dataset).get("features", 0) // 2
         size = ", ".join(f"{n} × ({half:,} + {half:,})" for n in sorted({row.n for row in shown if row.n is not None}))
         lines += numbered_lines(cells, (dataset,), shown, size)
-    words = Words(
-        "auc_ranking",
-        cells,
+    told = dict(
         test=options.test,
         labels={name: column.label for name, column in columns.items()},
         among=[columns[name].label for name in compared] if len(compared) < len(columns) else [],
         reasons=reasons(cells, rows, lambda row: columns[row.model].label),
     )
     heads = [column.label for column in columns.values()]
-    return Table.of(cells, words, rows, ["data set"], heads, lines, "repeats × (features + copies)")
+    return Table.of(cells, told, rows, ["data set"], heads, lines, "repeats × (features + copies)")
 
 
 def _repeats(cells: Cells, columns: Mapping[str, importances.ImportanceColumn]) -> Iterable[tuple[object, ...]]:

@@ -11,9 +11,8 @@ from cascadeforest.reports.drawing import panels as draw
 from cascadeforest.reports.drawing.lines import numbered_lines
 from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.view import Row, metric_head
-from cascadeforest.reports.drawing.words import Words
 from cascadeforest.reports.numbers.cells import Cells
-from cascadeforest.reports.numbers.frame import TidyRow, to_frame
+from cascadeforest.reports.numbers.frame import COLUMNS, TidyRow
 
 EXTRA = "iterations"
 ROWS, SHARE, RATE = "training_rows", "training_share", "train_pass_rate"
@@ -29,7 +28,7 @@ MEANS = ((BEFORE, RATIO), ("iteration 1", RATE), (ALL, RATE), *LAST, (AFTER, RAT
 #: Condition and metric to number, or to words where there is none.
 Numbers = dict[tuple[str, str], float | str]
 #: Columns of the table: how the condition of a number ends, or else its metric.
-COLUMNS = ("reached", RATE, NEGATIVES, POSITIVES, RATIO, AUC)
+SHOWN = ("reached", RATE, NEGATIVES, POSITIVES, RATIO, AUC)
 HEADS = ("rows that reach it", "passed (% of all)", NEGATIVES, POSITIVES, "negatives per positive", metric_head(AUC))
 COLOURS = ("#B9D8EA", "#F4CDB0", draw.ORANGE, draw.BLUE)
 
@@ -39,13 +38,12 @@ def render(cells: Cells) -> Table:
     cells.need(EXTRA)
     found = _measured(cells)
     rows, drawn = tuple(_facts(cells, found)), tuple(_drawn(cells, found))
-    words = Words("class_shares", cells)
     lines = [line for pair in cells.pairs for line in _lines(cells, *pair, rows)]
-    frame = to_frame(row for row in drawn if row.condition)
+    frame = pd.DataFrame([row for row in drawn if row.condition], columns=list(COLUMNS))
     parts = [_part(cells, dataset, frame[frame.dataset == dataset]) for dataset in cells.experiment.datasets]
     picture = draw.Picture(parts, legend=True, legend_columns=3)
     label_heads = (*cells.label_heads, "iteration")
-    return Table.of(cells, words, rows, label_heads, HEADS, lines, picture=picture, drawn=drawn)
+    return Table.of(cells, {}, rows, label_heads, HEADS, lines, picture=picture, drawn=drawn)
 
 
 def count(reached: np.ndarray, easy: np.ndarray) -> Numbers:
@@ -120,7 +118,7 @@ def _lines(cells: Cells, dataset: str, column: str, rows: Iterable[TidyRow]) -> 
             condition = row.condition.removesuffix(OVER).removesuffix(", ").replace(ALL, "")
             state, _, what = condition.partition(", ")
             label = (state or AFTER).removeprefix("iteration ") + ", mean" * row.condition.endswith(OVER)
-            found.setdefault(label, [None] * len(COLUMNS))[COLUMNS.index(what or row.metric)] = row
+            found.setdefault(label, [None] * len(SHOWN))[SHOWN.index(what or row.metric)] = row
     for label, own in found.items():
         yield from numbered_lines(cells, (*cells.labels(dataset, column), label), own)
 

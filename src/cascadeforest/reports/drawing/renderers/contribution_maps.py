@@ -14,16 +14,14 @@ from cascadeforest.reports.drawing import panels
 from cascadeforest.reports.drawing.lines import numbered_lines
 from cascadeforest.reports.drawing.panels import Axis, Panel, Part
 from cascadeforest.reports.drawing.table import Table
-from cascadeforest.reports.drawing.view import Row, scaled
-from cascadeforest.reports.drawing.words import Words
-from cascadeforest.reports.numbers.cells import Cells, by_layer
+from cascadeforest.reports.drawing.view import Row
+from cascadeforest.reports.numbers.cells import PLACES, Cells, by_layer, means
 from cascadeforest.reports.numbers.frame import TidyRow
 
 EXTRA, SCORES = "contributions", "layer_scores"
 TARGET, PREDICTION, CONTRIBUTION, SIZE = "target", "prediction", "contribution", "contribution_size"
-#: Where the arrays have rows of a kind, and a layer of the option `layers`.
+#: Where the arrays have rows of a kind.
 PARTS = {"held-out training rows": "train", "test rows": "test"}
-PLACES = {"first": 0, "last": -1}
 FEATURES = ("feature x1", "feature x2", "other features")
 Layer = Literal["first", "last"]
 #: The CSV has means over so many by so many squares of a map; single points would be tens of thousands of lines.
@@ -43,14 +41,14 @@ def render(cells: Cells) -> Table:
     cells.need(EXTRA, SCORES)
     layers = cells.options(Options).layers
     frame, rows = _maps(cells, layers), tuple(_facts(cells, layers))
-    words = Words("contribution_maps", cells, layers=layers, n_squares=N_SQUARES)
+    told = dict(layers=layers, n_squares=N_SQUARES)
     features = [feature for feature in FEATURES if feature in set(frame.feature)]
     heads = [f"{ERRORS[cells.experiment.metrics[0]]}, {part}" for part in PARTS]
     heads += [f"mean size of the contribution of {feature}" for feature in features]
     lines, label_heads = _lines(cells, rows, layers, features), (*cells.label_heads, "layer")
     picture = panels.Picture([part for name in cells.experiment.datasets for part in _parts(cells, name, frame)])
     drawn = _drawn(cells, frame)
-    return Table.of(cells, words, rows, label_heads, heads, lines, picture=picture, drawn=drawn)
+    return Table.of(cells, told, rows, label_heads, heads, lines, picture=picture, drawn=drawn)
 
 
 def grid_places(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
@@ -206,10 +204,10 @@ def _errors(cells: Cells, dataset: str) -> Panel:
     marks = []
     for (number, column), (k, part) in product(enumerate(cells.experiment.columns), enumerate(PARTS)):
         if rows := _curve(cells, (dataset, column), part):
-            means, spreads = scaled(rows[0].metric, np.array([(row.mean, row.std or 0.0) for row in rows])).T
+            values, spreads = means(rows, 100 if rows[0].metric == "error_rate" else 1)
             colour = panels.look(number if cells.has_models else k).colour
             style = panels.Look(colour, "o^"[k], (panels.DASHED, panels.SOLID)[k])
-            layers, spread = np.arange(1, len(rows) + 1), spreads if spreads.any() else None
-            marks.append(panels.Line(layers, means, style, cells.prefix(column) + part, spread, hollow=k == 0))
+            layers, label = range(1, len(rows) + 1), cells.prefix(column) + part
+            marks.append(panels.Line(layers, values, style, label, spreads, hollow=k == 0))
     x, y = Axis("layer", ticks="whole"), Axis(limits=(0, None))
     return Panel(marks, f"{ERRORS[cells.experiment.metrics[0]]} by layer", x, y, legend="best", width=1.5)

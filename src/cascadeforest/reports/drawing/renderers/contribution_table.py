@@ -10,18 +10,15 @@ from datetime import date
 import numpy as np
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.reports.drawing.lines import common_places, mean_text, numbered_lines
+from cascadeforest.reports.drawing.lines import mean_text, numbered_lines
 from cascadeforest.reports.drawing.table import Table
-from cascadeforest.reports.drawing.view import Row
-from cascadeforest.reports.drawing.words import Words
+from cascadeforest.reports.drawing.view import Row, common_places, feature_words
 from cascadeforest.reports.numbers.cells import Cells
-from cascadeforest.reports.numbers.frame import TidyRow
+from cascadeforest.reports.numbers.frame import Found, TidyRow
 
 EXTRA = "contributions"
 BIAS, CONTRIBUTION, PREDICTION, VALUE, TARGET = "bias", "contribution", "prediction", "feature_value", "target"
 OF_DATA = (VALUE, TARGET)
-#: Tidy rows of one model on one data set, by condition and metric.
-Found = dict[tuple[str, str], TidyRow]
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,7 @@ def render(cells: Cells) -> Table:
     heads = ["value", CONTRIBUTION]
     if by_class:
         features = _features(cells, next(iter(ran))[0], next(iter(ran.values())), options) if ran else []
-        heads = [BIAS, *(f"contribution of {_words(name)}" for name in features), PREDICTION]
+        heads = [BIAS, *(f"contribution of {feature_words(name)}" for name in features), PREDICTION]
     lines = [line for pair, own in found.items() for line in _lines(cells, *pair, own, by_class, len(heads))]
     places = [
         (cells.name(*pair), name, [f"{value:.4g}" for value in ran[pair]["X_test"][at, :2]])
@@ -78,9 +75,9 @@ def render(cells: Cells) -> Table:
         for name, at in own.items()
     ]
     without_days = dict.fromkeys(dataset for dataset, _ in ran if experiment.base(dataset) not in options.first_days)
-    words = Words("contribution_table", cells, points=options.points, places=places, without_days=list(without_days))
+    told = dict(points=options.points, places=places, without_days=list(without_days))
     label_heads = (*cells.label_heads, "point" if options.points else "row", "class" if by_class else "feature")
-    return Table.of(cells, words, rows.values(), label_heads, heads, lines, "repeats")
+    return Table.of(cells, told, rows.values(), label_heads, heads, lines, "repeats")
 
 
 def nearest(X: np.ndarray, point: Iterable[float]) -> int:
@@ -166,10 +163,6 @@ def _lines(cells: Cells, dataset: str, column: str, found: Found, by_class: bool
         yield from lines((place, BIAS), [None, found[place, BIAS]], row.n)
         for (other, metric), one in found.items():
             if metric == CONTRIBUTION and other.startswith(f"{place}, "):
-                label = _words(other.removeprefix(f"{place}, "))
+                label = feature_words(other.removeprefix(f"{place}, "))
                 yield from lines((place, label), [found.get((other, VALUE)), one], row.n)
         yield from lines((place, "prediction; its value: the target"), [found[place, TARGET], row], row.n)
-
-
-def _words(name: str) -> str:
-    return name.removeprefix("feature ").replace("_", " ")

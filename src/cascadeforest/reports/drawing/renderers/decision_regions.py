@@ -10,7 +10,7 @@ from cascadeforest.reports.drawing import panels
 from cascadeforest.reports.drawing.lines import numbered_lines, published_text
 from cascadeforest.reports.drawing.panels import Axis, Look, Panel, Part
 from cascadeforest.reports.drawing.table import Table
-from cascadeforest.reports.drawing.words import Words, layers, number
+from cascadeforest.reports.drawing.words import number
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import TidyRow
 
@@ -30,7 +30,6 @@ def render(cells: Cells) -> Table:
     """Make picture and table."""
     cells.need(EXTRA)
     rows = {row.key[:3]: row for row in _facts(cells)}
-    words = Words("decision_regions", cells, layers=layers(cells))
     heads = [f"accuracy on {part} (%)" for part in PARTS.values()]
     lines = []
     for pair in cells.pairs:
@@ -40,7 +39,7 @@ def render(cells: Cells) -> Table:
         lines.extend(numbered_lines(cells, (*cells.labels(*pair), "first, drawn"), first, size) if n > 1 else [])
     picture = panels.Picture([_part(cells, pair) for pair in cells.pairs], legend=True)
     label_heads, size = (*cells.label_heads, "repeats"), "training and test rows"
-    return Table.of(cells, words, rows.values(), label_heads, heads, lines, size, picture, _drawn(cells))
+    return Table.of(cells, {}, rows.values(), label_heads, heads, lines, size, picture, _drawn(cells))
 
 
 def borders(predicted: np.ndarray) -> np.ndarray:
@@ -116,5 +115,6 @@ def _part(cells: Cells, pair: Pair) -> Part:
 def _colours(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
     """Colours of the regions: those of the classes, paler where the model is less sure."""
     strength, predicted = 0.34 * arrays["confidence"][:, :, None], arrays["predicted"]
-    colours = np.array([panels.rgb(panels.look(code).colour) for code in range(predicted.max() + 1)])
+    codes = range(predicted.max() + 1)
+    colours = np.array([list(bytes.fromhex(panels.look(code).colour.removeprefix("#"))) for code in codes]) / 255
     return 1 - strength + strength * colours[predicted]

@@ -13,10 +13,10 @@ from cascadeforest.reports.drawing import panels as draw
 from cascadeforest.reports.drawing.lines import numbered_lines
 from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.view import Row, metric_head, scaled
-from cascadeforest.reports.drawing.words import Words, layers, protocols
+from cascadeforest.reports.drawing.words import protocols
 from cascadeforest.reports.numbers.cells import Cells
-from cascadeforest.reports.numbers.frame import TidyRow
-from cascadeforest.reports.numbers.scores import score_rows
+from cascadeforest.reports.numbers.frame import Key, TidyRow, to_rows
+from cascadeforest.reports.numbers.scores import repeats, scores
 
 ACCURACY, RECALL, GAP = "accuracy", "recall", "accuracy_gap"
 #: The paper's text compares DDBF, whose columns begin with `OWN`, with this column, for ratios from this one on.
@@ -24,7 +24,6 @@ OWN, AGAINST, BEYOND = "ddbf", "gcforest", 0.6
 #: Conditions: a difference, a mean over ratios, a mean of differences.
 PAIR, LATER = f"against {AGAINST}", f"imbalance ratio beyond {BEYOND:g}"
 LATER_PAIR = f"{LATER}, {PAIR}"
-Rows = Mapping[tuple[str, str, str, str], TidyRow]
 
 
 @dataclass(frozen=True)
@@ -41,12 +40,11 @@ def render(cells: Cells) -> Table:
     curves = tuple(_drawn(cells, series, label))
     rows = {row.key: row for row in (*curves, *_facts(cells, series))}
     names = [next(iter(series.values()))]
-    facts = {"names": names, "label": label, "rows": list(rows.values())}
-    words = Words("imbalance_curves", cells, layers=layers(cells), protocols=protocols(cells, names), **facts)
+    told = dict(names=names, label=label, rows=list(rows.values()), protocols=protocols(cells, names))
     heads = [*(f"ratio {ratio:g}" for ratio in series), f"mean from {BEYOND:g} on"]
     lines, label_heads = _lines(cells, series, f"class {label}", rows), ("data set", "quantity", "model")
     picture = draw.Picture([_part(cells, series, f"class {label}", rows)], legend=True)
-    return Table.of(cells, words, rows.values(), label_heads, heads, lines, picture=picture, drawn=curves)
+    return Table.of(cells, told, rows.values(), label_heads, heads, lines, picture=picture, drawn=curves)
 
 
 def variants(experiment: Experiment, label: str) -> dict[float, str]:
@@ -66,8 +64,8 @@ def variants(experiment: Experiment, label: str) -> dict[float, str]:
 
 def _drawn(cells: Cells, series: Mapping[float, str], label: str) -> list[TidyRow]:
     """Return accuracy and recall of each model on each variant."""
-    rows = score_rows(replace(cells.experiment, metrics=(ACCURACY,)), cells.results)
-    rows = [row for row in rows if row.dataset in cells.experiment.datasets]
+    of_accuracy = Cells(replace(cells.experiment, metrics=(ACCURACY,)), cells.results)
+    rows = to_rows(scores(of_accuracy, repeats(of_accuracy)))
     return rows + [_recall(cells, v, column, label) for v in series.values() for column in cells.experiment.columns]
 
 
@@ -86,15 +84,15 @@ def _facts(cells: Cells, series: Mapping[float, str]) -> Iterable[TidyRow]:
     """Yield means over the ratios from `BEYOND` on, and by how much DDBF is ahead at each ratio and over these."""
     columns, name = list(cells.experiment.columns), next(iter(series.values()))
     own = [column for column in columns if column.startswith(OWN) and AGAINST in columns]
-    scores, leads = {}, {}
+    means, leads = {}, {}
     for variant in series.values():
         # Repeats by model: NaN where there is no number, also in what follows from it.
         found = {column: pd.Series(cells.metric(variant, column, ACCURACY), dtype=float) for column in columns}
-        scores[variant] = pd.DataFrame(found)
-        leads[variant] = scores[variant][own].sub(found.get(AGAINST, 0), axis=0)
+        means[variant] = pd.DataFrame(found)
+        leads[variant] = means[variant][own].sub(found.get(AGAINST, 0), axis=0)
     frames = [(variant, variant, PAIR, GAP, frame) for variant, frame in leads.items()]
     if later := [variant for ratio, variant in series.items() if ratio >= BEYOND]:
-        mean, lead = (sum(found[variant] for variant in later) / len(later) for found in (scores, leads))
+        mean, lead = (sum(found[variant] for variant in later) / len(later) for found in (means, leads))
         frames = [(later[0], name, LATER, ACCURACY, mean), *frames, (later[0], name, LATER_PAIR, GAP, lead)]
     for variant, dataset, condition, metric, frame in frames:
         for column in frame:
@@ -102,7 +100,7 @@ def _facts(cells: Cells, series: Mapping[float, str]) -> Iterable[TidyRow]:
             yield replace(cells.row(variant, column, condition, metric, values), dataset=dataset)
 
 
-def _lines(cells: Cells, series: Mapping[float, str], of_class: str, rows: Rows) -> Iterable[Row]:
+def _lines(cells: Cells, series: Mapping[float, str], of_class: str, rows: Mapping[Key, TidyRow]) -> Iterable[Row]:
     """Yield the lines of the models: accuracies, differences, recalls."""
     name = next(iter(series.values()))
     for quantity, metric, condition, later in (
@@ -118,7 +116,7 @@ def _lines(cells: Cells, series: Mapping[float, str], of_class: str, rows: Rows)
                 yield from numbered_lines(cells, labels, own, words="not applicable")
 
 
-def _part(cells: Cells, series: Mapping[float, str], of_class: str, rows: Rows) -> draw.Part:
+def _part(cells: Cells, series: Mapping[float, str], of_class: str, rows: Mapping[Key, TidyRow]) -> draw.Part:
     """Draw a panel for the accuracy and, if the class is known, one for its recall."""
     # Thick, below all others: the paper's models, its default one first, and the one that they are compared with.
     thick = [column for column in reversed(cells.experiment.columns) if column.startswith(OWN) or column == AGAINST]

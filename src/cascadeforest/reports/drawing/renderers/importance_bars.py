@@ -11,12 +11,11 @@ from typing import Literal
 import numpy as np
 
 from cascadeforest.reports.drawing import panels as draw
-from cascadeforest.reports.drawing.lines import common_places, mean_text, number_cell, numbered_lines
+from cascadeforest.reports.drawing.lines import mean_text, number_cell, numbered_lines
 from cascadeforest.reports.drawing.table import Table
-from cascadeforest.reports.drawing.view import Row, metric_head
-from cascadeforest.reports.drawing.words import Words
+from cascadeforest.reports.drawing.view import Row, common_places, feature_words, metric_head
 from cascadeforest.reports.numbers.cells import Cells, means
-from cascadeforest.reports.numbers.frame import TidyRow
+from cascadeforest.reports.numbers.frame import Found, TidyRow
 
 #: The extra that has the importances at a layer, and its array.
 COLUMNS, LAST = "layer_importances", "mdi_df"
@@ -28,8 +27,6 @@ MDI, SHARE, RAW = "mdi", "mdi_share", "importance"
 N_SHOWN = 10
 ADDED, OTHERS, SUM = "new features, sum", "other features, sum", "sum over features"
 NO_LAYER = "no run kept a second layer"
-#: Tidy rows of one model on one data set, by condition and metric.
-Found = dict[tuple[str, str], TidyRow]
 
 
 @dataclass(frozen=True)
@@ -53,12 +50,12 @@ def render(cells: Cells) -> Table:
         runs = [run[ARRAYS[extra]] for run in cells.arrays(*pair, extra)]
         left_out, negative = sum(not len(run) for run in runs), sum(int((run < 0).sum()) for run in runs)
         facts.append({"name": cells.name(*pair), "n": len(runs), "left_out": left_out, "negative": negative})
-    words = Words("importance_bars", cells, columns=extra == COLUMNS, normalise=options.normalise, facts=facts)
+    told = dict(columns=extra == COLUMNS, normalise=options.normalise, facts=facts)
     metrics = (MDI, RAW if options.normalise else SHARE)
     heads = [_head(metric, options) for metric in metrics]
     lines = [line for pair, own in found.items() for line in _lines(cells, *pair, own, metrics)]
     picture = draw.Picture([_part(cells, *pair, own, _head(MDI, options)) for pair, own in found.items()])
-    return Table.of(cells, words, rows, (*cells.label_heads, "feature"), heads, lines, "repeats", picture)
+    return Table.of(cells, told, rows, (*cells.label_heads, "feature"), heads, lines, "repeats", picture)
 
 
 def normalised(importances: np.ndarray) -> np.ndarray:
@@ -106,7 +103,8 @@ def _lines(cells: Cells, dataset: str, column: str, found: Found, metrics: tuple
 
     for name in dict.fromkeys(name for name, _ in found):
         own = [found.get((name, metric), found[name, MDI]) for metric in metrics]
-        yield from numbered_lines(cells, (*cells.labels(dataset, column), _words(name)), own, f"{own[0].n or ''}", text)
+        labels = (*cells.labels(dataset, column), feature_words(name))
+        yield from numbered_lines(cells, labels, own, f"{own[0].n or ''}", text)
 
 
 def _part(cells: Cells, dataset: str, column: str, found: Found, head: str) -> draw.Part:
@@ -123,14 +121,10 @@ def _part(cells: Cells, dataset: str, column: str, found: Found, head: str) -> d
     # A whisker may end below 0 where no importance does.
     is_positive = all(row.mean is not None and row.mean >= 0 for row in shown)
     x = draw.Axis(head, (0, None) if is_positive else None)
-    y = draw.Axis(ticks={k: _words(row.condition) for k, row in enumerate(shown)}, inverted=True)
+    y = draw.Axis(ticks={k: feature_words(row.condition) for k, row in enumerate(shown)}, inverted=True)
     panel = draw.Panel([*marks, *([] if is_positive else [draw.Rule(x=0)])], x=x, y=y)
     return draw.Part([[panel]], title=cells.title(dataset, column, shown[0].n), height=0.45 + 0.22 * len(shown))
 
 
 def _head(metric: str, options: Options) -> str:
     return f"{metric_head(metric)}{', normalised' if metric == MDI and options.normalise else ''}"
-
-
-def _words(name: str) -> str:
-    return name.removeprefix("feature ").replace("_", " ")

@@ -7,10 +7,9 @@ import numpy as np
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.drawing import panels as draw
-from cascadeforest.reports.drawing.lines import common_places, mean_text, numbered_lines
+from cascadeforest.reports.drawing.lines import mean_text, numbered_lines
 from cascadeforest.reports.drawing.table import Table
-from cascadeforest.reports.drawing.view import Row, metric_head
-from cascadeforest.reports.drawing.words import Words
+from cascadeforest.reports.drawing.view import Row, common_places, metric_head
 from cascadeforest.reports.numbers.cells import Cells, by_layer, means
 from cascadeforest.reports.numbers.frame import TidyRow
 
@@ -42,9 +41,8 @@ def render(cells: Cells) -> Table:
     groups = list(dict.fromkeys(group for own in found.values() for _, group in own if group))
     heads = [_words(group) for group in groups] or [metric_head(MDI)]
     lines = [line for pair, own in found.items() for line in _lines(cells, *pair, own, groups)]
-    words = Words("importance_by_layer", cells)
     picture = draw.Picture([_part(cells, *pair, own) for pair, own in found.items()])
-    return Table.of(cells, words, rows, (*cells.label_heads, "MDI"), heads, lines, "repeats", picture)
+    return Table.of(cells, {}, rows, (*cells.label_heads, "MDI"), heads, lines, "repeats", picture)
 
 
 def grouped(importances: np.ndarray, n_relevant: int) -> np.ndarray:

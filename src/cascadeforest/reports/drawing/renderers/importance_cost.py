@@ -4,28 +4,25 @@
 importance is divided by the cost with the first.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from statistics import fmean
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.drawing import panels as draw
-from cascadeforest.reports.drawing.lines import number_cell, numbered_lines
+from cascadeforest.reports.drawing.lines import number_cell, numbered_lines, ratio_text
 from cascadeforest.reports.drawing.table import Table
-from cascadeforest.reports.drawing.view import Row, decimals, number_text
-from cascadeforest.reports.drawing.words import Words, processors
+from cascadeforest.reports.drawing.view import Row, number_text
 from cascadeforest.reports.numbers.cells import Cells
-from cascadeforest.reports.numbers.frame import TidyRow
+from cascadeforest.reports.numbers.costs import ENDS
+from cascadeforest.reports.numbers.frame import Key, TidyRow
 from cascadeforest.reports.numbers.importances import IRRELEVANT, ImportanceColumn, importance_columns
 from cascadeforest.reports.numbers.metrics import COST_FLOORS, IMPORTANCE_COST, WHOLE_COST
 
 FIT, RATIO = "fit_cpu_seconds", f"{WHOLE_COST}_ratio"
-ENDS = {"smallest of the repeats": min, "largest of the repeats": max}
 HATCHES = ("//", "..", "xx", "--")
 COPIES = f"+{IRRELEVANT}"
 Columns = dict[str, ImportanceColumn]
-#: Tidy rows of one data set, by model or importance, condition and metric.
-Found = dict[tuple[str, str, str], TidyRow]
 
 
 def render(cells: Cells) -> Table:
@@ -34,30 +31,26 @@ def render(cells: Cells) -> Table:
     model, *more = {column.model for column in columns.values()}
     if more:
         raise ConfigError(f"{experiment.place}/options/columns have several models; take importances of one.")
-    found = {name: {row.key[1:]: row for row in _rows(cells, name, model, columns)} for name in experiment.datasets}
-    rows = tuple(row for own in found.values() for row in own.values())
+    found = {row.key: row for dataset in experiment.datasets for row in _rows(cells, dataset, model, columns)}
     first, *others = labels = [column.label for column in columns.values()]
     ratios, floor = [f"{other} : {first}" for other in others], COST_FLOORS["CPU s"]
-    words = Words(
-        "importance_cost",
-        cells,
+    told = dict(
         labels=labels,
         ratios=ratios,
         floor=floor,
-        is_small=any(row.metric == WHOLE_COST and row.mean is not None and row.mean < floor for row in rows),
-        processors=list(processors(cells)),
-        spread=any(row.std is not None for row in rows),
+        is_small=any(row.metric == WHOLE_COST and row.mean is not None and row.mean < floor for row in found.values()),
+        spread=any(row.std is not None for row in found.values()),
         copies=COPIES if any(name.endswith(COPIES) for name in experiment.datasets) else "",
     )
     heads = [f"{words} (CPU s)" for words in ("training", *labels, *(f"training and {label}" for label in labels))]
-    lines = [line for dataset, own in found.items() for line in _lines(cells, dataset, model, columns, own)]
+    lines = [line for dataset in experiment.datasets for line in _lines(cells, dataset, model, columns, found)]
     size = "repeats × training rows × columns"
-    across = 2 if len(found) in (2, 4) else min(len(found), 3)
-    panels = [_panel(cells, dataset, model, columns, own) for dataset, own in found.items()]
-    panels += [None] * (-len(found) % across)
+    panels = [_panel(cells, dataset, model, columns, found) for dataset in experiment.datasets]
+    across = 2 if len(panels) in (2, 4) else min(len(panels), 3)
+    panels += [None] * (-len(panels) % across)
     grid = [panels[k : k + across] for k in range(0, len(panels), across)]
     picture = draw.Picture([draw.Part(grid, height=2.1)], legend=True)
-    return Table.of(cells, words, rows, ("data set",), [*heads, *ratios], lines, size, picture)
+    return Table.of(cells, told, found.values(), ("data set",), [*heads, *ratios], lines, size, picture)
 
 
 def _rows(cells: Cells, dataset: str, model: str, columns: Columns) -> Iterable[TidyRow]:
@@ -81,15 +74,13 @@ def _rows(cells: Cells, dataset: str, model: str, columns: Columns) -> Iterable[
             yield TidyRow(dataset, name, f"{condition}, {words}", RATIO, end(ratios), n=1)
 
 
-def _lines(cells: Cells, dataset: str, model: str, columns: Columns, found: Found) -> Iterable[Row]:
-    own = [row for row in found.values() if row.condition.partition(", ")[2] not in ENDS]
+def _lines(cells: Cells, dataset: str, model: str, columns: Columns, found: Mapping[Key, TidyRow]) -> Iterable[Row]:
+    own = [row for row in found.values() if row.dataset == dataset and not row.condition.endswith(tuple(ENDS))]
     # Costs by metric, importances in the order of the options.
     own.sort(key=lambda row: (FIT, IMPORTANCE_COST, WHOLE_COST, RATIO).index(row.metric))
 
     def text(row: TidyRow) -> str:
-        ends = [found[key] for words in ENDS if (key := (row.model, f"{row.condition}, {words}", RATIO)) in found]
-        span = " to ".join(f"{end.number:,.{decimals(RATIO, row.number)}f}" for end in ends)
-        return number_cell(row).text + (f" ({span})" if span else "")
+        return ratio_text(row, found) if row.metric == RATIO else number_cell(row).text
 
     ran = cells.all(dataset, model)
     sizes = [len(run["importances"]) for one in columns.values() for run in cells.arrays(dataset, model, one.extra)]
@@ -97,22 +88,23 @@ def _lines(cells: Cells, dataset: str, model: str, columns: Columns, found: Foun
     return numbered_lines(cells, (dataset,), own, size, text)
 
 
-def _panel(cells: Cells, dataset: str, model: str, columns: Columns, found: Found) -> draw.Panel | None:
+def _panel(cells: Cells, dataset: str, model: str, columns: Columns, found: Mapping[Key, TidyRow]) -> draw.Panel | None:
     """Training, and each importance on top of it."""
     # A long name would run into the next panel; the caption says what is left out.
-    title, fit = dataset.removesuffix(COPIES), found[model, "", FIT].mean
+    title, fit = dataset.removesuffix(COPIES), found[dataset, model, "", FIT].mean
     if fit is None:
         return draw.Panel(title=title, words=cells.reason(dataset, model))
     first, marks = next(iter(columns)), list[draw.Mark]()
-    tops = [row.number + (row.std or 0.0) for row in found.values() if row.metric == WHOLE_COST]
+    whole = [found[dataset, name, "", WHOLE_COST] for name in columns]
+    tops = [row.number + (row.std or 0.0) for row in whole]
     for k, (name, column) in enumerate(columns.items()):
-        cost, spread = found[name, "", IMPORTANCE_COST].number, found[name, "", WHOLE_COST].std
+        cost, spread = found[dataset, name, "", IMPORTANCE_COST].number, whole[k].std
         errors = None if spread is None else [spread]
         look = draw.LOOKS[k % len(draw.LOOKS)].colour, column.label
         marks.append(draw.Bars([k], [fit], draw.GREY, "training", width=0.6))
         marks.append(draw.Bars([k], [cost], *look, [fit], errors, 0.6, hatch=HATCHES[k % len(HATCHES)]))
         if name != first:
-            words = f"{number_text(RATIO, found[name, f'against {first}', RATIO].number, None)} : 1"
+            words = f"{number_text(RATIO, found[dataset, name, f'against {first}', RATIO].number, None)} : 1"
             marks.append(draw.Text(k, tops[k] + 0.02 * max(tops), words, halo=True))
     x = draw.Axis(limits=(-0.6, len(columns) - 0.4), ticks={k: one.label for k, one in enumerate(columns.values())})
     return draw.Panel(marks, title, x, draw.Axis("CPU seconds", (0, 1.2 * max(tops))))

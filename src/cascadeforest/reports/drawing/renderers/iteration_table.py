@@ -10,10 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.reports.drawing.lines import numbered_lines, said_once
+from cascadeforest.reports.drawing.lines import Lines, numbered_lines, said_once
 from cascadeforest.reports.drawing.table import Table
-from cascadeforest.reports.drawing.view import Row, metric_head
-from cascadeforest.reports.drawing.words import Words, processors
+from cascadeforest.reports.drawing.view import metric_head
 from cascadeforest.reports.numbers.cells import Cells, Values
 from cascadeforest.reports.numbers.frame import ALL, Key, TidyRow
 from cascadeforest.reports.numbers.splits import kinds
@@ -39,11 +38,10 @@ def render(cells: Cells) -> Table:
         cells.name(*pair): sum(int((~run["is_valid"][:n_shown]).sum()) for run in cells.arrays(*pair, EXTRA) if run)
         for pair in cells.pairs
     }
-    found = {"n_shown": n_shown, "annulled": annulled, "processors": list(processors(cells)), "kinds": kinds(cells)}
     heads = [*(f"Iteration {k}" for k in range(1, n_shown + 1)), f"First {n_shown}, or all"]
-    lines = [line for dataset in experiment.datasets for line in _lines(cells, dataset, rows, _conditions(n_shown))]
-    words = Words("iteration_table", cells, **found)
-    return Table.of(cells, words, rows.values(), ("data set", "model", ""), heads, lines)
+    lines = [line for dataset in experiment.datasets for line in said_once(_lines(cells, dataset, rows, n_shown))]
+    told = dict(n_shown=n_shown, annulled=annulled, kinds=kinds(cells))
+    return Table.of(cells, told, rows.values(), ("data set", "model", ""), heads, lines)
 
 
 def quantities(arrays: Mapping[str, np.ndarray], n_shown: int) -> dict[tuple[str, str], float]:
@@ -79,16 +77,12 @@ def _rows(cells: Cells, dataset: str, column: str, n_shown: int) -> Iterable[Tid
             yield cells.row(dataset, column, condition, metric, values or ("ended before" if found else None))
 
 
-def _lines(cells: Cells, dataset: str, rows: dict[Key, TidyRow], conditions: list[str]) -> list[Row]:
-    lines: list[Row] = []
-    shown: list[TidyRow | None] = []
+def _lines(cells: Cells, dataset: str, rows: dict[Key, TidyRow], n_shown: int) -> Iterable[Lines]:
     for column in cells.experiment.columns:
         words = "no iterations" if cells.all(dataset, column) else ""
         for metric in (*TIMES, *RATES):
-            own = [rows.get((dataset, column, condition, metric)) for condition in conditions]
+            own = [rows.get((dataset, column, condition, metric)) for condition in _conditions(n_shown)]
             own[-1] = own[-1] or rows.get((dataset, column, "", metric))
             if own[-1] is not None:
                 labels = (dataset, cells.label(column), metric_head(metric))
-                lines += numbered_lines(cells, labels, own, words=words)
-                shown += own
-    return said_once(lines, shown)
+                yield numbered_lines(cells, labels, own, words=words), own

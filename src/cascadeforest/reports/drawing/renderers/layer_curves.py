@@ -15,7 +15,7 @@ from cascadeforest.reports.drawing import panels as draw
 from cascadeforest.reports.drawing.lines import numbered_lines
 from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.view import Row, metric_head, scaled
-from cascadeforest.reports.drawing.words import Words, metric_label
+from cascadeforest.reports.drawing.words import metric_label
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import TidyRow
 
@@ -41,13 +41,13 @@ def render(cells: Cells) -> Table:
     names = cells.options(Options).curves
     frame = _curves(cells, names)
     rows = list(_facts(cells, frame, names))
-    words = Words("layer_curves", cells, names=names, rows=rows)
+    told = dict(names=names, rows=rows)
     heads = [f"{metric_head(name)}, {layer}" for name in names for layer in (FIRST, END)]
     heads += [f"rank correlation of {' and '.join(map(metric_label, names))}"] if len(names) == 2 else []
     heads += ["layers", *(["best layer"] if set(names) & METRICS.keys() else [])]
     picture = draw.Picture([_part(cells, dataset, frame, names) for dataset in cells.experiment.datasets], legend=True)
     lines, label_heads, shown = _lines(cells, rows), (*cells.label_heads, "rows"), _drawn(cells, frame, names)
-    return Table.of(cells, words, rows, label_heads, heads, lines, "number of rows", picture, shown)
+    return Table.of(cells, told, rows, label_heads, heads, lines, "number of rows", picture, shown)
 
 
 def _curves(cells: Cells, quantities: Collection[str]) -> pd.DataFrame:

@@ -19,9 +19,8 @@ from cascadeforest.reports.drawing import panels as draw
 from cascadeforest.reports.drawing.lines import numbered_lines
 from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.view import Row, metric_head
-from cascadeforest.reports.drawing.words import Words
 from cascadeforest.reports.numbers.cells import Cells
-from cascadeforest.reports.numbers.frame import TidyRow
+from cascadeforest.reports.numbers.frame import Found, TidyRow
 
 EXTRA = "interactions"
 MARGINAL, MDI = "root_importance", "importance"
@@ -32,8 +31,6 @@ N_SINGLE = 12
 N_BOX = 5
 TOO_FEW, CONSTANT = "fewer than three interactions", "the same for all interactions"
 NO_INTERACTIONS = "no interactions found"
-#: Tidy rows of one model on one data set, by condition and metric.
-Facts = dict[tuple[str, str], TidyRow]
 #: Panels are as wide as their numbers of boxes, but no narrower than this many.
 LEAST_BOXES = 5
 #: Part of the highest value by which points must differ to have names of their own.
@@ -60,11 +57,11 @@ def render(cells: Cells) -> Table:
     facts = {pair: {row.key[2:]: row for row in _facts(cells, *pair, frame)} for pair, frame in frames.items()}
     rows = tuple(row for own in facts.values() for row in own.values())
     drawn = tuple(row for pair, frame in frames.items() for row in _drawn(cells, *pair, frame))
-    words = Words("order_boxes", cells, frames=frames, facts=facts, informative=informative)
+    told = dict(frames=frames, facts=facts, informative=informative)
     heads = ["features", "of these at a root", *(f"marginal importance, {name}" for name in STATISTICS)]
     lines = [line for pair, frame in frames.items() for line in _lines(cells, *pair, frame, facts[pair])]
     picture = draw.Picture([_part(cells, dataset, frames, informative) for dataset in cells.experiment.datasets])
-    return Table.of(cells, words, rows, (*cells.label_heads, "order"), heads, lines, "", picture, drawn)
+    return Table.of(cells, told, rows, (*cells.label_heads, "order"), heads, lines, "", picture, drawn)
 
 
 def order_group(order: int) -> str:
@@ -125,7 +122,7 @@ def _drawn(cells: Cells, dataset: str, column: str, frame: pd.DataFrame) -> Iter
             yield cells.row(dataset, column, condition, metric, getattr(one, metric))
 
 
-def _lines(cells: Cells, dataset: str, column: str, frame: pd.DataFrame, facts: Facts) -> Iterable[Row]:
+def _lines(cells: Cells, dataset: str, column: str, frame: pd.DataFrame, facts: Found) -> Iterable[Row]:
     labels = cells.labels(dataset, column)
     if frame.empty:
         yield from numbered_lines(cells, (*labels, ""), [facts["", MARGINAL]] * (2 + len(STATISTICS)))

@@ -7,22 +7,27 @@ set, and below them the repeats of all splits; all repeats at once where each ha
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple, TypeAlias, cast
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.reports.drawing.lines import difference_words, numbered_lines, published_cell, said_once
+from cascadeforest.reports.drawing import lines as draw
 from cascadeforest.reports.drawing.table import Table
-from cascadeforest.reports.drawing.view import NOT_PRINTED, Cell, Row, metric_head
-from cascadeforest.reports.drawing.words import Words, reasons
+from cascadeforest.reports.drawing.view import Cell, metric_head
+from cascadeforest.reports.drawing.words import reasons
 from cascadeforest.reports.numbers import scores
 from cascadeforest.reports.numbers.cells import Cells
-from cascadeforest.reports.numbers.frame import OK, TidyRow, to_rows
+from cascadeforest.reports.numbers.frame import OK, Key, TidyRow, to_rows
 from cascadeforest.reports.numbers.splits import ALL_SPLITS, FIRST_SPLIT, kinds, parts, shared_splits
 from cascadeforest.reports.numbers.statistics import LEVEL
-from cascadeforest.reports.numbers.trees import Pair, Rung, Size, is_bounded, printed_trees, rungs, size
 
+TREES, LAYERS = "n_estimators", "max_layers"
+#: Two columns that are compared, and pairs of them with equal numbers of trees.
+Pair: TypeAlias = tuple[str, str]
+Rung: TypeAlias = list[Pair]
+_CONDITION = re.compile(r"(\d+) trees")
 #: What the labels of models say of the number of trees: true only where the suite does not bound it.
 _NUMBER = re.compile(r"\s*\([\d,]+\)$")
 
@@ -35,6 +40,22 @@ class Options:
     sides: Pair | None = None
 
 
+class Size(NamedTuple):
+    """Trees of each forest of a model, and forests one after the other, at most (None: it is one forest)."""
+
+    trees: int
+    layers: int | None
+
+    @property
+    def total(self) -> int:
+        """Trees of all forests."""
+        return self.trees * (self.layers or 1)
+
+    def __str__(self) -> str:
+        """Write the size as in conditions of the tidy rows: ``50``, ``3 × 17``."""
+        return f"{self.trees:,}" if self.layers is None else f"{self.layers} × {self.trees:,}"
+
+
 @dataclass(frozen=True)
 class Layout:
     """The numbers by part, data set, column and metric; sizes of the columns; a rung for each column of the table."""
@@ -44,7 +65,7 @@ class Layout:
     sides: Pair
     sizes: dict[str, Size | None]
     rungs: list[Rung]
-    found: dict[tuple[str, str, str, str], TidyRow]
+    found: dict[Key, TidyRow]
 
 
 def render(cells: Cells) -> Table:
@@ -55,20 +76,47 @@ def render(cells: Cells) -> Table:
     scores.check_once(cells, "pairs", named)
     if alone := [column for column in experiment.columns if column not in named]:
         raise ConfigError(f"{experiment.place}/options/pairs lacks {', '.join(alone)}: give each column a partner.")
-    sizes = {column: None if options.sides else size(cells, column) for column in named}
+    sizes = {column: None if options.sides else _size(cells, column) for column in named}
     found = dict(_numbers(cells, options.pairs, sizes))
-    shown = rungs(options.pairs, sizes)
+    shown = _rungs(options.pairs, sizes)
     layout = Layout(cells, metric, options.sides or _models(cells, options.pairs), sizes, shown, found)
     heads = [cells.label(rung[0][0]) if options.sides else _head(layout, rung) for rung in shown]
-    lines = [line for dataset in experiment.datasets for line in _lines(layout, dataset)]
+    lines = [line for dataset in experiment.datasets for line in draw.said_once(_lines(layout, dataset))]
     label_heads = ("data set", "trained" if options.sides else "model")
-    words = _words(layout, is_ladder=not options.sides)
-    return Table.of(cells, words, found.values(), label_heads, heads, lines)
+    return Table.of(cells, _told(layout, is_ladder=not options.sides), found.values(), label_heads, heads, lines)
 
 
-def _numbers(
-    cells: Cells, pairs: tuple[Pair, ...], sizes: dict[str, Size | None]
-) -> Iterable[tuple[tuple[str, str, str, str], TidyRow]]:
+def _size(cells: Cells, column: str) -> Size | None:
+    """Return the trees of a column with the suite's bounds, None without a run; `ConfigError` if data sets differ."""
+    preset, found = cells.experiment.columns[column], {}
+    for dataset in cells.experiment.present():
+        if (run := cells.results.plan.run(dataset, preset)) is not None and TREES in run.params:
+            found[dataset] = Size(cast(int, run.params[TREES]), cast("int | None", run.params.get(LAYERS)))
+    if len(set(found.values())) > 1:
+        told = ", ".join(f"{one} on {dataset}" for dataset, one in found.items())
+        raise ConfigError(
+            f"config/models.yaml: {preset} has other numbers of trees on other data sets ({told}), but in "
+            f"{cells.experiment.id} it is one column. Take its 'dataset_params' out."
+        )
+    return next(iter(found.values()), None)
+
+
+def _printed_trees(cells: Cells, column: str) -> str:
+    """Return the trees of a forest for which the paper prints the numbers of a column; empty if it does not say."""
+    found = _CONDITION.fullmatch(cells.published.place(column)[1])
+    return found[1] if found else ""
+
+
+def _rungs(pairs: tuple[Pair, ...], sizes: dict[str, Size | None]) -> list[Rung]:
+    """Return the pairs, those together whose sizes a suite made equal."""
+    groups: dict[object, Rung] = {}
+    for pair in pairs:
+        both = tuple(sizes[column] for column in pair)
+        groups.setdefault(pair if both == (None, None) else both, []).append(pair)
+    return list(groups.values())
+
+
+def _numbers(cells: Cells, pairs: tuple[Pair, ...], sizes: dict[str, Size | None]) -> Iterable[tuple[Key, TidyRow]]:
     """Yield a row for each column and each pair's difference; conditions have real numbers of trees."""
     partner = {second: first for first, second in pairs}
     for part, values in parts(cells, scores.repeats(cells)).items():
@@ -85,21 +133,18 @@ def _numbers(
             yield (part, row.dataset, row.model, row.metric), row
 
 
-def _lines(layout: Layout, dataset: str) -> list[Row]:
+def _lines(layout: Layout, dataset: str) -> Iterable[draw.Lines]:
     cells, difference = layout.cells, f"{layout.metric}_difference"
     named = [(words, side, layout.metric) for side, words in enumerate(layout.sides)]
-    named.append((difference_words(difference), 1, difference))
+    named.append((draw.difference_words(difference), 1, difference))
     pairs = [_chosen(layout, dataset, rung) for rung in layout.rungs]
     any_number = dataset, pairs[0][0], layout.metric
     present = [part for part in (FIRST_SPLIT, ALL_SPLITS) if (part, *any_number) in layout.found]
-    lines, shown = [], []
     for part in present:
         for words, side, metric in named:
             rows = [layout.found[part, dataset, pair[side], metric] for pair in pairs]
             labels = (dataset, f"{words}, {part}" if len(present) > 1 else words)
-            lines += numbered_lines(cells, labels, rows, printed=partial(_printed, layout, side))
-            shown += rows
-    return said_once(lines, shown)
+            yield draw.numbered_lines(cells, labels, rows, printed=partial(_printed, layout, side)), rows
 
 
 def _chosen(layout: Layout, dataset: str, rung: Rung) -> Pair:
@@ -115,10 +160,10 @@ def _printed(layout: Layout, side: int, row: TidyRow) -> Cell:
     """Write the paper's numbers of a rung, with its numbers of trees where they are not ours."""
     rung = next(rung for rung in layout.rungs if any(pair[side] == row.model for pair in rung))
     found = [layout.found[FIRST_SPLIT, row.dataset, pair[side], row.metric] for pair in rung]
-    printed = {one.model: published_cell(layout.cells, one) for one in found if one.published is not None}
+    printed = {one.model: draw.published_cell(layout.cells, one) for one in found if one.published is not None}
     if not printed or row.condition.endswith(ALL_SPLITS):
-        return Cell(NOT_PRINTED, is_word=True)
-    trees, real = [printed_trees(layout.cells, column) for column in printed], layout.sizes[row.model]
+        return draw.NOT_PRINTED
+    trees, real = [_printed_trees(layout.cells, column) for column in printed], layout.sizes[row.model]
     is_same = row.metric != layout.metric or real is None or trees == [str(real.trees)] or not any(trees)
     text = " / ".join(cell.text for cell in printed.values())
     return replace(next(iter(printed.values())), text=text if is_same else f"{text} ({' / '.join(trees)} trees)")
@@ -140,21 +185,25 @@ def _head(layout: Layout, rung: Rung) -> str:
 
 
 def _printed_head(layout: Layout, pair: Pair) -> str:
-    return " / ".join(printed_trees(layout.cells, column) or "unknown" for column in pair)
+    return " / ".join(_printed_trees(layout.cells, column) or "unknown" for column in pair)
 
 
-def _words(layout: Layout, is_ladder: bool) -> Words:
+def _is_bounded(layout: Layout, rung: Rung) -> bool:
+    """Return whether the models have not, or not only, the numbers of trees that the paper has."""
+    known = [(_printed_trees(layout.cells, column), own) for column in rung[0] if (own := layout.sizes[column])]
+    return len(rung) > 1 or any(printed and printed != str(own.trees) for printed, own in known)
+
+
+def _told(layout: Layout, is_ladder: bool) -> Mapping[str, object]:
     cells, sizes = layout.cells, layout.sizes
-    bounded = [rung for rung in layout.rungs if is_bounded(cells, rung, sizes)]
+    bounded = [rung for rung in layout.rungs if _is_bounded(layout, rung)]
     side_of = {column: side for rung in layout.rungs for pair in rung for side, column in enumerate(pair)}
 
     def label(row: TidyRow) -> str:
         trees = f" of {sizes[row.model]} trees" if sizes[row.model] else ""
         return layout.sides[side_of[row.model]] + trees if is_ladder else cells.label(row.model)
 
-    return Words(
-        "pairs",
-        cells,
+    return dict(
         what=metric_head(layout.metric),
         sides=layout.sides,
         is_ladder=is_ladder,

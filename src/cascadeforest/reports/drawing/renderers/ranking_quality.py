@@ -12,24 +12,19 @@ import numpy as np
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.drawing import panels as draw
-from cascadeforest.reports.drawing.lines import common_places, mean_text, number_cell, numbered_lines
+from cascadeforest.reports.drawing.lines import mean_text, number_cell, numbered_lines
 from cascadeforest.reports.drawing.table import Table
-from cascadeforest.reports.drawing.view import Row, metric_head
-from cascadeforest.reports.drawing.words import Words
-from cascadeforest.reports.numbers.cells import Cells, by_layer, means
-from cascadeforest.reports.numbers.frame import TidyRow
+from cascadeforest.reports.drawing.view import Row, common_places, metric_head
+from cascadeforest.reports.numbers.cells import PLACES, Cells, by_layer, means
+from cascadeforest.reports.numbers.frame import Found, TidyRow
 
 SCORES, IMPORTANCES = "layer_scores", "layer_importances"
 ERROR, RANKED, MDI = "rmse", "ranked_pairs", "mdi"
 TRUE, LAST = "true", "last layer"
-#: Place of the layers that the option can name.
-PLACES = {"first": 0, "last": -1}
 #: Colours and hatches of the bars, and looks of the curves.
 BARS = {"first layer": (draw.BLUE, ""), LAST: (draw.ORANGE, "////"), TRUE: ("#B0B0B0", "")}
 CURVES = {ERROR: draw.Look(draw.ORANGE, "^", draw.SOLID), RANKED: draw.Look(draw.GREEN, "o", draw.SOLID)}
 HEADS = {ERROR: f"test {metric_head(ERROR)}", RANKED: "pairs ranked right (% of all)"}
-#: Tidy rows of one model on one data set, by condition and metric.
-Found = dict[tuple[str, str], TidyRow]
 
 
 @dataclass(frozen=True)
@@ -50,9 +45,8 @@ def render(cells: Cells) -> Table:
     # The true importances are facts about the data: once, whatever the number of models.
     rows = tuple({row.key: row for own in found.values() for row in own.values()}.values())
     lines = [line for pair, own in found.items() for line in _lines(cells, *pair, own)]
-    words = Words("ranking_quality", cells)
     picture = draw.Picture([_part(cells, *pair, own) for pair, own in found.items()])
-    return Table.of(cells, words, rows, (*cells.label_heads, "layer"), HEADS.values(), lines, "repeats", picture)
+    return Table.of(cells, {}, rows, (*cells.label_heads, "layer"), HEADS.values(), lines, "repeats", picture)
 
 
 def ranked_pairs(importances: np.ndarray) -> float:

@@ -15,7 +15,7 @@ from cascadeforest.reports.drawing.lines import numbered_lines, published_text
 from cascadeforest.reports.drawing.panels import Axis, Look, Panel, Part
 from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.view import metric_head
-from cascadeforest.reports.drawing.words import Words, metric_label, number
+from cascadeforest.reports.drawing.words import metric_label, number
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import TidyRow
 from cascadeforest.reports.numbers.metrics import COORDINATES
@@ -47,7 +47,7 @@ def render(cells: Cells) -> Table:
     rows = {row.key: row for row in _facts(cells, options)}
     metrics = (LINEAR,) if options.separability else (PLANE, FEATURES)
     names = [f"layer {layer}" if layer else "the input" for layer in options.layers]
-    words = Words("representation_maps", cells, options=options, names=names, perplexity=PERPLEXITY)
+    told = dict(options=options, names=names, perplexity=PERPLEXITY)
     lines = []
     for pair in cells.pairs:
         shown = [rows[*pair, f"layer {layer}", metric] for metric, layer in product(metrics, options.layers)]
@@ -55,7 +55,7 @@ def render(cells: Cells) -> Table:
     heads = [f"{metric_head(metric)}, {name}" for metric, name in product(metrics, names)]
     picture = panels.Picture([part for pair in cells.pairs for part in _parts(cells, pair, options)])
     drawn = _drawn(cells, options)
-    return Table.of(cells, words, rows.values(), cells.label_heads, heads, lines, "", picture, drawn)
+    return Table.of(cells, told, rows.values(), cells.label_heads, heads, lines, "", picture, drawn)
 
 
 def _values(cells: Cells, pair: Pair, options: Options) -> dict[tuple[str, int], float | str]:

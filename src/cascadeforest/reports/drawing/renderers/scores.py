@@ -13,8 +13,8 @@ from functools import partial
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.drawing import lines as draw
 from cascadeforest.reports.drawing.table import Table
-from cascadeforest.reports.drawing.view import NOT_PRINTED, SUMMARY, Cell, Row, decimals, metric_head, number_text
-from cascadeforest.reports.drawing.words import Words, layers, processors, protocols, reasons
+from cascadeforest.reports.drawing.view import SUMMARY, Cell, Row, metric_head
+from cascadeforest.reports.drawing.words import reasons
 from cascadeforest.reports.numbers import costs, scores
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import ALL, OK, Key, TidyRow, to_rows
@@ -78,7 +78,7 @@ def render(cells: Cells) -> Table:
     several = len(experiment.metrics) > 1
     heads = map(metric_head, experiment.metrics) if several and not options.splits else experiment.labels.values()
     label_heads = ("data set", "split", "measure") if options.splits else ("data set", "model")[: 1 + several]
-    return Table.of(cells, _words(layout, options), rows, label_heads, heads, _lines(layout, options))
+    return Table.of(cells, _told(layout, options), rows, label_heads, heads, _lines(layout, options))
 
 
 def _checked(cells: Cells) -> Options:
@@ -110,7 +110,7 @@ def _grid(cells: Cells, options: Options) -> list[tuple[tuple[str, ...], list[tu
 def _lines(layout: Layout, options: Options) -> Iterable[Row]:
     cells, experiment = layout.cells, layout.cells.experiment
     for dataset in experiment.datasets:
-        yield from _dataset_lines(layout, dataset, options.splits)
+        yield from draw.said_once(_dataset_lines(layout, dataset, options.splits))
         if options.differences:
             yield from _difference_lines(layout, dataset, options.differences.to)
     summarised = scores.summarised_metrics(experiment)
@@ -127,19 +127,15 @@ def _lines(layout: Layout, options: Options) -> Iterable[Row]:
         yield from _ratio_lines(layout, options.ratio_of)
 
 
-def _dataset_lines(layout: Layout, dataset: str, n_splits: int | None) -> list[Row]:
+def _dataset_lines(layout: Layout, dataset: str, n_splits: int | None) -> Iterable[draw.Lines]:
     cells = layout.cells
-    lines: list[Row] = []
-    shown: list[TidyRow | None] = []
     for condition in conditions(cells, dataset, n_splits) if n_splits else [""]:
         for labels, columns, rows in layout.lines(dataset, condition):
             heads = tuple(filter(None, (dataset, condition, *labels)))
             own = draw.numbered_lines(cells, heads, rows, words="not applicable", printed=partial(_published, cells))
             # A line without any number for each data set would bury the others: a note names these models.
             if len(own) > 1 or not set(columns) <= cells.experiment.missing_models.keys():
-                lines += own
-                shown += rows
-    return draw.said_once(lines, shown)
+                yield own, rows
 
 
 def _published(cells: Cells, row: TidyRow) -> Cell:
@@ -173,7 +169,7 @@ def _summary_lines(
     def printed(row: TidyRow) -> Cell:
         numbers = [cells.published.number(ALL, row.model, name, row.condition) for name in names]
         texts = [f"{number.value:f}" for number in numbers if number is not None]
-        return Cell("/".join(texts)) if len(texts) == len(names) else Cell(NOT_PRINTED, is_word=True)
+        return Cell("/".join(texts)) if len(texts) == len(names) else draw.NOT_PRINTED
 
     for labels, columns, rows in layout.lines(ALL, of_metrics, lambda _: names[0]):
         n = max(row.n or 0 for row in rows if row is not None)
@@ -189,10 +185,7 @@ def _ratio_lines(layout: Layout, reference: str) -> Iterable[Row]:
     def text(row: TidyRow) -> str:
         if row.metric == costs.DIFFERENCE:
             return f"{draw.signed_text(row.metric, row.number, row.std)} points"
-        places, names = decimals(row.metric, row.number), (costs.SMALLEST, costs.LARGEST)
-        ends = [layout.found.get((*row.key[:2], f"{against}, {name}", row.metric)) for name in names]
-        shown = " to ".join(f"{end.mean:,.{places}f}" for end in ends if end is not None)
-        return number_text(row.metric, row.number, None) + (f" ({shown})" if shown else "")
+        return draw.ratio_text(row, layout.found)
 
     def printed(row: TidyRow) -> Cell:
         cell = draw.published_cell(cells, row)
@@ -209,17 +202,13 @@ def _ratio_lines(layout: Layout, reference: str) -> Iterable[Row]:
 # Notes ----------------------------------------------------------------------------------------------------------------
 
 
-def _words(layout: Layout, options: Options) -> Words:
+def _told(layout: Layout, options: Options) -> Mapping[str, object]:
     cells, metrics, rows = layout.cells, layout.cells.experiment.metrics, list(layout.found.values())
     ran = [cell for pair in cells.pairs for cell in cells.all(*pair)]
     shown = [row for row in rows if row.dataset != ALL and row.metric in metrics]
-    return Words(
-        "scores",
-        cells,
+    return dict(
         options=options,
         what=metric_head(metrics[0]) if len(metrics) == 1 else "",
-        protocols=protocols(cells),
-        layers=layers(cells),
         conditions={row.condition for row in shown},
         kinds=kinds(cells) if options.splits else [],
         ranked_over=scores.ranked_datasets(cells.experiment),
@@ -227,7 +216,6 @@ def _words(layout: Layout, options: Options) -> Words:
         floors=COST_FLOORS,
         threads=sorted({cell.threads for cell in ran}),
         memory_methods=sorted({cell.costs.memory_method for cell in ran}),
-        processors=list(processors(cells)),
         prints_memory=any(row.metric == costs.MEMORY for row in rows),
         texts=costs.texts(cells, layout.found),
         reasons=reasons(cells, shown),

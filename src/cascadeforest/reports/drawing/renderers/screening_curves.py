@@ -11,7 +11,6 @@ from cascadeforest.reports.drawing import panels as draw
 from cascadeforest.reports.drawing.lines import numbered_lines
 from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.view import metric_head, printed_text
-from cascadeforest.reports.drawing.words import Words
 from cascadeforest.reports.numbers.cells import Cells, Values
 from cascadeforest.reports.numbers.frame import TidyRow
 
@@ -41,7 +40,7 @@ def render(cells: Cells) -> Table:
     counts = {dataset: count(arrays) for dataset, arrays in first.items() if arrays}
     rows = tuple(_facts(cells, own, other))
     by_dataset = {dataset: [row for row in rows if row.dataset == dataset] for dataset in experiment.datasets}
-    words = Words("screening_curves", cells, label=cells.label(own), other=cells.label(other))
+    told = dict(label=cells.label(own), other=cells.label(other))
     heads = [
         metric_head(row.metric)
         + (f", {row.condition}" if row.metric == "accuracy" else "")
@@ -52,7 +51,7 @@ def render(cells: Cells) -> Table:
     parts = [_part(cells, dataset, own, counts.get(dataset)) for dataset in experiment.datasets]
     picture = draw.Picture(parts, legend=True, legend_columns=2)
     shown = _drawn(cells, own, counts)
-    return Table.of(cells, words, rows, ("data set",), heads, lines, picture=picture, drawn=shown)
+    return Table.of(cells, told, rows, ("data set",), heads, lines, picture=picture, drawn=shown)
 
 
 def count(arrays: Mapping[str, np.ndarray]) -> pd.DataFrame:
@@ -90,9 +89,8 @@ def _facts(cells: Cells, own: str, other: str) -> Iterable[TidyRow]:
 
 
 def _compare(dataset: str, own: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> list[Values]:
-    (predicted, level, y), (others, _, other_y) = (
-        (arrays["staged_predicted"], arrays["decision_level"], arrays["y_test"]) for arrays in (own, other)
-    )
+    names = ("staged_predicted", "decision_level", "y_test")
+    (predicted, level, y), (others, _, other_y) = ([arrays[name] for name in names] for arrays in (own, other))
     if (y != other_y).any():
         raise UserError(f"{dataset}: the test rows of the two cascades are not the same. Run both again.")
     early, right, other_right = level < len(predicted) - 1, predicted[-1] == y, others[-1] == y

@@ -13,7 +13,7 @@ from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.drawing.lines import numbered_lines, published_cell
 from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.view import Cell, Row, number_text
-from cascadeforest.reports.drawing.words import Words, protocols, reasons
+from cascadeforest.reports.drawing.words import reasons
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import UNAVAILABLE, TidyRow, to_rows
 from cascadeforest.reports.numbers.scores import repeats, scores
@@ -43,17 +43,14 @@ def render(cells: Cells) -> Table:
     heads = [*options.facts.values(), *(["rows of each class"] if options.class_counts else [])]
     heads += [f"test error, {label}" for label in experiment.labels.values()]
     lines = [line for dataset in experiment.datasets for line in _lines(cells, dataset, options, rows)]
-    words = Words(
-        "statistics",
-        cells,
+    told = dict(
         options=options,
         n_listed=N_LISTED,
         differs=any(row.mark == DIFFERS for row in facts),
-        protocols=protocols(cells),
         reasons=reasons(cells, errors),
     )
     size = "repeats × test rows" if experiment.columns else ""
-    return Table.of(cells, words, rows, ["data set"], heads, lines, size)
+    return Table.of(cells, told, rows, ["data set"], heads, lines, size)
 
 
 def _facts(cells: Cells, dataset: str, options: Options) -> Iterable[TidyRow]:
@@ -88,8 +85,7 @@ def _errors(cells: Cells, options: Options) -> pd.DataFrame:
     frame = scores(cells, values)
     if options.test is None:
         return frame
-    tested = options.test.tested(list(experiment.columns), f"{experiment.place}/options/test")
-    return mark_worse(frame, values, options.test, tested)
+    return mark_worse(frame, values, options.test, experiment.columns, f"{experiment.place}/options/test")
 
 
 def _metric(cells: Cells, dataset: str) -> str:

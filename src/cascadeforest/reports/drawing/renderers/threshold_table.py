@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.experiments.plan import Pair
-from cascadeforest.reports.drawing.lines import number_cell, numbered_lines, said_once
+from cascadeforest.reports.drawing.lines import Lines, number_cell, numbered_lines, said_once
 from cascadeforest.reports.drawing.table import Table
-from cascadeforest.reports.drawing.view import Row, metric_head
-from cascadeforest.reports.drawing.words import Words, reasons
+from cascadeforest.reports.drawing.view import metric_head
+from cascadeforest.reports.drawing.words import reasons
 from cascadeforest.reports.numbers.cells import Cells
-from cascadeforest.reports.numbers.frame import TidyRow, to_rows
+from cascadeforest.reports.numbers.frame import Key, TidyRow, to_rows
 from cascadeforest.reports.numbers.scores import repeats, scores
 from cascadeforest.reports.numbers.splits import kinds
 
@@ -43,10 +43,10 @@ def render(cells: Cells) -> Table:
     rows = {row.key: row for row in _rows(cells, scored, means, ties)}
     metrics = [metric for metric in experiment.metrics if any(row.metric == metric for row in scored)]
     heads = [*map(metric_head, metrics), "easy in iteration 1 (% of training rows)", "fell back to the mean"]
-    lines = [line for dataset in experiment.datasets for line in _lines(cells, dataset, rows, metrics)]
+    lines = [line for dataset in experiment.datasets for line in said_once(_lines(cells, dataset, rows, metrics))]
     same = {name: [data for data, other in cells.pairs if other == name and (data, name) in ties] for name in means}
-    words = Words("threshold_table", cells, same=same, means=means, kinds=kinds(cells), reasons=reasons(cells, scored))
-    return Table.of(cells, words, rows.values(), ("data set", "model"), heads, lines)
+    told = dict(same=same, means=means, kinds=kinds(cells), reasons=reasons(cells, scored))
+    return Table.of(cells, told, rows.values(), ("data set", "model"), heads, lines)
 
 
 def _is_tie(cells: Cells, dataset: str, column: str, mean: str) -> bool:
@@ -75,20 +75,16 @@ def _rows(cells: Cells, scored: list[TidyRow], means: dict[str, str], ties: set[
             yield cells.row(*pair, "", ITERATIONS, [float(len(run["fell_back"])) for run in runs])
 
 
-def _lines(cells: Cells, dataset: str, rows: dict[tuple[str, str, str, str], TidyRow], metrics: list[str]) -> list[Row]:
+def _lines(cells: Cells, dataset: str, rows: dict[Key, TidyRow], metrics: list[str]) -> Iterable[Lines]:
     def text(row: TidyRow) -> str:
         if row.metric != FALLBACKS:
             return number_cell(row).text
         counts = [rows[*row.key[:3], metric].mean or 0.0 for metric in (FALLBACKS, ITERATIONS)]
         return "{} of {} iterations".format(*(f"{n:.0f}" if n == round(n) else f"{n:.1f}" for n in counts))
 
-    lines: list[Row] = []
-    shown: list[TidyRow | None] = []
     for column in cells.experiment.columns:
         own = [rows.get((dataset, column, "", metric)) for metric in metrics]
         own += [rows[dataset, column, FIRST, RATE], rows.get((dataset, column, "", FALLBACKS))]
         # Nothing to fall back from: the threshold is not mutual information.
         words = "–" if cells.all(dataset, column) else ""
-        lines += numbered_lines(cells, (dataset, cells.label(column)), own, text=text, words=words)
-        shown += own
-    return said_once(lines, shown)
+        yield numbered_lines(cells, (dataset, cells.label(column)), own, text=text, words=words), own
