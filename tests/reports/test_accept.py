@@ -8,7 +8,6 @@ import pytest
 from tests.reports.conftest import snapshot
 
 from cascadeforest.data.errors import UserError
-from cascadeforest.reports.__main__ import main
 from cascadeforest.reports.numbers.results import read_results
 from cascadeforest.reports.store import stored as stored_module
 from cascadeforest.reports.store.accept import accept
@@ -27,10 +26,6 @@ def run_suite(suite):
 @pytest.fixture
 def stored(run_suite):
     return accept(run_suite.root, "smoke", "first numbers")
-
-
-def command(suite, name, *arguments):
-    return main([name, "--suite", suite.name, "--root", str(suite.root), *arguments])
 
 
 def test_cells_csv_markdown_and_provenance_are_stored_which_says_why_and_where_from(run_suite):
@@ -64,7 +59,7 @@ def test_stored_cells_are_the_results_and_the_same_bytes_every_time(run_suite, s
 def test_a_clean_checkout_draws_every_form_again(run_suite, stored, capsys):
     for folder in ("results", "data"):
         shutil.rmtree(run_suite.root / folder)
-    assert command(run_suite, "render") == 0
+    assert run_suite.command("render") == 0
     assert "1 tables and the page drawn from the stored cells: all as stored" in capsys.readouterr().out
     again, before = snapshot(run_suite.root / "results/smoke/stored"), snapshot(stored)
     assert sorted(again) == ["index.html", *(f"tables/hidf-table2{suffix}" for suffix in (".csv", ".md", ".tex"))]
@@ -81,7 +76,7 @@ def test_drawing_again_leaves_nothing_of_earlier_and_shows_what_the_cells_do_not
     assert redraw_stored(run_suite.root, "smoke").differences == ()
     assert not left.exists()
     (stored / TABLE).write_text((stored / TABLE).read_text().replace("0.91,", "0.99,"))
-    assert command(run_suite, "render") == 1
+    assert run_suite.command("render") == 1
     out = capsys.readouterr().out
     assert "-adult,gbdt,,accuracy,0.99," in out
     assert "+adult,gbdt,,accuracy,0.91," in out
@@ -94,7 +89,7 @@ def test_other_words_are_stored_again_and_cells_stay(run_suite, stored, capsys):
     (stored / "tables/hidf-table2.md").write_text("Other words.\n")
     (stored / "tables/hidf-table2.tex").write_text("Once stored.\n")
     shutil.rmtree(run_suite.root / "results")
-    assert command(run_suite, "refresh") == 0
+    assert run_suite.command("refresh") == 0
     assert "written again: " in capsys.readouterr().out
     assert snapshot(stored) == before
 
@@ -129,27 +124,18 @@ def test_numbers_that_would_change_are_refused_and_named(run_suite, stored, chan
     ("arguments", "missing"), [(["render"], "stored"), (["refresh"], "stored"), (["accept", "--message", "why"], "run")]
 )
 def test_drawing_and_storing_nothing_is_an_error(suite, capsys, arguments, missing):
-    assert command(suite, *arguments) == 2
+    assert suite.command(*arguments) == 2
     assert re.search(f"nothing (is|was) {missing} for the suite 'smoke'", capsys.readouterr().err)
 
 
-def refused(suite, message="why"):
-    """The reason why accept refuses; nothing may have changed."""
-    before = snapshot(suite.root / "reports")
-    with pytest.raises(UserError) as caught:
-        accept(suite.root, suite.name, message)
-    assert snapshot(suite.root / "reports") == before
-    return str(caught.value)
-
-
 def test_a_reason_and_tables_of_the_results_that_there_are_now_are_required(run_suite, capsys):
-    assert "--message is empty" in refused(run_suite, message="  ")
-    assert command(run_suite, "accept") == 2
+    assert "--message is empty" in run_suite.refused(message="  ")
+    assert run_suite.command("accept") == 2
     assert "MESSAGE=" in capsys.readouterr().err
     run_suite.run("adult", "gbdt", [0.1, 0.1])
-    assert "hidf-table2.csv is not what the results say now" in refused(run_suite)
+    assert "hidf-table2.csv is not what the results say now" in run_suite.refused()
     (run_suite.folder / TABLE).unlink()
-    assert "hidf-table2.csv was not drawn" in refused(run_suite)
+    assert "hidf-table2.csv was not drawn" in run_suite.refused()
 
 
 @pytest.mark.parametrize(
@@ -174,7 +160,7 @@ def test_incomplete_results_and_those_of_other_data_are_not_stored(run_suite, st
     else:
         (run_suite.root / "data/processed/adult.json").unlink()
     run_suite.draw()
-    assert words in refused(run_suite)
+    assert words in run_suite.refused()
 
 
 def test_runs_of_another_configuration_are_not_stored(run_suite):
@@ -183,7 +169,7 @@ def test_runs_of_another_configuration_are_not_stored(run_suite):
     run_suite.run("adult", "gbdt", [0.90, 0.92])
     accept(run_suite.draw().root, "smoke", "500 trees")
     run_suite.plan_run("adult", "gbdt", params={"n_estimators": 5})
-    text = refused(run_suite)
+    text = run_suite.refused()
     assert "gbdt on adult was run by another configuration (other params)" in text
     assert "snakemake --cores all --config suite=smoke" in text
 

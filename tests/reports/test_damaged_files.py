@@ -7,7 +7,6 @@ import pytest
 from tests.reports.conftest import snapshot
 
 from cascadeforest.data.files import CONTENT_DIGEST, digest_of, write_signed_json
-from cascadeforest.reports.__main__ import main
 from cascadeforest.reports.store.accept import accept
 
 RUN, SUMMARY, PLAN = "results/smoke/runs/adult/gbdt.json", "data/processed/adult.json", "results/smoke/plan.json"
@@ -45,7 +44,7 @@ def errors(both, capsys):
 
     def run(name, *arguments):
         before = snapshot(both.root / "reports")
-        assert main([name, "--suite", "smoke", "--root", str(both.root), *arguments]) == 2
+        assert both.command(name, *arguments) == 2
         assert snapshot(both.root / "reports") == before
         said = capsys.readouterr().err
         assert said.startswith("error: ")

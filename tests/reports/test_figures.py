@@ -6,9 +6,10 @@ import re
 import matplotlib
 import numpy as np
 import pytest
+from tests.reports import test_screening_curves as screening
+from tests.reports.conftest import spoil
 
 from cascadeforest.data.errors import ConfigError, UserError
-from cascadeforest.reports.__main__ import main
 from cascadeforest.reports.drawing.figure import _numbered
 from cascadeforest.reports.drawing.page import index_page
 from cascadeforest.reports.drawing.table import make_figure
@@ -20,35 +21,18 @@ from cascadeforest.reports.store.accept import accept
 from cascadeforest.reports.store.redraw import redraw_stored, refresh
 from cascadeforest.reports.store.stored import read_provenance
 
-EXTRA = "layer_decisions"
-Y = np.array([0, 1, 0, 1])
+Y, LEVEL = np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1])
 STAGED = np.array([[0, 1, 1, 0], [0, 1, 0, 0]])
 
 
-def arrays(staged=STAGED):
-    return {"staged_predicted": staged, "decision_level": np.array([0, 0, 1, 1]), "y_test": Y}
-
-
-def declare(suite):
-    labels, options = {"gcforest_cs": "CS", "gcforest": "gcForest"}, {"screening": "gcforest_cs", "against": "gcforest"}
-    given = {"datasets": ["digits"], "repeats": 1, "extras": [EXTRA], "options": options}
-    suite.experiment(
-        "cs-fig4", render="screening_curves", columns={"gcforest_cs": "w100", "gcforest": "pair"}, labels=labels,
-        libraries={name: [] for name in labels}, **given
-    )  # fmt: skip
-    suite.summary("digits")
-
-
 def run(suite, staged=STAGED):
-    for model in ("w100", "pair"):
-        suite.run("digits", model, [0.75], n_test=4)
-        suite.extra("digits", model, EXTRA, **arrays(staged))
+    screening.run(suite, "digits", staged, LEVEL, staged, Y)
 
 
 @pytest.fixture
 def ran(suite):
     """A figure and a table, run, nothing drawn."""
-    declare(suite.complete())
+    screening.declare(suite.complete(), ["digits"])
     run(suite)
     return suite
 
@@ -58,27 +42,13 @@ def stored(ran):
     return accept(ran.draw().root, ran.name, "first numbers")
 
 
-def spoil(path, damage):
-    if damage == "gone":
-        path.unlink()
-    elif damage == "edited":
-        again = {name: array[::-1] for name, array in np.load(path).items()}
-        np.savez_compressed(path, **again)
-    else:
-        path.write_bytes(path.read_bytes()[:100] if damage == "truncated" else b"")
-
-
-def command(suite, *arguments):
-    return main([*arguments, "--suite", suite.name, "--root", str(suite.root)])
-
-
 def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
 def test_a_table_and_a_renderer_without_a_picture_cannot_serve_a_figure(ran, capsys):
     words = "hidf.yaml: hidf-table2/kind is '{}', render is 'scores': this gives no picture"
-    assert command(ran, "figure", "--experiment", "hidf-table2") == 2
+    assert ran.command("figure", "--experiment", "hidf-table2") == 2
     assert words.format("table") in capsys.readouterr().err
     ran.experiment(kind="figure")
     with pytest.raises(ConfigError, match=words.format("figure")):
@@ -87,7 +57,7 @@ def test_a_table_and_a_renderer_without_a_picture_cannot_serve_a_figure(ran, cap
 
 @pytest.mark.parametrize("damage", ["gone", "edited", "truncated", "empty"])
 def test_damaged_arrays_are_named_and_what_to_do(ran, damage):
-    path = ran.extra("digits", "w100", EXTRA, **arrays())
+    path = ran.root / "results/cells/ab/digits-w100-0.layer_decisions.npz"
     spoil(path, damage)
     with pytest.raises(UserError, match=rf"{path.name}: .*Run the workflow again, which makes it anew: snakemake --"):
         make_figure("cs-fig4", read_results(ran.root, ran.name))
@@ -98,7 +68,7 @@ def test_damaged_arrays_are_named_and_what_to_do(ran, damage):
 def test_damaged_stored_arrays_are_taken_from_git_again(ran, stored, capsys, name, damage):
     path = stored / "extras/ab/digits-w100-0.layer_decisions.npz"
     spoil(path, damage)
-    assert command(ran, name) == 2
+    assert ran.command(name) == 2
     assert re.search(rf"error: .*{path.name}: .*git checkout -- .*reports/smoke/extras", capsys.readouterr().err)
 
 
@@ -119,13 +89,13 @@ def test_what_there_is_after_a_stopped_run_is_drawn(ran):
     mark.parent.mkdir(parents=True)
     mark.touch()
     (ran.folder / "runs/digits/pair.json").unlink()
-    assert command(ran, "partial") == 0
+    assert ran.command("partial") == 0
     assert names(ran.folder / "figures") == ["cs-fig4.csv", "cs-fig4.png", "cs-fig4.svg"]
     assert not mark.exists()
 
 
 def test_the_command_line_writes_picture_and_numbers_and_numbers_and_arrays_are_stored(ran):
-    assert command(ran, "figure", "--experiment", "cs-fig4") == 0
+    assert ran.command("figure", "--experiment", "cs-fig4") == 0
     assert names(ran.folder / "figures") == ["cs-fig4.csv", "cs-fig4.png", "cs-fig4.svg"]
     (ran.root / "results/cells/ab/other.npz").write_bytes(b"")  # no figure shows it
     stored = accept(ran.draw().root, ran.name, "first numbers")
@@ -193,15 +163,14 @@ def test_the_same_figure_passes_the_check_and_other_decisions_are_a_drift_of_tab
 def test_larger_suites_let_counts_of_rows_move_by_a_share_of_the_test_rows(make_suite):
     """1,000 test rows, floor 0.005: four rows more are no drift, six are."""
     suite = make_suite("quick")
-    declare(suite)
+    screening.declare(suite, ["digits"])
     y, level = np.zeros(1000, int), np.repeat([0, 1], 500)
 
     def one(more):
-        for model, wrong in (("w100", 100 - more), ("pair", 110)):
-            last = np.zeros(1000, int)
-            last[500 : 500 + wrong] = 1
-            suite.run("digits", model, [1 - wrong / 1000], n_test=1000)
-            suite.extra("digits", model, EXTRA, staged_predicted=np.array([y, last]), decision_level=level, y_test=y)
+        staged = np.zeros((2, 2, 1000), int)
+        for k, wrong in enumerate((100 - more, 110)):
+            staged[k, 1, 500 : 500 + wrong] = 1
+        screening.run(suite, "digits", staged[0], level, staged[1], y)
 
     one(0)
     suite.stored()

@@ -31,7 +31,7 @@ def declare(suite, datasets=NAMES, columns=COLUMNS, **changes):
     suite.figure("ddbf-fig4", "imbalance_curves", dict(columns), "{}_200", **given)
 
 
-def run(suite, dataset, column, right):
+def train(suite, dataset, column, right):
     """Cells whose confusion matrices have these right predictions; the others are of the other class."""
     suite.summary(dataset, class_names=["4", "5"])
     suite.run(dataset, f"{column}_200", [sum(counts) / 20 for counts in right], n_test=20)
@@ -45,16 +45,9 @@ def confuse(suite, dataset, column, matrices):
     suite.write_run(replace(result, cells=cells))
 
 
-def run_all(suite, right=RIGHT):
+def run(suite, right=RIGHT):
     for (dataset, column), counts in right.items():
-        run(suite, dataset, column, counts)
-
-
-@pytest.fixture
-def shown(suite):
-    declare(suite)
-    run_all(suite)
-    return suite
+        train(suite, dataset, column, counts)
 
 
 def line(view, quantity, model, kind="reproduced"):
@@ -105,7 +98,7 @@ def test_accuracy_lead_and_recall_have_panels_and_lines_by_ratio(shown):
 def test_ddbf_and_gcforest_are_thick_below_the_others_and_no_two_models_look_alike(suite):
     columns = COLUMNS | {f"model_{k}": f"Model {k}" for k in range(9)} | {"ddbf_g": "DDBF-g"}
     declare(suite, columns=columns)
-    run_all(suite, {(name, column): RIGHT[name, "gcforest"] for name in NAMES for column in columns})
+    run(suite, {(name, column): RIGHT[name, "gcforest"] for name in NAMES for column in columns})
     accuracy, _ = panels(suite.table("ddbf-fig4"))
     found = {bars.get_label(): bars[0] for bars in accuracy.containers}
     assert list(found)[:4] == ["DDBF-g", "DDBF-f", "gcForest", "RF"]  # drawn in this order, the first at the bottom
@@ -119,7 +112,7 @@ def test_ddbf_and_gcforest_are_thick_below_the_others_and_no_two_models_look_ali
 
 def test_a_gap_in_a_curve_is_not_bridged_and_a_series_without_its_first_variant_has_its_later_numbers(suite):
     declare(suite)
-    run_all(suite, {key: right for key, right in RIGHT.items() if key != (MORE, "ddbf_f")})
+    run(suite, {key: right for key, right in RIGHT.items() if key != (MORE, "ddbf_f")})
     suite.fail(MORE, "ddbf_f_200")
     table = suite.table("ddbf-fig4")
     assert str(curves(panels(table)[0])["DDBF-f"]) == "[92.5, nan, 67.5]"
@@ -131,7 +124,7 @@ def test_a_gap_in_a_curve_is_not_bridged_and_a_series_without_its_first_variant_
     for column in COLUMNS:
         suite.lose(FULL, f"{column}_200")
     declare(suite, absent={FULL: "not on the mirror"})
-    run_all(suite, {key: right for key, right in RIGHT.items() if key[0] != FULL})
+    run(suite, {key: right for key, right in RIGHT.items() if key[0] != FULL})
     table = suite.table("ddbf-fig4")
     assert line(table.view, *GAP) == [MISSING, "+7.50 ± 3.54", "+12.50 ± 10.61", "+10.00 ± 7.07"]
     assert str(curves(panels(table)[0])["RF"]) == "[nan, 70.0, 60.0]"
@@ -142,7 +135,7 @@ def test_a_gap_in_a_curve_is_not_bridged_and_a_series_without_its_first_variant_
 @pytest.mark.parametrize("names", [("mnist", "mnist+imbalance-5-0.7"), ("mnist+rows-50+imbalance-5-0.7",)])
 def test_the_papers_gap_stands_below_ours_on_its_data(suite, names):
     declare(suite, names)
-    run_all(suite, {(name, column): RIGHT[MOST, column] for name in names for column in COLUMNS})
+    run(suite, {(name, column): RIGHT[MOST, column] for name in names for column in COLUMNS})
     table = suite.table("ddbf-fig4")
     assert line(table.view, *GAP) == ["+12.50 ± 10.61"] * (len(names) + 1)
     assert line(table.view, *GAP, "published") == ["not printed"] * len(names) + ["about 0.8"]
@@ -154,7 +147,7 @@ def test_the_papers_gap_stands_below_ours_on_its_data(suite, names):
 def test_ratios_below_the_papers_have_no_mean_and_one_repeat_no_spread(suite):
     names = [FULL, "digits+imbalance-5-0.3"]
     declare(suite, names, repeats=1)
-    run_all(suite, {(name, column): RIGHT[MORE, column][:1] for name in names for column in COLUMNS})
+    run(suite, {(name, column): RIGHT[MORE, column][:1] for name in names for column in COLUMNS})
     table = suite.table("ddbf-fig4")
     assert line(table.view, *GAP) == ["+5.00", "+5.00", "not applicable"]
     assert not any("beyond" in row.condition for row in table.rows)
@@ -163,7 +156,7 @@ def test_ratios_below_the_papers_have_no_mean_and_one_repeat_no_spread(suite):
 def test_recall_is_of_the_classs_own_rows_in_each_repeat(suite):
     """Splits that are not stratified have more of a class in one repeat: 4 of 5 and 6 of 10 are 0.7 in the mean."""
     declare(suite, [FULL], {"gcforest": "gcForest"})
-    run(suite, FULL, "gcforest", [(10, 4), (10, 6)])
+    train(suite, FULL, "gcforest", [(10, 4), (10, 6)])
     confuse(suite, FULL, "gcforest", [[[15, 0], [1, 4]], [[10, 0], [4, 6]]])
     row = next(row for row in suite.table("ddbf-fig4").rows if row.metric == "recall")
     assert (row.mean, row.n_test) == (pytest.approx(0.7), 5)
@@ -177,7 +170,7 @@ def test_recall_is_of_the_classs_own_rows_in_each_repeat(suite):
 
 def test_another_row_of_the_class_moves_accuracy_recall_and_lead(shown):
     before = shown.table("ddbf-fig4")
-    run(shown, MOST, "ddbf_f", [(10, 3), (9, 6)])
+    train(shown, MOST, "ddbf_f", [(10, 3), (9, 6)])
     assert shown.moved("ddbf-fig4", before) == {
         f"{MOST} / ddbf_f / accuracy",
         f"{MOST} / ddbf_f / class 5 / recall",
@@ -191,7 +184,7 @@ def test_another_row_of_the_class_moves_accuracy_recall_and_lead(shown):
 def test_a_foreign_recall_may_move_by_two_rows_of_the_class(suite, right, drift):
     """From four of ten; the other class loses as many, so that the accuracy stays."""
     declare(suite, libraries={name: ["xgboost"] if name == "random_forest" else [] for name in COLUMNS})
-    run_all(suite)
+    run(suite)
     before = suite.table("ddbf-fig4")
-    run(suite, MOST, "random_forest", [(8 - (right - 4), right)] * 2)
+    train(suite, MOST, "random_forest", [(8 - (right - 4), right)] * 2)
     assert suite.moved("ddbf-fig4", before) == drift

@@ -20,7 +20,7 @@ def declare(suite, columns=("cascade_regressor",), **changes):
     suite.summary("bike", task="regression")
 
 
-def save(suite, extra, repeats):
+def run(suite, extra="mdi_df", repeats=MDI):
     suite.run("bike", "preset", [0.5] * len(repeats), metric="n_layers")
     for repeat, arrays in enumerate(repeats):
         suite.extra("bike", "preset", extra, repeat, **arrays)
@@ -35,18 +35,11 @@ def ticks(axes):
     return [label.get_text() for label in axes.get_yticklabels()]
 
 
-@pytest.fixture
-def shown(suite):
-    declare(suite)
-    save(suite, "mdi_df", MDI)
-    return suite
-
-
 def test_negative_importances_count_as_zero_and_have_room_where_they_are_drawn(suite):
     assert normalised(np.array([[1.0, 3.0, 0.0], [3.0, 2.0, -1.0]])).tolist() == [[0.25, 0.75, 0.0], [0.6, 0.4, 0.0]]
     assert normalised(np.array([[-1.0, 0.0]])).tolist() == [[0.0, 0.0]]
     declare(suite, options=NAMES)
-    save(suite, "mdi_df", MDI)
+    run(suite)
     assert panel(suite.table(NAME)).get_xlim()[0] < -0.5
 
 
@@ -92,7 +85,7 @@ NO_SECOND = {"importances": np.zeros((1, 2)), "columns": np.empty(0), "n_added":
 
 def layer2(suite, *repeats):
     declare(suite, extras=["layer_importances"], repeats=len(repeats), options={"layer": 2})
-    save(suite, "layer_importances", list(repeats))
+    run(suite, "layer_importances", list(repeats))
     return suite.table(NAME)
 
 

@@ -6,7 +6,6 @@ import shutil
 
 import pytest
 
-from cascadeforest.reports.__main__ import main
 from cascadeforest.reports.drawing.page import duration, index_page
 from cascadeforest.reports.numbers.results import read_results
 
@@ -49,10 +48,6 @@ class Page(html.parser.HTMLParser):
 
 def page(suite):
     return Page(index_page(read_results(suite.root, suite.name), suite.folder))
-
-
-def command(suite, *arguments):
-    return main([*arguments, "--suite", "smoke", "--root", str(suite.root)])
 
 
 @pytest.fixture
@@ -129,14 +124,14 @@ def test_the_printed_table_is_shown_beside_an_experiment_that_is_not_implemented
 def test_the_command_lines_write_tables_and_page_also_after_a_stopped_run(suite):
     suite.complete()
     suite.lose("adult", "random_forest")
-    assert command(suite, "table", "--experiment", "hidf-table2") == 0
+    assert suite.command("table", "--experiment", "hidf-table2") == 0
     files = [f"hidf-table2{suffix}" for suffix in (".csv", ".md", ".tex")]
     assert sorted(path.name for path in (suite.folder / "tables").iterdir()) == files
-    assert command(suite, "index") == 0
+    assert suite.command("index") == 0
     assert (suite.folder / "index.html").is_file()
     shutil.rmtree(suite.folder / "tables")
     (suite.folder / "index.html").unlink()
-    assert command(suite, "partial") == 0
+    assert suite.command("partial") == 0
     assert "*not run* | 91.00 ± 1.41" in (suite.folder / "tables/hidf-table2.md").read_text()
     assert (suite.folder / "index.html").is_file()
 
@@ -148,7 +143,7 @@ def test_an_unknown_experiment_and_one_that_is_not_implemented_are_errors(suite,
         "hidf-table3": "--experiment is 'hidf-table3'; the suite smoke declares hidf-table2",
         "hidf-fig2": "the renderer 'tsne' is not written yet",
     }.items():
-        assert command(suite, "table", "--experiment", name) == 2
+        assert suite.command("table", "--experiment", name) == 2
         assert words in capsys.readouterr().err
 
 

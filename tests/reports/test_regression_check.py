@@ -5,7 +5,6 @@ import statistics
 
 import pytest
 
-from cascadeforest.reports.__main__ import main
 from cascadeforest.reports.numbers import scores as tables
 from cascadeforest.reports.numbers.frame import COLUMNS
 from cascadeforest.reports.store.check import allowed, check, compare
@@ -20,17 +19,13 @@ def stored(suite, libraries=OURS, **changes):
     return suite.stored()
 
 
-def run_check(suite):
-    return main(["check", "--suite", suite.name, "--root", str(suite.root)])
-
-
 def test_the_same_results_pass_and_a_drift_is_printed_with_cell_stored_new_and_tolerance(suite, capsys):
     stored(suite)
-    assert run_check(suite) == 0
+    assert suite.command("check") == 0
     assert "Check of the suite smoke: 1 tables, 2 rows, no drift." in capsys.readouterr().out
     suite.run("adult", "gbdt", [0.90, 0.91])
     suite.draw()
-    assert run_check(suite) == 1
+    assert suite.command("check") == 1
     out = capsys.readouterr().out
     assert "DRIFT hidf-table2: adult / gbdt / accuracy: mean: stored 0.91, new 0.905, tolerance 0 (exact)" in out
     assert "make accept SUITE=smoke" in out
@@ -159,7 +154,7 @@ def test_a_run_of_another_configuration_is_a_drift(suite, capsys):
     suite.stored()
     assert suite.found() == set()
     suite.plan_run("adult", "gbdt", params={"n_estimators": 5})
-    assert run_check(suite) == 1
+    assert suite.command("check") == 1
     out = capsys.readouterr().out
     assert "adult / gbdt: run: stored there, new of another configuration (other params)" in out
     assert "run again: snakemake --cores all --config suite=smoke" in out
@@ -217,7 +212,7 @@ def test_a_missing_table_is_a_drift_and_one_left_by_an_earlier_configuration_is_
     suite.experiment("hidf-table9")
     suite.draw()
     (suite.folder / "tables/hidf-table2.csv").unlink()
-    assert run_check(suite) == 1
+    assert suite.command("check") == 1
     out = capsys.readouterr().out
     assert "DRIFT hidf-table2: the whole table: file: stored there, new (nothing)" in out
     assert "DRIFT hidf-table9: the whole table: file: stored (nothing), new there" in out
@@ -234,11 +229,11 @@ def test_facts_about_data_are_exact_in_every_suite(make_suite):
 
 def test_nothing_stored_and_nothing_drawn_are_errors_that_say_what_to_do(suite, capsys):
     suite.complete().draw()
-    assert run_check(suite) == 2
+    assert suite.command("check") == 2
     assert "nothing is stored for the suite 'smoke'" in capsys.readouterr().err
     table = suite.stored().folder / "tables/hidf-table2.csv"
     table.rename(table.with_name(".hidf-table2.0123.csv"))  # it is being written
-    assert run_check(suite) == 2
+    assert suite.command("check") == 2
     assert "snakemake --cores all --config suite=smoke" in capsys.readouterr().err
 
 

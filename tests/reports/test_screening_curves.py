@@ -74,11 +74,8 @@ def test_the_papers_statements_and_bars_points_and_numbers_are_those_counted(sho
     no = "not printed"
     assert texts(published) == ["64", "28", "about 95", "less than 90", no, "2", "80", no, no]
     assert ours.size == "1 × 10"
-    assert [head.partition(", ")[2] for head in table.view.heads[2:5]] == [
-        "screened rows",
-        "all rows",
-        "all rows, gcForest",
-    ]
+    accuracies = [head.partition(", ")[2] for head in table.view.heads[2:5]]
+    assert accuracies == ["screened rows", "all rows", "all rows, gcForest"]
     rows = {row.key: row for row in table.rows}
     leaving = rows[DATA, "gcforest_cs", "level 1", "screened_share"]
     assert (leaving.mean, leaving.published, leaving.n_test) == (0.5, 0.64, 10)
