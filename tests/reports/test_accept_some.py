@@ -88,12 +88,12 @@ def test_provenance_keeps_the_reasons_of_what_stays(three):
     accept_some(three, SECOND, message="second")
     facts = read_provenance(accept_some(three, THIRD, message="third anew"))
     assert (facts["message"], facts["accepted_tables"]) == ("third anew", [THIRD])
-    assert [(entry["message"], entry["tables"]) for entry in facts["earlier"]] == [
-        ("first two", [FIRST]),
-        ("second", [SECOND]),
-    ]
+    earlier = [(entry["message"], entry["tables"]) for entry in facts["earlier"]]
+    assert earlier == [("first two", [FIRST]), ("second", [SECOND])]
     assert facts["earlier"][0]["accepted"] == first["accepted"]
     assert sorted(facts["tables"]) == sorted([FIRST, SECOND, THIRD])
+    facts = read_provenance(accept_some(three, FIRST, message="first anew"))
+    assert [entry["message"] for entry in facts["earlier"]] == ["second", "third anew"]
     facts = read_provenance(accept(three.root, three.name, "all"))
     assert (facts["earlier"], sorted(facts["accepted_tables"])) == ([], sorted([FIRST, SECOND, THIRD]))
 
@@ -163,7 +163,10 @@ def test_the_bounds_of_what_stays_must_be_the_same(three):
 
     configure(repeats=7)
     assert f"the suite has other bounds now; stored with {FIRST}\n" in three.refused(SECOND)
-    configure(repeats=2, description="Other words.", caps={}, model_caps={"nobody": {"n_estimators": 3}})
+    configure(repeats=2, dataset_repeats={"adult": 3})
+    assert f"the suite has other bounds now; stored with {FIRST}\n" in three.refused(SECOND)
+    other = {"description": "Other words.", "caps": {}, "model_caps": {"nobody": {"n_estimators": 3}}}
+    configure(dataset_repeats={"letter": 3}, **other)
     accept_some(three, SECOND)
     assert redraw_stored(three.root, three.name).differences == ()
 

@@ -182,10 +182,13 @@ def test_models_share_the_scales_of_maps_and_one_that_did_not_run_leaves_the_oth
         assert model.get_suptitle() == label
         for k, image in enumerate(images(model)):
             assert image.get_clim() == pytest.approx((-largest, largest) if k % 3 else ends)
+        scales = [axes.get_xlim() for axes in model.axes[-2:]]
+        assert scales == [pytest.approx(ends), pytest.approx((-largest, largest))]
     errors = upper.axes[1]
     assert curves(errors)["deep forest (code), test rows"] == (SCORES["test"] / 2).tolist()
     colours = [one.lines[0].get_color() for one in errors.containers]
     assert colours[0] == colours[1] != colours[2] == colours[3]
+    assert [one.lines[0].get_markerfacecolor() == "white" for one in errors.containers] == [True, False] * 2
     two.lose("sincos", "deep_20")
     _, missing, there = parts(two)
     assert missing.axes[0].texts[0].get_text() == "unavailable: not run"

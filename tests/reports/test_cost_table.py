@@ -80,8 +80,8 @@ def test_ratios_are_those_of_the_means_and_published_ones_are_computed_from_the_
     ratio = rows[key]
     assert (ratio.mean, ratio.n, ratio.n_test) == (2.4, 2, 50)
     assert ratio.std == pytest.approx(2**0.5)  # of 4 and 2
-    ends = [rows[(*key[:2], f"against gcforest, {end} of the repeats", key[3])].mean for end in ("smallest", "largest")]
-    assert ends == [2, 4]
+    ends = [rows[(*key[:2], f"against gcforest, {end} of the repeats", key[3])] for end in ("smallest", "largest")]
+    assert [(end.mean, end.published) for end in ends] == [(2, None), (4, None)]
     assert rows[(*key[:3], "accuracy_difference")].mean == pytest.approx(-0.035)
     assert ("letter", "gcforest", "against gcforest", "fit_cpu_seconds_ratio") not in rows
     # 86.42 / 13.39 s, 3.17 / 0.41 s, 4,526 / 206 MB; 96.42 - 97.08 %.
@@ -108,6 +108,8 @@ def test_the_text_about_the_gap_is_shown_with_ours_and_without_a_reference_there
     (note,) = (note for note in suite.table(NAME).view.notes if "gap" in note)
     assert "among w=20, w=50 and w=100: “the largest gap is less than this”" in note
     assert "0.7 (text); 0.66 on letter, 0.07 on adult, 0.38 on imdb (its table); 4.00 on letter (reproduced)." in note
+    suite.fail("letter", "gcforest_cs_w20")
+    assert any("gap" in note and note.endswith("(its table).") for note in suite.table(NAME).view.notes)
     table = ran(suite, options={"published": OPTIONS["published"]}).table(NAME)
     assert not any("divided" in row.labels[0] for row in table.view.rows)
     assert not any(row.condition for row in table.rows)
@@ -125,15 +127,15 @@ def one(suite, name, datasets, columns):
 
 
 def test_texts_about_orders_of_magnitude_and_two_references_stand_with_the_ratios_of_the_table(suite):
-    one(suite, "cs-table1", ["digits", "cifar10"], ["gcforest_cs", "gcforest"])
+    one(suite, "cs-table1", ["digits", "cifar10+rows-50"], ["gcforest_cs", "gcforest"])
     found = [note for note in suite.table("cs-table1").view.notes if note.startswith("The paper's text")]
     general, cifar = found
     assert "“about an order of magnitude;" in general
-    times = "10 (text); 22.2 on semg, 26.2 on mnist, 4.73 on cifar10 (its table); 3.00 on digits, 3.00 on cifar10 (repr"
+    times = "10 (text); 22.2 on semg, 26.2 on mnist, 4.73 on cifar10 (its table); 3.00 on digits, 3.00 on cifar10+rows-"
     memory = "10 (text); 9.61 on semg, 10.1 on mnist, 10.7 on cifar10 (its table); 1.00"
     assert f"Training time, ratio: {times}" in general
     assert f"Memory, ratio: {memory}" in general
-    assert "Test time, ratio: 3 (text); 3.15 on cifar10 (its table); 3.00 on cifar10 (reproduced)." in cifar
+    assert "Test time, ratio: 3 (text); 3.15 on cifar10 (its table); 3.00 on cifar10+rows-50 (reproduced)." in cifar
     one(suite, "hidf-table3", ["adult"], ["hidf", "gcforest_cs", "gcforest"])
     found = suite.notes("hidf-table3").lower()
     assert "41.3 on adult (gcforest), 22.2 on adult (gcforest_cs)" in found  # 541.3 and 290.2 over 13.1

@@ -17,7 +17,7 @@ FIRST = {
     "x": np.array([0.0, 1, 2, 3]),
     "y": np.array([10.0, 20, 30]),
     "predicted": np.array([[0, 0, 1, 1], [0, 0, 1, 1], [2, 0, 1, 1]]),
-    "confidence": np.array([[1, 1, 1, 1], [1, 1 / 3, 1, 1], [1, 1, 1, 1]]),
+    "confidence": np.array([[1, 1 / 3, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1]]),
     "X_train": np.array([[0, 10], [1, 10], [2, 10], [3, 20], [0, 30]], np.float32),
     "y_train": np.array([0, 0, 1, 0, 2]),
     "predicted_train": np.array([0, 0, 1, 1, 2]),
@@ -87,7 +87,7 @@ def test_a_panel_each_for_training_and_test_rows_paler_where_the_model_is_unsure
     axes = parts(shown)[0].axes[1]
     (image,) = axes.images
     assert (image.get_extent(), image.origin) == ([-0.5, 3.5, 5, 35], "lower")
-    for place, strength, colour in ((0, 0), 0.34, BLUE), ((1, 1), 0.34 / 3, BLUE), ((0, 3), 0.34, ORANGE):
+    for place, strength, colour in ((0, 0), 0.34, BLUE), ((0, 1), 0.34 / 3, BLUE), ((0, 3), 0.34, ORANGE):
         assert np.asarray(image.get_array())[place] == pytest.approx(1 - strength + strength * colour)
     xy = axes.lines[0].get_xydata().reshape(-1, 3, 2)
     assert np.isnan(xy[:, 2]).all()
@@ -137,6 +137,10 @@ def test_tables_have_all_repeats_the_first_one_its_points_and_the_papers(shown, 
     run(suite, repeats=[FIRST])
     found = [row[1:3] for row in lines(suite.table("ddbf-fig6").view)]
     assert found == [("all 1", "reproduced"), ("all 1", "published")] * 2
+    declare(suite)
+    fewer = {name: FIRST[name][:4] for name in ("X_train", "y_train", "predicted_train")}
+    run(suite, repeats=[FIRST, FIRST | fewer])
+    assert suite.rows("ddbf-fig6")["iris2", "ddbf_f", "train", "accuracy"].n_test == 4  # the fewest of a repeat
 
 
 @pytest.mark.parametrize(("libraries", "drift"), [([], True), (["xgboost"], False)])

@@ -89,9 +89,11 @@ def test_what_there_is_after_a_stopped_run_is_drawn(ran):
     mark.parent.mkdir(parents=True)
     mark.touch()
     (ran.folder / "runs/digits/pair.json").unlink()
-    assert ran.command("partial") == 0
+    assert ran.command("partial", "--only", "cs-fig4") == 0
     assert names(ran.folder / "figures") == ["cs-fig4.csv", "cs-fig4.png", "cs-fig4.svg"]
+    assert names(ran.folder / "tables") == ["cs-fig4.csv", "cs-fig4.md", "cs-fig4.tex"]
     assert not mark.exists()
+    assert not (ran.folder / "index.html").exists()  # it shows all experiments
 
 
 def test_the_command_line_writes_picture_and_numbers_and_numbers_and_arrays_are_stored(ran):

@@ -5,6 +5,7 @@ import pytest
 from tests.reports.conftest import curves, texts
 
 from cascadeforest.reports.drawing.lines import mean_text
+from cascadeforest.reports.drawing.panels import GREY
 from cascadeforest.reports.drawing.renderers.importance_by_layer import grouped
 from cascadeforest.reports.drawing.view import common_places
 from cascadeforest.reports.numbers.cells import by_layer
@@ -31,7 +32,8 @@ def run(suite):
     suite.run("three_class", "gcforest", [0.5] * 3)
     for repeat, layers in enumerate(LAYERS):
         suite.extra("three_class", "gcforest", "layer_importances", repeat, importances=layers)
-        suite.extra("three_class", "gcforest", "class_importances", repeat, importances=CLASSES, classes=np.arange(2))
+        local = {"importances": CLASSES[::-1], "classes": np.array([1, 0])}
+        suite.extra("three_class", "gcforest", "class_importances", repeat, **local)
 
 
 def test_layers_of_few_repeats_are_left_out_irrelevant_features_are_one_column_and_places_those_of_the_largest():
@@ -60,10 +62,13 @@ def test_lines_and_bars_are_means_over_the_repeats_that_have_the_layer(shown):
     of_runs = [np.mean([0.01, 0.02, 0.0]), np.mean([0.0, 0.01]), 0.02]
     assert (row.mean, row.published) == (pytest.approx(np.mean(of_runs)), 0)
     assert texts(table.view.rows[-1]) == ["", "", "0"]
+    parts = ["global, layer 1", "global, layer 2", "local, class 1", "local, class 2", *["global, every layer"] * 2]
+    assert [row.labels[1] for row in table.view.rows] == parts
     assert table.view.rows[-1].kind == "published"
     left, right = shown.table(NAME).figure.draw().axes
     assert (left.get_title(), right.get_title()) == ("(a) global, by layer", "(b) local, by class")
     assert curves(left) == {"x1": [0.2, 0.4], "x2": [0.3, 0.5], "mean of the irrelevant features": [0.01, 0.015]}
+    assert left.containers[2][0].get_color() == GREY
     heights = [[bar.get_height() for bar in bars] for bars in right.containers if hasattr(bars, "patches")]
     assert heights == [pytest.approx(line) for line in ([0.5, 0.1], [0.0, 0.3], [0.01, 0.0])]
     assert [label.get_text() for label in right.get_xticklabels()] == ["class 1", "class 2"]

@@ -32,12 +32,9 @@ def ran(suite, **changes):
     return suite
 
 
-def rows_of(made):
-    return {row.key[1:]: row for row in made.rows}
-
-
 def test_the_whole_cost_is_training_and_importances_in_table_and_picture(suite):
-    rows = rows_of(ran(suite).table(NAME))
+    made = ran(suite).table(NAME)
+    rows = {row.key[1:]: row for row in made.rows}
     means = {key: row.mean for key, row in rows.items() if key[2] != RATIO}
     assert means == {
         ("gcforest", "", "fit_cpu_seconds"): 4.5,
@@ -48,8 +45,7 @@ def test_the_whole_cost_is_training_and_importances_in_table_and_picture(suite):
     }
     assert rows["mda_df", "", "fit_and_importance_cpu_seconds"].std == pytest.approx(np.std([20, 28], ddof=1))
     # 24 / 6; in single repeats 20 / 4 and 28 / 8.
-    made = ran(suite).table(NAME)
-    ratios = {key[1]: row.mean for key, row in rows_of(made).items() if key[2] == RATIO}
+    ratios = {key[1]: row.mean for key, row in rows.items() if key[2] == RATIO}
     assert ratios == {
         "against mdi_df": 4.0,
         "against mdi_df, smallest of the repeats": 3.5,

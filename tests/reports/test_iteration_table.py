@@ -8,7 +8,7 @@ from cascadeforest.reports.numbers.frame import UNAVAILABLE
 NAME, DATA = "ddbf-table5", "credit_fraud"
 #: 200 training rows, of which 100, 20, 0 and 40 pass; 100 test rows, of which 50, 10, 1 and 39 are decided.
 ARRAYS = {
-    "is_valid": [True, True, False, True],
+    "is_valid": [True, True, False, False],
     "class_counts_train": [[190, 10], [90, 10], [70, 10], [70, 10]],
     "easy_counts_train": [[100, 0], [20, 0], [0, 0], [35, 5]],
     "class_counts_test": [[95, 5], [45, 5], [36, 4], [35, 4]],
@@ -74,6 +74,7 @@ def test_numbers_that_are_not_there_have_reasons(suite):
     printed = [row for row in suite.table(NAME).view.rows if row.kind == "published"]
     assert len(printed) == 6
     assert {row.cells[-1].text for row in printed} >= {"58.2", "0.33", "98.31"}
+    assert {cell.text for row in printed if row.labels[1] == "random_forest" for cell in row.cells[:-1]} == {""}
     row = suite.rows(NAME)[DATA, "random_forest", "", "fit_cpu_seconds"]
     assert (row.published, row.status, row.note) == (58.2, UNAVAILABLE, "not on this machine")
     suite.lose(DATA, "ddbf_f")

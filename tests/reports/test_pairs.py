@@ -129,6 +129,9 @@ def test_the_first_split_stands_above_all_of_them(suite):
     rows = {key[1:3]: row for key, row in suite.rows(NAME).items()}
     over_all = rows["mlp_hard", "against mlp, all splits"]
     assert (over_all.n, over_all.published, rows["mlp", ""].n) == (9, None, 3)
+    suite.published(NAME, [f"{FRAUD},mlp,alone,roc_auc,91.72,0.50,,,percent"])
+    deviations = {key[2]: row.published_std for key, row in suite.rows(NAME).items() if key[1] == "mlp"}
+    assert deviations == {"": 0.005, "all splits": None}
     assert f"{FRAUD}: 3 splits of 3 repeats" in suite.notes(NAME)
     assert "over the repeats of a split, or, of all splits, over their means" in suite.notes(NAME)
 
@@ -226,13 +229,8 @@ def line(suite, label, kind="reproduced", dataset=FRAUD):
 
 def test_in_full_every_rung_has_a_column_and_differences_are_paired_and_tested(suite):
     view = grown(suite).table(LADDER).view
-    assert view.heads == (
-        "50 / 3 × 17 = 51",
-        "150 / 3 × 50 = 150",
-        "450 / 3 × 150 = 450",
-        "1,350 / 3 × 450 = 1,350",
-        "4,050 / 3 × 1,350 = 4,050",
-    )
+    assert view.heads[::4] == ("50 / 3 × 17 = 51", "4,050 / 3 × 1,350 = 4,050")
+    assert view.heads[1:4] == ("150 / 3 × 50 = 150", "450 / 3 × 150 = 450", "1,350 / 3 × 450 = 1,350")
     assert line(suite, "RF") == ["0.50 ± 0.00", "1.50 ± 0.00", "4.50 ± 0.00", "13.50 ± 0.00", "40.50 ± 0.00"]
     assert line(suite, "DDBF-f") == ["2.17 ± 1.00", "2.50 ± 1.00", "3.50 ± 1.00", "6.50 ± 1.00", "15.50 ± 1.00"]
     assert not any("bounds numbers of trees" in note or "not equal" in note for note in view.notes)

@@ -189,8 +189,10 @@ def test_another_row_and_a_number_that_becomes_a_word_are_drifts(suite):
     stored(suite, FOREIGN)
     suite.fail("adult", "gbdt")
     suite.run("wine", "gbdt", [0.9, 0.9])
+    suite.run("adult", "random_forest", [0.80, 0.90], n_test=51)
     suite.experiment(libraries=FOREIGN, datasets=["adult", "wine"])
     assert suite.drifts() >= {("wine / gbdt / accuracy", "row"), ("adult / gbdt / accuracy", "status")}
+    assert ("adult / random_forest / accuracy", "n_test") in suite.found()
 
 
 @pytest.mark.parametrize(("metric", "n_drifts"), [("predict_peak_mib_ratio", 0), ("accuracy", 1)])

@@ -154,11 +154,8 @@ def test_a_published_row_stands_only_where_the_paper_prints_numbers_and_keeps_th
     assert printed_text("roc_auc", Decimal("0.9348"), None) == "93.48"
     assert printed_text("memory_mb", Decimal("29243.9"), None) == "29,243.9"
     view = view_of(suite, datasets=["adult", "wine"])
-    assert [row.labels for row in view.rows] == [
-        ("adult", "reproduced"),
-        ("adult", "published"),
-        ("wine", "reproduced"),
-    ]
+    labels = [row.labels for row in view.rows]
+    assert labels == [("adult", "reproduced"), ("adult", "published"), ("wine", "reproduced")]
     assert "It has no numbers for wine." in " ".join(view.notes)
     view = view_of(suite, datasets=["wine"])  # without any the lines need no source
     assert (view.label_heads, [row.labels for row in view.rows]) == (("data set",), [("wine",)])

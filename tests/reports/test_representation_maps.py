@@ -60,8 +60,9 @@ def test_points_are_where_the_cell_has_them_with_names_among_them_or_in_a_legend
     assert words(panels(shown)[0]) == ["no", "yes"]
     assert not parts(shown)[0].legends
     # A name stands at a point of its class, not between two clusters of it, where another class may lie.
-    plane = np.array([[0, 0], [9, 9], [9, 8], [5, 5]])
+    plane = np.array([[0, 0], [9, 9], [9, 8], [5, 5.126]])
     save(shown, planes=(plane, plane), classes=np.array([0, 0, 0, 1]))
+    assert "tsne_2,5.13," in shown.table("mddf-fig2b").figure.csv().decode()
     assert list(panels(shown)[0].texts[0].xy) in plane[:3].tolist()
     run(shown, class_names=["WALKING", "LAYING"])
     assert not words(panels(shown)[0])

@@ -71,6 +71,8 @@ def test_each_split_has_its_own_repeats_the_papers_numbers_below_and_a_best_area
     assert line(ran(suite), FRAUD, "all splits", kind="published") == ["95.28", "97.80"]
     row = suite.rows(NAME)[FRAUD, "random_forest", "all splits", "roc_auc"]
     assert (row.published, row.published_std) == (pytest.approx(0.9528), None)
+    suite.published(NAME, [f"{FRAUD},random_forest,split {k},roc_auc,0.9,,,,fraction" for k in (1, 2)])
+    assert suite.rows(NAME)[FRAUD, "random_forest", "all splits", "roc_auc"].published is None  # of two in three
     # On split 2 both have 0.95; the time of DDBF is always the shorter one.
     rows = ran(suite).rows(NAME)
     areas = {key[1:3]: row for key, row in rows.items() if key[3] == "roc_auc"}
@@ -103,6 +105,7 @@ def test_a_small_suite_shows_the_splits_that_it_has(suite):
     assert line(suite, FRAUD, "all splits") == ["unavailable: repeats of one split"] * 2
     assert {row.n for row in suite.table(NAME).rows} == {3, None}
     assert line(same(suite, FRAUD, [11]), FRAUD, "split 1") == ["70.00", "80.00"]
+    assert "split of its own" not in suite.notes(NAME)
     same(suite, FRAUD, [1, 2])
     assert line(suite, FRAUD, "split 1") == ["unavailable: one repeat a split"] * 2
     assert line(suite, FRAUD, "all splits") == ["75.00 ± 7.07", "80.00 ± 0.00"]

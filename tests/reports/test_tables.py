@@ -206,6 +206,7 @@ def test_wins_ties_and_losses_by_hand_but_none_of_a_model_that_is_not_written(su
         # Leads 2, 3, 4: t = 3 * sqrt(3) = 5.196, p = 0.035.
         ([0.92, 0.93, 0.94], [0.90] * 3, "win"),
         ([0.90] * 3, [0.92, 0.93, 0.94], "lose"),
+        ([0.9002, 0.9003, 0.9004], [0.90] * 3, "win"),
         # Pairs count, not the spread of each model.
         ([0.71, 0.81, 0.92, 0.62], [0.70, 0.80, 0.90, 0.60], "win"),
         ([0.71, 0.81, 0.92, 0.62], [0.60, 0.90, 0.80, 0.70], "tie"),
