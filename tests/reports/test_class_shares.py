@@ -154,6 +154,7 @@ def test_the_first_repeat_is_drawn_and_means_are_over_the_repeats_with_a_number(
         suite.extra(DATA, "ddbf_f_all", EXTRA, repeat, **found)
     table = suite.table("ddbf-fig5")
     assert stack(panels(table)[0])["negatives passed"] == [0, 55]
+    assert "Lines without 'mean' show the first repeat." in suite.notes("ddbf-fig5")
     assert cells(table.view)[2:] == [
         ["", "60.00", "", "", "1.667", "90.00"],
         ["", "", "", "", "4.000 ± 0.000", ""],

@@ -57,11 +57,10 @@ def test_costs_of_several_processors_are_told(suite, processors, said):
     ran(suite)
     for column, names in zip(LABELS, processors, strict=True):
         result = suite.read_run("letter", column)
-        hosts = [cell.provenance.host | {"processor": n} for cell, n in zip(result.cells, names, strict=True)]
-        cells = [
-            replace(cell, provenance=replace(cell.provenance, host=host))
-            for cell, host in zip(result.cells, hosts, strict=True)
-        ]
+        cells = []
+        for cell, name in zip(result.cells, names, strict=True):
+            host = cell.provenance.host | {"processor": name}
+            cells.append(replace(cell, provenance=replace(cell.provenance, host=host)))
         suite.write_run(replace(result, cells=tuple(cells)))
     found = [note for note in suite.table(NAME).view.notes if APART in note or "the repeats ran on" in note]
     assert found == [said] * bool(said)

@@ -138,6 +138,8 @@ def test_a_picture_of_another_matplotlib_may_differ_and_one_of_the_same_may_not(
     assert "cs-fig4.png (stored) is not the picture drawn now" in difference
     monkeypatch.setattr(redraw_module.metadata, "version", lambda name: "0.1")
     assert redraw_stored(ran.root, ran.name).differences == ()
+    (pictured / "figures/cs-fig4.png").unlink()
+    assert len(redraw_stored(ran.root, ran.name).differences) == 1
 
 
 def test_stored_numbers_that_the_cells_do_not_give_and_a_figure_that_was_not_drawn_are_drifts(ran, stored):

@@ -154,6 +154,7 @@ def test_notes_give_both_correlations_and_the_caption_what_the_paper_says_of_whi
     marginal, mdi = (f"{one.statistic:.2f} (p = {one.pvalue:.2g})".replace("-", "−") for one in found)
     table = shown.table(NAME)
     assert f"digits: marginal importance {marginal}, mean decrease in impurity {mdi}." in table.view.notes
+    assert "Drawn and shown is the first repeat." not in table.view.notes  # there is no other
     assert "7 of 8 interactions of orders 2 to 20" in table.figure.caption
     run(shown, n=20, orders=range(1, 21), layers=[0] + [1] * 19, roots=range(20), shares=range(20))
     assert any("1.00 (p < 0.001)" in note for note in shown.table(NAME).view.notes)

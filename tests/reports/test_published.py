@@ -5,14 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.reports.conftest import PUBLISHED
+from tests.reports.conftest import PUBLISHED as FOLDER
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.files import read_yaml
 from cascadeforest.experiments.metrics import METRICS
 from cascadeforest.reports.numbers.published import COLUMNS, KEY, LAYOUTS, available, load_published, render_printed
 
-FOLDER = PUBLISHED
 #: The printed tables, copied row by row from the papers' text without a look at the CSV files.
 PRINTED = Path(__file__).parent / "printed"
 

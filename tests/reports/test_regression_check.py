@@ -8,6 +8,7 @@ import pytest
 from cascadeforest.reports.numbers import scores as tables
 from cascadeforest.reports.numbers.frame import COLUMNS
 from cascadeforest.reports.store.check import allowed, check, compare
+from cascadeforest.reports.store.findings import compare_exactly
 
 OURS = {"random_forest": [], "gbdt": []}
 FOREIGN = {"random_forest": ["scikit-learn"], "gbdt": ["scikit-learn"]}
@@ -205,6 +206,8 @@ def test_a_ratio_to_a_cost_that_was_measured_as_nothing_may_come_and_go(suite, m
         assert len(compare("cs-table2", stored_rows, new_rows, experiment, "smoke")) == n_drifts
         printed = [one | {"published": "0.1"} for one in stored_rows], [one | {"published": "0.1"} for one in new_rows]
         assert len(compare("cs-table2", *printed, experiment, "smoke")) == 1
+    (finding,) = compare_exactly("cs-table2", [row], [row | {"note": "other words"}], "redrawn")
+    assert not finding.is_drift
 
 
 def test_a_missing_table_is_a_drift_and_one_left_by_an_earlier_configuration_is_not(suite, capsys):

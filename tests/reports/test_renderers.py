@@ -33,8 +33,6 @@ CASES = {
     "threshold_table": ("ddbf-threshold", lambda tests, suite: [tests.run(suite, c, tests.MEAN) for c in tests.LABELS]),
 }
 FILES = {"scores": "cost_table", "statistics": "statistics_table"}
-
-
 BAR_OPTIONS = {"layer": "last", "features": {"bike": ["year"]}}
 WRONG_PAIR = {"screening": "gcforest_cs", "against": "forest"}
 WRONG_TEST = {"kind": "rank_sum", "level": 0.1, "column": "gcforest", "against": "forrest"}

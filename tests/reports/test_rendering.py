@@ -97,29 +97,27 @@ def test_html_rows_have_all_columns_and_marks_are_seen_and_heard():
     text = to_html(VIEW)
     assert '<strong>86.90 ± 0.05<span class="spoken"> (best)</span></strong>' in text
     assert '<span class="mark" aria-hidden="true">•</span><span class="spoken"> (second best)</span>' in text
-    assert '<th scope="rowgroup" rowspan="2">adult</th>' in text
+    assert '<th scope="rowgroup" rowspan="2">adult</th><th scope="row" class="source">reproduced</th>' in text
 
 
-NASTY = r"a_b & 100% <b>x</b> {y} #1 $z ~ ^ \ | * [l]"
-
-
-def nasty_view():
-    row = Row((NASTY, NASTY), (Cell(NASTY),))
-    return TableView("claims", NASTY, NASTY, (NASTY, ""), (NASTY,), "", (row,), (NASTY,), (NASTY,))
+NASTY = r"[l] a_b & 100% <b>x</b> {y} #1 $z ~ ^ \ | *"
+NASTY_ROW = Row((NASTY, NASTY), (Cell(NASTY),))
+NASTY_VIEW = TableView("claims", NASTY, NASTY, (NASTY, ""), (NASTY,), "", (NASTY_ROW,), (NASTY,), (NASTY,))
 
 
 def test_every_form_escapes_what_it_would_interpret_and_sentences_link_addresses_only():
-    text = to_latex(nasty_view())
+    text = to_latex(NASTY_VIEW)
     escaped = (
-        r"a\_b \& 100\% \textless{}b\textgreater{}x\textless{}/b\textgreater{} \{y\} \#1 \$z \textasciitilde{} "
-        r"\textasciicircum{} \textbackslash{} \textbar{} * [l]"
+        r"[l] a\_b \& 100\% \textless{}b\textgreater{}x\textless{}/b\textgreater{} \{y\} \#1 \$z \textasciitilde{} "
+        r"\textasciicircum{} \textbackslash{} \textbar{} *"
     )
     assert text.count(escaped) == 9
     assert "a_b" not in text
-    text = to_html(nasty_view())
+    assert text.count("\n{}[l] ") == 2  # no option of the line break above
+    text = to_html(NASTY_VIEW)
     assert "<b>" not in text
     assert text.count("a_b &amp; 100% &lt;b&gt;x&lt;/b&gt;") == 6
-    text = to_markdown(nasty_view())
+    text = to_markdown(NASTY_VIEW)
     assert "<b>" not in text.replace(r"\<b\>", "")
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in rows} == {4}

@@ -114,6 +114,8 @@ def test_words_for_what_has_no_number_and_no_row_for_a_metric_of_the_other_task(
         "svm": ("unavailable", "not run"),
     }
     assert {row.note for key, row in rows.items() if key[0] == "chf"} == {"needs credentialed access"}
+    suite.fail("adult", "gbdt", "x" * 400)
+    assert row_of(suite, "gbdt").note == f"MemoryError: {'x' * 286}…"  # a cell has little room
     assert {key[::3] for key in rows if key[0] != "chf"} == {("abalone", "rmse"), ("adult", "accuracy")}
 
 
