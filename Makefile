@@ -42,11 +42,12 @@ else
 endif
 	touch $@
 
-$(STAMP): $(VENV)/.locked pyproject.toml
+# The compiler of the kernels is in the lock too: no second environment is made to build in.
+$(STAMP): $(VENV)/.locked pyproject.toml setup.py $(wildcard src/cascadeforest/kernels/*.[ch]) src/cascadeforest/kernels/build.py
 ifdef UV
-	$(UV) pip install --quiet --python $(PYTHON) --no-deps -e .
+	$(UV) pip install --quiet --python $(PYTHON) --no-build-isolation --no-deps -e .
 else
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
 endif
 	touch $@
 
@@ -55,12 +56,13 @@ run: $(STAMP) ## everything of one suite: results/$(SUITE)/index.html (SUITE=qui
 
 test: lint unit smoke ## lint, tests, smoke suite, regression check
 
-lint: $(STAMP) ## ruff, mypy, snakefmt, codespell, snakemake --lint
+lint: $(STAMP) ## ruff, mypy, snakefmt, codespell, clang-format, snakemake --lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/codespell
+	$(BIN)/clang-format --dry-run --Werror src/cascadeforest/kernels/*.[ch]
 	$(BIN)/snakemake --lint --config suite=smoke
 
 # A file is run by one process, and slow files first: tests/conftest.py.

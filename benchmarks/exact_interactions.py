@@ -3,7 +3,8 @@
 python benchmarks/exact_interactions.py --data data/processed --datasets satimage letter adult --seeds 5
 
 An oracle for preset `official` of `HiDFClassifier`, and for what binning changes: forests of scikit-learn, enriched
-trees that sort each node's values, rules of leaves drawn by their rows in the bag, intersections of Python sets.
+trees that sort each node's values (install numba: without it they take hours), rules of leaves drawn by their rows in
+the bag, intersections of Python sets.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import numba
 import numpy as np
 import scipy.sparse
 from measuring import layout, machine
@@ -23,11 +23,20 @@ from released_codes import INTERACTIONS, split_of
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.model_selection import StratifiedKFold
 
+try:
+    from numba import njit
+except ImportError:  # the same trees, and far slower
+
+    def njit(**_: bool):
+        """Leave a function as it is."""
+        return lambda function: function
+
+
 N_FOLDS, N_FORESTS, N_TREES = 5, 5, 100
 N_BOOTSTRAPS, N_RULE_TREES, N_INTERSECTION_TREES, DEPTH, N_CHILDREN, STABLE = 10, 10, 20, 4, 2, 0.5
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def enriched_tree(X, y, n_classes, counts, chances, n_candidates, rng):
     """Grow one tree; candidates of a node are drawn without replacement in proportion to `chances`.
 

@@ -10,8 +10,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "cascadeforest"
 #: A layer may import those before it, and itself.
-LAYERS = ["forest", "cascade", "explanations", "data", "baselines", "experiments", "reports"]
-LIBRARY = {"forest", "cascade", "explanations"}
+LAYERS = ["kernels", "forest", "cascade", "explanations", "data", "baselines", "experiments", "reports"]
+LIBRARY = {"kernels", "forest", "cascade", "explanations"}
 
 
 def imports_of(path, nodes=ast.walk):

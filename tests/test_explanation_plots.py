@@ -218,19 +218,3 @@ def test_a_number_is_a_label_where_labels_are_numbers():
     assert truth.output(True) == truth.output(np.True_) == 1
     floats = Explanation(np.zeros(2), np.zeros((1, 2, 2)), np.zeros((1, 2)), ["a", "b"], ["1.0", "2.0"], X[:1, :2])
     assert floats.output(1) == 0
-
-
-def test_kernels_are_compiled_where_no_folder_can_be_written(monkeypatch):
-    import numba
-
-    from cascadeforest.explanations import _kernels
-
-    compile_ = numba.njit
-
-    def without_cache(cache=False, **options):
-        if cache:
-            return lambda function: (_ for _ in ()).throw(RuntimeError("no locator available"))
-        return compile_(**options)
-
-    monkeypatch.setattr(numba, "njit", without_cache)
-    assert _kernels._compiled(lambda x: x + 1)(1) == 2

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         RandomForestRegressor,
     )
 
-#: Where each public name lives. They are imported at first use: scikit-learn and numba take more than a second, and the
+#: Where each public name lives. They are imported at first use: scikit-learn takes about a second, and the
 #: commands of the workflow import this package for far less.
 _HOME = {
     "CascadeForestRegressor": "cascadeforest.cascade.regression",

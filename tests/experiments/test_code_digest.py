@@ -12,6 +12,9 @@ FILES = {
     "cascade/layer.py": "from cascadeforest.forest import grow\n",
     "cascade/margin.py": '"""mdDF."""\n\nfrom cascadeforest.cascade.layer import grow\n\nclass MDDF:\n    alpha = 1\n',
     "cascade/screening.py": "def fit():\n    from cascadeforest.cascade import layer\n\n    return layer\n",
+    "forest/grow.c": '#include "nodes.h"\n/* Ours. */\nint grow(void) { return 1; }\n',
+    "forest/nodes.h": "#define LEAF 7\n",
+    "forest/walk.c": "int walk(void) { return 1; }\n",
     "explain.py": "import cascadeforest.cascade.margin as margin\n",
 }
 
@@ -55,6 +58,10 @@ def test_the_way_to_a_submodule_is_not_used_itself(package):
         ("cascade/margin.py", "alpha = 1", "alpha = 2", True, False),
         ("cascade/layer.py", "grow\n", "grow\nx = 1\n", True, True),
         ("forest/grow.py", "return 1", "return 2", True, True),
+        ("forest/grow.c", "return 1", "return 2", True, True),
+        ("forest/nodes.h", "LEAF 7", "LEAF 8", True, True),
+        ("forest/grow.c", "/* Ours. */\n", "", False, False),
+        ("forest/walk.c", "return 1", "return 2", False, False),
         ("explain.py", "margin\n", "margin\nx = 1\n", False, False),
         ("cascade/margin.py", "alpha = 1", "alpha = 1  # chosen by hand", False, False),
         ("cascade/margin.py", "mdDF.", "Margin distribution deep forest.", False, False),

@@ -4,7 +4,6 @@ import itertools
 import pickle
 
 import joblib
-import numba
 import numpy as np
 import pytest
 import scipy.sparse
@@ -12,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
-from cascadeforest.forest.binning import MAX_BINS, BinMapper, BinnedMatrix, assign_bins, find_edges, spread
+from cascadeforest.forest.binning import MAX_BINS, BinMapper, BinnedMatrix
+from cascadeforest.kernels.bins import spread
 
 MISSING = 255
 FLOATS = [np.float32, np.float64]
@@ -508,24 +508,36 @@ def test_memory_that_must_not_be_written_is_not_written():
     assert_same(fitted(X), fitted(frozen))
 
 
-@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="without the compiler there are no types")
-def test_kernels_are_compiled_for_one_kind_of_array(tmp_path):
-    """Order, strides, blocks of rows, frozen and memory-mapped matrices and mappers: two types of X, two of each."""
-    for dtype in FLOATS:
-        X = mixed_matrix(dtype=dtype)
-        frozen = X.copy()
-        frozen.flags.writeable = False
-        np.save(tmp_path / "X.npy", X)
-        mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-        tall = np.tile(X, (100, 1))  # more than one block of rows
-        for matrix in (X, X.T.copy().T, X[::2], X[:, ::-1], frozen, mapped, tall, scipy.sparse.csr_array(X)):
-            for weights in (None, np.arange(matrix.shape[0])):
-                mapper, _ = fitted(matrix, sample_weight=weights)
-            mapper.transform(matrix)
-            mapper.transform(matrix[:1])
-        joblib.dump(mapper, tmp_path / "mapper")
-        joblib.load(tmp_path / "mapper", mmap_mode="r").transform(X)
-    assert len(assign_bins.signatures) == len(find_edges.signatures) == 2
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_the_memory_of_matrices_and_mappers_does_not_matter(tmp_path, dtype):
+    """Order, strides, blocks of rows; frozen and memory-mapped."""
+    X = mixed_matrix(dtype=dtype)
+    frozen = X.copy()
+    frozen.flags.writeable = False
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    expected = fitted(X)
+    for matrix in (X.T.copy().T, np.repeat(X, 2, axis=0)[::2], X[:, ::-1].copy()[:, ::-1], frozen, mapped):
+        assert_same(fitted(matrix), expected)
+    tall = np.tile(X, (100, 1))  # more than one block of rows
+    assert expected[0].transform(tall).columns.tobytes() == np.tile(expected[1].columns, 100).tobytes()
+    joblib.dump(expected[0], tmp_path / "mapper")
+    loaded = joblib.load(tmp_path / "mapper", mmap_mode="r")
+    assert loaded.transform(X).columns.tobytes() == expected[1].columns.tobytes()
+
+
+@examples
+@given(seeds, st.integers(0, 254), st.sampled_from(FLOATS))
+def test_bins_are_counts_of_edges_for_any_number_of_edges(seed, n_edges, dtype):
+    """Values at, beside and far from edges, infinite edges and values."""
+    rng = np.random.default_rng(seed)
+    mapper = BinMapper()
+    mapper.edges_ = np.sort(rng.choice([rng.normal(), -np.inf, *rng.normal(size=300)], n_edges)).astype(dtype)
+    mapper.offsets_ = np.array([0, n_edges])
+    some = np.r_[mapper.edges_, dtype(0.5)]
+    beside = (np.nextafter(some, dtype(way)) for way in (-np.inf, np.inf))
+    x = np.concatenate([some, *beside, [-np.inf, np.inf, np.nan]])[:, None].astype(dtype)
+    assert mapper.transform(x).columns.tolist() == naive_assign(mapper, x).tolist()
 
 
 def test_matrices_without_rows_or_features():

@@ -549,7 +549,7 @@ for name in sys.argv[1:]:
 
 
 def test_an_interrupt_stays_an_interrupt():
-    """In numba's hand-over of the arrays it came out as SystemError, which `except Exception` swallows."""
+    """Whenever it comes: an error in its place, which `except Exception` swallows, would lose it."""
     names = [Forest.__name__ for Forest in FORESTS]
     command = [sys.executable, "-c", INTERRUPTED, *names]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, chisquare, kstest
 
-from cascadeforest.forest._random import bootstrap_counts, next_uint64, random_below, random_unit
 from cascadeforest.forest.binning import BinMapper
 from cascadeforest.forest.growth import GrowthRules, grow_forest, tree_seeds
+from cascadeforest.kernels.draws import bootstrap_counts, draw_below, draw_uint64, draw_unit
 
 ALARM = 1e-6
 MASK = (1 << 64) - 1
@@ -47,39 +47,36 @@ def test_the_published_numbers_of_splitmix64():
         4593380528125082431,
         16408922859458223821,
     ]
-    assert [int(next_uint64(state)) for _ in expected] == expected
+    assert draw_uint64(state, len(expected)).tolist() == expected
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2**63, MASK])
 def test_numbers_are_those_of_the_twin(seed):
     """Also where the state runs over."""
     state, twin = state_of(seed), splitmix64(seed)
-    assert [int(next_uint64(state)) for _ in range(50)] == [next(twin) for _ in range(50)]
+    assert draw_uint64(state, 50).tolist() == [next(twin) for _ in range(50)]
     state, twin = state_of(seed), splitmix64(seed)
-    assert [random_unit(state) for _ in range(50)] == [(next(twin) >> 11) / 2**53 for _ in range(50)]
+    assert draw_unit(state, 50).tolist() == [(next(twin) >> 11) / 2**53 for _ in range(50)]
     for n in (1, 2, 7, 255, 2**31 - 1):
         state, twin = state_of(seed), splitmix64(seed)
-        assert [random_below(state, n) for _ in range(50)] == [(next(twin) >> 32) * n >> 32 for _ in range(50)]
+        assert draw_below(state, n, 50).tolist() == [(next(twin) >> 32) * n >> 32 for _ in range(50)]
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 255])
 def test_every_integer_below_n_is_as_likely(n):
-    state = state_of(n)
-    drawn = np.array([random_below(state, n) for _ in range(20_000)])
+    drawn = draw_below(state_of(n), n, 20_000)
     assert drawn.min() >= 0
     assert drawn.max() < n
     assert chisquare(np.bincount(drawn, minlength=n)).pvalue > ALARM or n == 1
 
 
 def test_successive_integers_are_independent():
-    state = state_of(3)
-    drawn = np.array([random_below(state, 6) for _ in range(40_001)])
+    drawn = draw_below(state_of(3), 6, 40_001)
     assert chisquare(np.bincount(6 * drawn[1:] + drawn[:-1], minlength=36)).pvalue > ALARM
 
 
 def test_units_are_uniform_in_the_half_open_interval():
-    state = state_of(4)
-    drawn = np.array([random_unit(state) for _ in range(20_000)])
+    drawn = draw_unit(state_of(4), 20_000)
     assert drawn.min() >= 0
     assert drawn.max() < 1
     assert kstest(drawn, "uniform").pvalue > ALARM
@@ -99,7 +96,7 @@ def test_the_same_seed_draws_the_same_rows():
 
 
 def test_a_bootstrap_is_the_sum_of_the_draws_of_the_twin():
-    """Its stream begins at the seed XOR the constant of the module."""
+    """Its stream begins at the seed XOR the constant of random.h."""
     twin = splitmix64(77 ^ 0x5851F42D4C957F2D)
     rows = [(next(twin) >> 32) * 40 >> 32 for _ in range(60)]
     assert np.array_equal(bootstrap(77, 60, 40), np.bincount(rows, minlength=40))
@@ -136,8 +133,7 @@ def test_streams_differ():
     # Correlations of 100 even draws have a standard deviation of 0.1; the mean of their squares is 1/99.
     assert abs((together**2).mean() * 99 - 1) < 4.9 * np.sqrt(2 / together.size)
     for seed in range(100):
-        growth = state_of(seed)
-        rows = [random_below(growth, 1000) for _ in range(50)]
+        rows = draw_below(state_of(seed), 1000, 50)
         assert not np.array_equal(bootstrap(seed, 50, 1000), np.bincount(rows, minlength=1000))
 
 

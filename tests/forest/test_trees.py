@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-from cascadeforest.forest import _walk
 from cascadeforest.forest.binning import BinnedMatrix
 from cascadeforest.forest.growth import GrowthRules, grow_forest, tree_seeds
 from cascadeforest.forest.trees import Trees
@@ -96,6 +95,8 @@ def binned(rows):
     return BinnedMatrix(np.ascontiguousarray(columns), None)
 
 
+#: Rows that kernels/walk.c takes down all trees before the next ones.
+BLOCK = 4096
 #: Lowest and highest bins, those beside cuts, and missing.
 BINS = st.sampled_from([0, 1, 2, 126, 127, 128, 253, 254, MISSING])
 CUTS = st.sampled_from([0, 1, 126, 127, 253, 254])
@@ -294,12 +295,12 @@ def random_forest_case(n_rows, seed=0):
 
 
 def test_rows_beyond_one_block_walk_like_the_first():
-    n_rows = _walk.BLOCK + 300
+    n_rows = BLOCK + 300
     forest, trees, matrix = random_forest_case(n_rows)
     leaves = [[follow(tree, row)[0][-1] for tree in forest] for row in matrix.columns.T.tolist()]
     assert np.array_equal(trees.apply(matrix), leaves)
-    alone = [trees.predict(binned([matrix.columns[:, i]]))[0] for i in (0, _walk.BLOCK - 1, _walk.BLOCK, n_rows - 1)]
-    assert np.array_equal(trees.predict(matrix)[[0, _walk.BLOCK - 1, _walk.BLOCK, -1]], alone)
+    alone = [trees.predict(binned([matrix.columns[:, i]]))[0] for i in (0, BLOCK - 1, BLOCK, n_rows - 1)]
+    assert np.array_equal(trees.predict(matrix)[[0, BLOCK - 1, BLOCK, -1]], alone)
     targets = np.random.default_rng(1).random((n_rows, 2))
     weight, sums = trees.node_statistics(matrix, targets)
     passed = trees.decision_path(matrix)[0]

@@ -18,7 +18,6 @@ import pytest
 
 from cascadeforest.data.errors import UserError
 from cascadeforest.experiments.resolve import load_plan
-from cascadeforest.forest import _compiling
 
 ROOT = Path(__file__).parents[2]
 COST = {"fit_cpu_seconds", "predict_cpu_seconds", "fit_peak_mib", "predict_peak_mib", "model_mib"}
@@ -82,11 +81,6 @@ def copy_repository(folder):
             shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
         else:
             shutil.copy(source, target)
-    # Kernels are compiled once, not once a copy: half a minute. (Who compiles and who waits: test_compiling.)
-    _compiling.ensure_compiled()
-    compiled = _compiling.marker()
-    if compiled is not None and compiled.is_relative_to(ROOT):
-        shutil.copytree(compiled.parent, folder / compiled.parent.relative_to(ROOT))
 
 
 class Checkout:

@@ -28,7 +28,6 @@ from cascadeforest.cascade.representation import PlainFeatures
 from cascadeforest.cascade.scanning import FixedGrains, FreshGrains, MultiGrainedScanner, checked_shape
 from cascadeforest.cascade.stopping import BestLayer, Scoring
 from cascadeforest.forest._base import X_DTYPES, ProbabilisticClassifier, balanced_factors
-from cascadeforest.forest._compiling import ensure_compiled
 from cascadeforest.forest._parameters import (
     check_choice,
     check_count,
@@ -117,7 +116,6 @@ class Cascade(BaseEstimator):
         """Rows to predict."""
         check_is_fitted(self)
         check_jobs(self.n_jobs)
-        ensure_compiled()
         scans = isinstance(getattr(self, "features_", None), FixedGrains | FreshGrains)
         return validate_data(
             self,

@@ -15,7 +15,6 @@ from cascadeforest.cascade.progress import Progress
 from cascadeforest.cascade.scanning import MultiGrainedScanner
 from cascadeforest.cascade.stopping import KEEPS, Scoring
 from cascadeforest.cascade.walks import CascadeWalk
-from cascadeforest.forest._compiling import ensure_compiled
 from cascadeforest.forest._parameters import check_choice
 from cascadeforest.forest._types import ClassWeight, MatrixLike, MaxFeatures, RandomState, Scorer
 
@@ -207,7 +206,6 @@ class GCForestClassifier(ExplainableCascade, CascadeClassifier):
         scoring = Scoring(self.scoring, self.classes_)
         patience = {"paper": 1, "official": 4}[self.preset] if self.patience is None else self.patience
         rules = self._layer_rules(self.classes_, self.vector_dtype or "float32", Progress(self.verbose))
-        ensure_compiled()
         features = self._features(members, X.shape[1], rules)
         data = (rows, label[rows], weights_at(weights, rows))
         features.fit(X, *data)

@@ -23,7 +23,6 @@ from cascadeforest.cascade.layer import FoldForest, LayerRules, check_member, fi
 from cascadeforest.cascade.progress import Progress
 from cascadeforest.cascade.representation import Representation
 from cascadeforest.cascade.stopping import KEEPS, Scoring
-from cascadeforest.forest._compiling import ensure_compiled
 from cascadeforest.forest._parameters import check_choice, check_count, check_jobs, check_number, entropy_of
 from cascadeforest.forest._types import ClassWeight, MatrixLike, MaxFeatures, RandomState, Scorer
 from cascadeforest.forest.binning import BinMapper, BinnedMatrix
@@ -537,7 +536,6 @@ class DDBFClassifier(CascadeClassifier):
         scoring = Scoring(self.scoring, self.classes_)
         progress = Progress(self.verbose)
         rules = self._rules(progress)
-        ensure_compiled()
         if weights is not None:
             # Forests round weights to single precision, and leave out rows whose weight becomes 0.
             least = np.finfo(np.float32).tiny * weights.max()

@@ -30,7 +30,6 @@ from cascadeforest.cascade.layer import FoldForest, Layer, LayerRules, check_mem
 from cascadeforest.cascade.progress import Progress
 from cascadeforest.cascade.representation import Representation, weights_of_all
 from cascadeforest.cascade.stopping import KEEPS, BestLayer, Scoring
-from cascadeforest.forest._compiling import ensure_compiled
 from cascadeforest.forest._parameters import check_choice, check_count, check_flag, check_jobs, check_number
 from cascadeforest.forest._types import ClassWeight, MatrixLike, MaxFeatures, RandomState, Scorer
 from cascadeforest.forest.binning import MAX_BINS, MISSING, BinMapper
@@ -394,7 +393,6 @@ class HiDFClassifier(CascadeClassifier):
         scoring = Scoring(self.scoring, self.classes_)
         progress = Progress(self.verbose)
         rules = replace(self._layer_rules(self.classes_, "float32", progress), shared_folds=True)
-        ensure_compiled()
         room = len(members) * self.n_classes_ if chosen["use_class_vectors"] else 0
         if weights is not None:
             # Forests round weights to single precision, and leave out rows whose weight becomes 0.

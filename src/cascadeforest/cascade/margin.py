@@ -25,7 +25,6 @@ from cascadeforest.cascade.representation import Representation
 from cascadeforest.cascade.stopping import KEEPS, BestLayer, Scoring
 from cascadeforest.cascade.walks import CascadeWalk
 from cascadeforest.forest._base import Forest
-from cascadeforest.forest._compiling import ensure_compiled
 from cascadeforest.forest._parameters import check_choice, check_count, check_flag, check_number
 from cascadeforest.forest._types import ClassWeight, MatrixLike, MaxFeatures, RandomState, Scorer
 from cascadeforest.forest.binning import BinMapper
@@ -580,7 +579,6 @@ n_features_in_, feature_names_in_
         rules = replace(
             self._layer_rules(self.classes_, "float32", progress), shared_folds=self._chosen("shared_folds")
         )
-        ensure_compiled()
         features = self._features(members, X.shape[1], rules)
         labels, weights = label[rows], equal_are_none(weights_at(of_all, rows))
         features.fit(X, rows, labels, weights)

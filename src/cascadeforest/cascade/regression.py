@@ -15,7 +15,6 @@ from cascadeforest.cascade.explainable import ExplainableCascade
 from cascadeforest.cascade.progress import Progress
 from cascadeforest.cascade.stopping import KEEPS, Scoring
 from cascadeforest.cascade.walks import CascadeWalk
-from cascadeforest.forest._compiling import ensure_compiled
 from cascadeforest.forest._parameters import check_choice
 from cascadeforest.forest._types import MatrixLike, MaxFeatures, RandomState, Scorer
 
@@ -157,7 +156,6 @@ class CascadeForestRegressor(ExplainableCascade, RegressorMixin, Cascade):
         scoring = Scoring(self.scoring, None)
         vector_dtype = {"paper": "float64", "official": "float16"}[self.preset]
         rules = self._layer_rules(None, self.vector_dtype or vector_dtype, Progress(self.verbose))
-        ensure_compiled()
         features = self._plain_features(members, 1)
         data = (rows, y[rows], weights_at(weights, rows))
         features.fit(X, *data)

@@ -34,7 +34,6 @@ from cascadeforest.cascade.folds import stratified_folds
 from cascadeforest.cascade.progress import Progress
 from cascadeforest.cascade.representation import Reader, Representation
 from cascadeforest.forest._base import X_DTYPES, ForestClassifier
-from cascadeforest.forest._compiling import ensure_compiled
 from cascadeforest.forest._parameters import check_choice, check_count, check_jobs, count_of, entropy_of
 from cascadeforest.forest._types import MatrixLike, RandomState
 from cascadeforest.forest.binning import MAX_BINS, BinMapper, BinnedMatrix
@@ -762,7 +761,6 @@ default=("random_forest", "extra_trees")
         check_classification_targets(y)
         self.classes_, label = np.unique(y, return_inverse=True)
         scanning = self.checked(X.shape[1], len(self.classes_), entropy_of(self.random_state))
-        ensure_compiled()
         rows = np.arange(len(X))
         pixels, self._bins = scanning.pixels(X, rows)
         fitted = [scanning.fit(k, pixels, rows, label, None) for k in range(len(scanning.grains))]
@@ -784,7 +782,6 @@ default=("random_forest", "extra_trees")
         """
         check_is_fitted(self)
         check_jobs(self.n_jobs)
-        ensure_compiled()
         X = validate_data(self, X, reset=False, dtype=X_DTYPES, order="C", ensure_all_finite="allow-nan")
         pixels, rows = Pixels.of_new_rows(X, self._bins, self.n_jobs), np.arange(len(X))
         return np.hstack([block for scan in self.scans_ for block in scan.blocks(pixels, rows, self.n_jobs)])

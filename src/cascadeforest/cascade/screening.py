@@ -22,7 +22,6 @@ from cascadeforest.cascade.representation import Representation
 from cascadeforest.cascade.scanning import MultiGrainedScanner
 from cascadeforest.cascade.stopping import KEEPS, BestLayer, Scoring
 from cascadeforest.cascade.walks import CascadeWalk
-from cascadeforest.forest._compiling import ensure_compiled
 from cascadeforest.forest._parameters import check_choice, check_number
 from cascadeforest.forest._types import ClassWeight, MatrixLike, MaxFeatures, RandomState, Scorer
 from cascadeforest.forest.seeds import seed_at
@@ -284,7 +283,6 @@ n_features_in_, feature_names_in_
         patience = {"paper": 1, "official": 4}[self.preset] if self.patience is None else self.patience
         progress = Progress(self.verbose)
         rules = self._layer_rules(self.classes_, self.vector_dtype or "float32", progress)
-        ensure_compiled()
         features = self._features(members, X.shape[1], rules)
         features.fit(X, rows, label[rows], weights_at(weights, rows))
 

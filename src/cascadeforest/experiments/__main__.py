@@ -13,14 +13,13 @@ if TYPE_CHECKING:
     from cascadeforest.experiments.plan import Plan
 
 #: Every library that starts threads of its own, and the variable that bounds it. Snakemake exports some of these to
-#: its jobs, but not numba's and joblib's: without them each job would start a thread per core of the machine.
+#: its jobs, but not joblib's: without it each job would start a thread per core of the machine.
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
     "MKL_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
     "NUMEXPR_NUM_THREADS",
-    "NUMBA_NUM_THREADS",
     "LOKY_MAX_CPU_COUNT",
 )
 

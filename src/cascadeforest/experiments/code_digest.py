@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
 PACKAGE = "cascadeforest"
 PACKAGE_FOLDER = Path(__file__).resolve().parents[1]
+_INCLUDE = re.compile(r'^#include "(\w+\.h)"', re.MULTILINE)
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 
 def module_file(module: str, folder: Path = PACKAGE_FOLDER) -> Path | None:
@@ -100,6 +103,8 @@ def modules_used(modules: Iterable[str], folder: Path = PACKAGE_FOLDER) -> dict[
 def code_digest(modules: Iterable[str], folder: Path = PACKAGE_FOLDER) -> str:
     """Digest of what the modules used say; comments, docstrings and layout do not count.
 
+    A module of kernels says what the C file beside it and the headers of that file say.
+
     Parameters
     ----------
     modules : iterable of str
@@ -115,7 +120,26 @@ def code_digest(modules: Iterable[str], folder: Path = PACKAGE_FOLDER) -> str:
     digest = hashlib.sha256()
     for module, path in sorted(modules_used(modules, folder).items()):
         digest.update(f"{module}\0{_meaning(path, path.stat().st_mtime_ns)}\0".encode())
+        for source in _c_files(path.with_suffix(".c")):
+            digest.update(f"{source.name}\0{_meaning_in_c(source, source.stat().st_mtime_ns)}\0".encode())
     return digest.hexdigest()
+
+
+def _c_files(path: Path) -> list[Path]:
+    """Return a C file and the headers of ours that it includes, themselves or through others; none if there is none."""
+    found: set[Path] = set()
+    pending = [path]
+    while pending:
+        source = pending.pop()
+        if source not in found and source.is_file():
+            found.add(source)
+            pending += [source.with_name(name) for name in _INCLUDE.findall(source.read_text(encoding="utf-8"))]
+    return sorted(found)
+
+
+@cache
+def _meaning_in_c(path: Path, _modified: int) -> str:
+    return " ".join(_COMMENT.sub(" ", path.read_text(encoding="utf-8")).split())
 
 
 @cache

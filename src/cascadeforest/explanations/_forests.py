@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from joblib import Parallel, delayed
 
-from cascadeforest.explanations import _kernels
 from cascadeforest.forest.binning import BinnedMatrix
 from cascadeforest.forest.tree_subsets import trees_beside
 from cascadeforest.forest.walks import LearnedForest
+from cascadeforest.kernels.contributions import add_calibrated, add_paths, node_means, relatives, sort_by_leaf
 
 #: Trees of a unit of work. Sums are taken unit by unit, in order, whatever the number of threads.
 _UNIT = 16
@@ -30,7 +30,7 @@ class Preceding:
     n_given : int
         Number of columns before the added ones.
     rule : int
-        Calibration (see `_kernels`).
+        Calibration (see `kernels.contributions`).
     all_rows : bool
         Whether estimates are means over all training rows of a node, as in the released code, or over the tree's in-bag
         rows, with their counts.
@@ -83,10 +83,10 @@ def _trees(learned: LearnedForest, first: int, last: int) -> Iterator[_Tree]:
         feature, right = view.feature[own], view.children_right[own]
         n_nodes = len(feature)
         parent, depth, end = (np.empty(n_nodes, np.int32) for _ in range(3))
-        deepest = _kernels.relatives(feature, right, parent, depth, end)
+        deepest = relatives(feature, right, parent, depth, end)
         weights, leaf = learned.tree_weights(first + t), np.ascontiguousarray(leaves[:, t])
         total, mean = np.empty(n_nodes), np.empty((n_nodes, n_outputs))
-        _kernels.node_means(feature, right, leaf, weights, learned.Y, total, mean)
+        node_means(feature, right, leaf, weights, learned.Y, total, mean)
         value, is_leaf = mean.copy(), feature < 0
         stored = learned.trees.values[view.value_row[own][is_leaf]].astype(np.float64)
         value[is_leaf] = learned.offset + learned.scale * stored
@@ -103,18 +103,18 @@ def _add(
 ) -> None:
     """Add the contributions of one tree to the rows whose leaves are given (negative: left out)."""
     n_given = out.shape[1] // value.shape[1] if before is None else before.n_given
-    _kernels.add_paths(tree.feature, tree.parent, n_given, value, leaf, out)
+    add_paths(tree.feature, tree.parent, n_given, value, leaf, out)
     if before is None or not (tree.feature >= n_given).any():
         return
     n_nodes = len(tree.feature)
     order, place = np.empty(len(leaf), np.int32), np.empty(n_nodes + 1, np.int64)
-    _kernels.sort_by_leaf(leaf, order, place)
+    sort_by_leaf(leaf, order, place)
     weights = np.ones(len(tree.leaf)) if before.all_rows else tree.weights
     hat_leaf = tree.leaf if before.all_rows else np.where(tree.weights > 0, tree.leaf, np.int32(-1))
     hat_order, hat_place = np.empty(len(hat_leaf), np.int32), np.empty(n_nodes + 1, np.int64)
-    _kernels.sort_by_leaf(hat_leaf, hat_order, hat_place)
+    sort_by_leaf(hat_leaf, hat_order, hat_place)
     stack = np.empty((2 * (tree.deepest + 2), out.shape[1]))
-    _kernels.add_calibrated(
+    add_calibrated(
         tree.feature, tree.right, tree.end, tree.depth, value, before.n_given,
         hat_order, hat_place, weights, learned.places, before.contributions, before.equal, before.rule,
         order, place, out, stack, np.empty(n_nodes, np.int64),

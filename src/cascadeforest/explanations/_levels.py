@@ -9,15 +9,15 @@ from functools import cached_property
 import numpy as np
 
 from cascadeforest.explanations._forests import Preceding, contributions, impurity_decreases, mean_root
-from cascadeforest.explanations._kernels import MULTIPLICATIVE, calibrate
 from cascadeforest.forest.binning import BinnedMatrix
 from cascadeforest.forest.learned_rows import Rows
 from cascadeforest.forest.walks import LearnedForest, TrainedLayer, Walk
+from cascadeforest.kernels.contributions import MULTIPLICATIVE, calibrate
 
 
 @dataclass(frozen=True)
 class Options:
-    """How contributions are computed: calibration (see `_kernels`), rows of nodes (see `Preceding`), threads."""
+    """How contributions are computed: calibration (see `kernels.contributions`), rows (see `Preceding`), threads."""
 
     rule: int
     all_rows: bool
@@ -160,7 +160,7 @@ def levels(walk: Walk, learned: Rows, options: Options) -> Iterator[Level]:
         if level is not None and behind is not None and layer.n_added:
             goes_on = _goes_on(level, layer)
             if not goes_on.all():
-                behind = np.ascontiguousarray(behind[:, goes_on])  # as the kernels were compiled for
+                behind = np.ascontiguousarray(behind[:, goes_on])  # as the kernels take it
             before = Preceding.of(behind, n_features, layer.n_given, options.rule, options.all_rows)
         hands_on = number + 1 < walk.n_layers and walk.columns_of(number + 1)[1] > 0
         previous, level = level, Level(layer, n_features, before, options, hands_on)

@@ -8,14 +8,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cascadeforest.explanations import _kernels
 from cascadeforest.forest._parameters import check_choice
+from cascadeforest.kernels import contributions
 
 #: The kernel's number of each rule.
 CALIBRATIONS = {
-    "partial": _kernels.PARTIAL,
-    "additive": _kernels.ADDITIVE,
-    "multiplicative": _kernels.MULTIPLICATIVE,
+    "partial": contributions.PARTIAL,
+    "additive": contributions.ADDITIVE,
+    "multiplicative": contributions.MULTIPLICATIVE,
 }
 
 
@@ -71,5 +71,5 @@ def calibrate(
     if not np.isfinite(shares).all() or shares.min() < 0 or abs(shares.sum() - 1.0) > 1e-9:
         raise ValueError(f"equal has the sum {shares.sum()}; give shares, not negative, with sum 1.")
     flat = out.T.flatten()
-    _kernels.calibrate(flat, to, shares, CALIBRATIONS[calibration])
+    contributions.calibrate(flat, to, shares, CALIBRATIONS[calibration])
     return flat.reshape(out.T.shape).T.reshape(given.shape)

@@ -20,7 +20,6 @@ from cascadeforest.explanations._levels import Level, Options, Part, levels
 from cascadeforest.explanations.calibration import CALIBRATIONS
 from cascadeforest.explanations.importance import class_mean_decrease_impurity, mean_decrease_impurity
 from cascadeforest.forest._base import Forest
-from cascadeforest.forest._compiling import ensure_compiled
 from cascadeforest.forest._parameters import check_choice, check_count, check_jobs
 from cascadeforest.forest._types import MatrixLike
 from cascadeforest.forest.walks import Walk
@@ -345,7 +344,6 @@ class Explainer:
         node_rows = PRESETS[preset]["node_rows"] if node_rows is None else node_rows
         check_choice("node_rows", node_rows, NODE_ROWS)
         check_jobs(n_jobs)
-        ensure_compiled()
         self._walk = _walk_of(model, n_jobs)
         self.model, self._preset = model, preset
         for name, part, other in (("X_train", X_train, y_train), ("y_train", y_train, X_train)):

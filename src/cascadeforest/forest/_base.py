@@ -17,7 +17,6 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cascadeforest.forest._compiling import ensure_compiled
 from cascadeforest.forest._parameters import (
     check_choice,
     check_count,
@@ -201,7 +200,6 @@ class Forest(KeepsRows, BaseEstimator):
         rules = self.growth_rules(*X.shape)
         feature_weights = self._feature_weights(X.shape[1])
         entropy = entropy_of(self.random_state)
-        ensure_compiled()
         self.bin_mapper_ = BinMapper()
         binned = self.bin_mapper_.fit_transform(X, sample_weight, n_jobs=self.n_jobs)
         forest = grow_forest(
@@ -248,7 +246,6 @@ class Forest(KeepsRows, BaseEstimator):
     def _binned(self, X: MatrixLike) -> BinnedMatrix:
         check_is_fitted(self)
         check_jobs(self.n_jobs)
-        ensure_compiled()
         X = validate_data(
             self, X, reset=False, dtype=X_DTYPES, accept_sparse=["csc", "csr"], ensure_all_finite="allow-nan"
         )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from cascadeforest.forest._arrays import read_only
-from cascadeforest.forest._nodes import Cells
 from cascadeforest.forest.binning import BinnedMatrix
+from cascadeforest.kernels.grow import Cells
 
 #: Bytes of a cache line, and of a matrix that the caches of a core hold anyway.
 _CACHE_LINE, _CACHE = 64, 1 << 18

@@ -4,7 +4,7 @@ The bin of a value is the number of its feature's edges that are below it, so th
 a tree that was grown on bins is a tree with thresholds in the units of X. NaN has a bin of its own, `MISSING`.
 
 Where a feature has more than `MAX_BINS` distinct values, neighbouring values share bins. The weight of a value is then
-a mixture of what its rows weigh and of its part in the range of the values (see `RANGE_SHARE`):
+a mixture of what its rows weigh and of its part in the range of the values (RANGE_SHARE in kernels/bins.c):
 
 1. A value that is heavier than the mean of the bins which are left for the lighter ones gets a bin for itself. Such
    values (zero, most often) are where cuts are wanted exactly, and would leave empty bins behind among quantiles.
@@ -28,18 +28,12 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import NotFittedError
 
 from cascadeforest.forest._arrays import read_only
-from cascadeforest.forest._jit import kernel
-from cascadeforest.forest._nodes import MISSING
 from cascadeforest.forest._parameters import row_weights
 from cascadeforest.forest._types import MatrixLike
+from cascadeforest.kernels.bins import assign_bins, find_edges
+from cascadeforest.kernels.grow import MISSING
 
 MAX_BINS = 255
-#: Part of a feature's weight that is given out along its range, in units of X, instead of by rows. Quantiles alone lump
-#: a long tail together, but random thresholds are uniform over values and fall there most often. Extra-Trees on six
-#: thousand rows of lognormal features (sigma = 2) were 2.3 ± 0.9 points of R² worse than scikit-learn's with quantiles,
-#: 0.1 ± 0.8 with this; random forests, lighter tails and classes are as they were (tests/forest/
-#: test_against_scikit_learn.py). The other bins hold at most about 1 / (1 - RANGE_SHARE) times the rows of quantiles.
-RANGE_SHARE = 0.3
 #: Columns copied at once: a cache line of float32, so that each line of a matrix in C order is read once.
 _BLOCK_COLUMNS = 16
 #: Blocks of short matrices are wider than that, up to so many values: one row is one block.
@@ -111,216 +105,6 @@ class BinnedMatrix(NamedTuple):
         return BinnedMatrix(columns, np.concatenate([part.centers for part in parts]))
 
 
-@kernel(inline=True)
-def middle(low: float, high: float) -> float:
-    """Mid-point with low <= mid-point < high, also where it rounds to `high` or their sum overflows; low if equal."""
-    overflows = max(abs(low), abs(high)) > 8e307
-    mid = 0.5 * low + 0.5 * high if overflows else 0.5 * (low + high)
-    return (mid if low <= mid < high else low) + 0.0  # -0.0 and 0.0 are one value, whichever came first
-
-
-@kernel(inline=True)
-def merge_ties(column: np.ndarray, weights: np.ndarray, sums: np.ndarray) -> int:
-    """Move the distinct values of a sorted column to its head, and their weights to `sums`; returns how many."""
-    n_distinct = 0
-    for i in range(column.size):
-        x = column[i]
-        if x != x:  # the sort puts NaN last
-            break
-        if n_distinct == 0 or x != column[n_distinct - 1]:
-            column[n_distinct] = x
-            sums[n_distinct] = 0.0
-            n_distinct += 1
-        sums[n_distinct - 1] += weights[i] if weights.size > 0 else 1.0
-    return n_distinct
-
-
-@kernel(inline=True)
-def mix_in_range(values: np.ndarray, n_distinct: int, sums: np.ndarray) -> None:
-    """Replace the share `RANGE_SHARE` of the weights in `sums` by parts of the range, with the same total.
-
-    A value's part reaches half the way to each neighbour, so that the first and the last one have half of one gap.
-    Weights of rows stay positive, however small, and where values are infinite they stay what they are.
-    """
-    end = n_distinct - 1
-    low, high = np.float64(values[0]), np.float64(values[end])
-    scale = 0.5 if max(abs(low), abs(high)) > 8e307 else 1.0  # the range may be wider than the largest float
-    width = scale * high - scale * low
-    if not width < np.inf:
-        return
-    total = 0.0
-    for i in range(n_distinct):
-        total += sums[i]
-    for i in range(n_distinct):
-        sums[i] *= 1.0 - RANGE_SHARE
-    along_range = 0.5 * RANGE_SHARE * total
-    for i in range(1, end):  # the ends are not within, so that the loop is vectorised: half the time
-        sums[i] += along_range * ((scale * values[i + 1] - scale * values[i - 1]) / width)
-    sums[0] += along_range * ((scale * values[1] - scale * low) / width)
-    sums[end] += along_range * ((scale * high - scale * values[end - 1]) / width)
-
-
-@kernel(inline=True)
-def fair_share(sums: np.ndarray, start: int, end: int, n_bins: int) -> float:
-    """Weight of a bin if each value that is heavier fills one bin: share = sum of min(weight, share) / n_bins."""
-    share, n_heavy = np.inf, -1
-    while True:
-        light, found = 0.0, 0
-        for i in range(start, end):
-            if sums[i] > share:
-                found += 1
-            else:
-                light += sums[i]
-        # More become heavy as the share falls; anything else is rounding.
-        if found <= n_heavy or found >= n_bins:
-            return share
-        n_heavy = found
-        share = light / (n_bins - found)
-
-
-@kernel
-def spread(sums: np.ndarray, start: int, end: int, n_bins: int, last: np.ndarray, n_before: int) -> None:
-    """Divide the values of start to end into bins of nearly equal weight, none empty.
-
-    Middles of weights that are capped at one share are at most one share apart: no bin is left out. That later bins
-    need a value each says the same where rounding would break it. Needs at least as many values as bins; writes the
-    position of each bin's last value to `last`, from `n_before` on.
-    """
-    share = fair_share(sums, start, end, n_bins)
-    before, b = 0.0, 0
-    for i in range(start, end):
-        weight = min(sums[i], share)
-        n_later = n_bins - 1 - b
-        if i > start and n_later > 0 and (before + 0.5 * weight >= (b + 1) * share or end - i == n_later):
-            last[n_before + b] = i - 1
-            b += 1
-        before += weight
-    last[n_before + b] = end - 1
-
-
-@kernel
-def divide(sums: np.ndarray, n_distinct: int, last: np.ndarray) -> int:
-    """Divide the distinct values into bins (see the module); returns how many, and each one's last value in `last`."""
-    if n_distinct <= MAX_BINS:
-        for b in range(n_distinct):
-            last[b] = b
-        return n_distinct
-    share = fair_share(sums, 0, n_distinct, MAX_BINS)
-    n_heavy = n_runs = 0
-    light = 0.0
-    for i in range(n_distinct):
-        if sums[i] > share:
-            n_heavy += 1
-        else:
-            light += sums[i]
-            n_runs += i == 0 or sums[i - 1] > share
-    if n_heavy + n_runs > MAX_BINS:
-        spread(sums, 0, n_distinct, MAX_BINS, last, 0)
-        return MAX_BINS
-    # Beyond one a run: bins to give away, and values that could have one. There are never more bins than values.
-    bins_left = MAX_BINS - n_heavy - n_runs
-    values_left = n_distinct - n_heavy - n_runs
-    b = i = 0
-    while i < n_distinct:
-        if sums[i] > share:
-            last[b] = i
-            b += 1
-            i += 1
-            continue
-        end, run = i, 0.0
-        while end < n_distinct and sums[end] <= share:
-            run += sums[end]
-            end += 1
-        values_left -= end - i - 1
-        proportion = int(bins_left * (run / max(run, light)) + 0.5)
-        more = min(max(proportion, bins_left - values_left), min(bins_left, end - i - 1))
-        spread(sums, i, end, 1 + more, last, b)
-        b += 1 + more
-        i = end
-        bins_left -= more
-        light -= run
-    return MAX_BINS
-
-
-@kernel(allocates=True)
-def find_edges(column: np.ndarray, weights: np.ndarray, edges: np.ndarray, centers: np.ndarray) -> int:
-    """Find the bins of one feature.
-
-    Parameters
-    ----------
-    column : float array of shape (n,)
-        Sorted, NaN last. Overwritten.
-    weights : float64 array of shape (n,) or (0,)
-        Positive; empty if all are equal.
-    edges, centers : float64 arrays of shape (MAX_BINS,)
-        Written as far as there are bins.
-
-    Returns
-    -------
-    n_bins : int
-        0 if all values are missing. There is one edge less than there are bins.
-    """
-    sums, last = np.empty(column.size, np.float64), np.empty(MAX_BINS, np.int64)
-    n_distinct = merge_ties(column, weights, sums)
-    if n_distinct > MAX_BINS:
-        mix_in_range(column, n_distinct, sums)
-    n_bins = divide(sums, n_distinct, last)
-    first = 0
-    for b in range(n_bins):
-        high = np.float64(column[last[b]])
-        centers[b] = middle(np.float64(column[first]), high)
-        first = last[b] + 1
-        if b < n_bins - 1:
-            edges[b] = middle(high, np.float64(column[first]))
-    return n_bins
-
-
-@kernel(allocates=True)
-def assign_bins(block: np.ndarray, edges: np.ndarray, offsets: np.ndarray, out: np.ndarray, first_row: int) -> None:
-    """Write the bins of a block of features to `out`.
-
-    The binary search is written out, for then it has no branch: 4.5 ns a value, 39 ns as a loop over the steps. One
-    edge (one-hot columns) takes 0.3 ns.
-
-    Parameters
-    ----------
-    block : float32 or float64 array of shape (k, n)
-        Values of k features.
-    edges : array of the same type
-        Edges of these and other features, each feature's ascending.
-    offsets : int64 array of shape (k + 1,)
-        Where the edges of each of the k features begin and, one further, end.
-    out : uint8 array of shape (k, at least first_row + n)
-        Written from column `first_row` on.
-    first_row : int
-    """
-    table = np.empty(256, block.dtype)
-    for k in range(block.shape[0]):
-        begin = offsets[k]
-        n_edges = offsets[k + 1] - begin
-        for b in range(n_edges):
-            table[b] = edges[begin + b]
-        for b in range(n_edges, 256):
-            table[b] = np.inf
-        column, bins = block[k], out[k, first_row : first_row + block.shape[1]]
-        if n_edges <= 1:
-            for i in range(column.size):
-                x = column[i]
-                bins[i] = MISSING if x != x else np.int64(table[0] < x)
-        else:
-            for i in range(column.size):
-                x = column[i]
-                found = 128 * np.int64(table[127] < x)
-                found += 64 * (table[found + 63] < x)
-                found += 32 * (table[found + 31] < x)
-                found += 16 * (table[found + 15] < x)
-                found += 8 * (table[found + 7] < x)
-                found += 4 * (table[found + 3] < x)
-                found += 2 * (table[found + 1] < x)
-                found += table[found] < x
-                bins[i] = MISSING if x != x else found
-
-
 def _round_down(edges: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Edges in the type of X: for an x of that type, x <= edge and x <= rounded edge are the same."""
     if dtype != np.float32 or edges.dtype == np.float32:
@@ -366,19 +150,16 @@ def _check_weights(sample_weight: ArrayLike | None, n_rows: int) -> tuple[np.nda
 
 
 def _block(X: MatrixLike, features: slice, rows: slice) -> np.ndarray:
-    """A block of X, feature by feature: shape (n_features, n_rows), C order; X's own memory if it is so ordered.
-
-    Always read-only, as X may be: `assign_bins` is compiled for one type of arrays.
-    """
+    """A block of X, feature by feature: shape (n_features, n_rows), C order; X's own memory if it is so ordered."""
     if scipy.sparse.issparse(X):
-        return read_only(X[rows, features].T.toarray(order="C"))
+        return X[rows, features].T.toarray(order="C")
     view = X[rows, features].T
     if view.flags.c_contiguous:
-        return read_only(view)
+        return view
     block = np.empty(view.shape, X.dtype)
     for start in range(0, view.shape[1], _COPY_ROWS):
         block[:, start : start + _COPY_ROWS] = view[:, start : start + _COPY_ROWS]
-    return read_only(block)
+    return block
 
 
 def _feature_blocks(n_rows: int, n_features: int) -> Iterator[slice]:
@@ -466,7 +247,7 @@ class BinMapper:
                 f"`X` has {n_features} features, but {self.n_features_in_} were fitted; give the same columns."
             )
         columns = _columns_for(X, out)
-        edges, offsets = read_only(_round_down(self.edges_, X.dtype)), read_only(self.offsets_)
+        edges, offsets = _round_down(self.edges_, X.dtype), self.offsets_
         step = n_rows if scipy.sparse.issparse(X) else _BLOCK_ROWS  # rows of CSC are spread over all of it
         row_blocks = [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, max(1, step))]
 
@@ -530,18 +311,18 @@ class BinMapper:
 
         def fit_block(features: slice) -> list[np.ndarray]:
             block = _block(X, features, slice(None))
-            found, edges = [], np.empty(MAX_BINS)
+            found, edges, sums = [], np.empty(MAX_BINS), np.empty(n_rows)
             for k, column in enumerate(block, features.start):
                 present = column[rows]
                 if weights.size:
                     order = np.argsort(present, kind="stable")  # equal values in the order of rows: sums in one order
-                    n_bins = find_edges(present[order], weights[order], edges, centers[k])
+                    n_bins = find_edges(present[order], weights[order], sums, edges, centers[k])
                 else:
-                    n_bins = find_edges(np.sort(present), weights, edges, centers[k])
+                    n_bins = find_edges(np.sort(present), weights, sums, edges, centers[k])
                 found.append(_round_down(edges[: max(0, n_bins - 1)].copy(), X.dtype))
             if columns is not None:
                 offsets = np.cumsum([0, *map(len, found)], dtype=np.int64)
-                assign_bins(block, read_only(np.concatenate(found)), read_only(offsets), columns[features], 0)
+                assign_bins(block, np.concatenate(found), offsets, columns[features], 0)
             return found
 
         blocks = _run(fit_block, list(_feature_blocks(n_rows, n_features)), n_jobs)

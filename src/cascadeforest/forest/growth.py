@@ -6,6 +6,7 @@ byte for any `n_jobs`, since a tree depends on its own seed only and results are
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,14 +15,11 @@ from joblib import Parallel, delayed
 
 from cascadeforest.forest._arrays import read_only
 from cascadeforest.forest._cells import cells_for
-from cascadeforest.forest._compiling import ensure_compiled
-from cascadeforest.forest._grow import grow_tree
-from cascadeforest.forest._nodes import ENTROPY, GINI, MAX_FEATURES, Target
 from cascadeforest.forest._parameters import check_choice, feature_chances
-from cascadeforest.forest._random import bootstrap_counts
-from cascadeforest.forest._search import BEST, RANDOM, Rules
 from cascadeforest.forest.binning import BinnedMatrix
 from cascadeforest.forest.trees import Trees
+from cascadeforest.kernels.draws import bootstrap_counts
+from cascadeforest.kernels.grow import BEST, ENTROPY, GINI, MAX_FEATURES, RANDOM, Rules, Target, Workspace, grow_tree
 
 _SPLITTERS = {"best": BEST, "random": RANDOM}
 _CRITERIA = {"gini": GINI, "entropy": ENTROPY, "squared_error": GINI}  # of targets, the kernel's Gini is the variance
@@ -200,7 +198,7 @@ def in_bag_counts(seed: np.uint64, n_draws: int, n_rows: int) -> np.ndarray:
     return counts
 
 
-def _target(y: np.ndarray, n_classes: int, whole: bool, in_words: bool) -> tuple[Target, float, float]:
+def _target(y: np.ndarray, n_classes: int, whole: bool) -> tuple[Target, float, float]:
     """Labels for the kernel and, in regression, their offset and scale.
 
     The offset is the median of the distinct targets: differences of similar numbers are mostly exact, so large targets
@@ -209,7 +207,7 @@ def _target(y: np.ndarray, n_classes: int, whole: bool, in_words: bool) -> tuple
     """
     if n_classes:
         value = np.array([0.0, 1.0]) if n_classes <= 2 else _EQUAL
-        return Target(np.ascontiguousarray(y, np.int32), value, n_classes, whole, in_words), 0.0, 1.0
+        return Target(np.ascontiguousarray(y, np.int32), value, n_classes, whole), 0.0, 1.0
     distinct, label = np.unique(np.asarray(y, np.float64), return_inverse=True)
     offset = float(distinct[len(distinct) // 2])
     with np.errstate(over="ignore"):
@@ -222,7 +220,7 @@ def _target(y: np.ndarray, n_classes: int, whole: bool, in_words: bool) -> tuple
     scale = 1.0
     if widest > 0 and not _USUAL[0] < widest < _USUAL[1]:
         scale = float(np.ldexp(1.0, int(np.frexp(widest)[1]) - 1))
-    return Target(label.astype(np.int32), value / scale, 0, False, False), offset, scale
+    return Target(label.astype(np.int32), value / scale, 0, False), offset, scale
 
 
 def kernel_weights(weights: np.ndarray) -> np.ndarray:
@@ -301,7 +299,6 @@ def grow_forest(
         If no row has positive weight, a feature weight is negative, all feature weights are 0, there are too many
         features or classes, or the matrix does not have the layout of `BinMapper.fit_transform`.
     """
-    ensure_compiled()
     n_features, n_rows = binned.columns.shape
     if n_features >= MAX_FEATURES:
         raise ValueError(f"X has {n_features} features; the kernel takes fewer than {MAX_FEATURES}.")
@@ -319,11 +316,13 @@ def grow_forest(
         n_draws = len(rows) if max_samples is None else int(max_samples)
     heaviest = weights.max() * max(n_draws, len(rows))
     whole = not balance_bootstraps and heaviest < 2**31 and np.array_equal(weights, np.rint(weights))
-    target, offset, scale = _target(y, n_classes, bool(whole), bool(whole) and rules.splitter == "random")
+    target, offset, scale = _target(y, n_classes, bool(whole))
     centers, rows = read_only(binned.known_centers), read_only(np.ascontiguousarray(rows))
     cells = cells_for(binned, rules.max_features)
     features = _looked_at(features, feature_weights, n_features)
     kernel_rules, cumulative = rules._for_kernel(scale), _cumulative(feature_weights, n_features)
+
+    own = threading.local()  # of a thread: working memory that all of its trees use
 
     def grow(seed: np.uint64) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         counts = in_bag_counts(seed, n_draws, len(rows))
@@ -332,19 +331,11 @@ def grow_forest(
             frequency = np.bincount(target.label, counts, n_classes)
             factor = counts.sum() / (np.count_nonzero(frequency) * np.maximum(frequency, 1))
             tree_weights = weights * factor[target.label]
-        try:
-            return grow_tree(
-                cells, centers, rows, read_only(tree_weights), target, counts, seed, kernel_rules, features, cumulative
-            )
-        except SystemError as error:
-            # numba turns an interrupt that arrives while it converts arguments into this error. Code that catches
-            # Exception would swallow the interrupt.
-            cause: BaseException | None = error
-            while cause is not None and not isinstance(cause, KeyboardInterrupt):
-                cause = cause.__cause__ or cause.__context__
-            if cause is None:
-                raise
-            raise KeyboardInterrupt from None
+        if not hasattr(own, "workspace"):
+            own.workspace = Workspace()
+        return grow_tree(
+            cells, centers, rows, tree_weights, target, counts, seed, kernel_rules, features, cumulative, own.workspace
+        )
 
     grown = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(grow)(seed) for seed in seeds)
     decrease = np.zeros(n_features)

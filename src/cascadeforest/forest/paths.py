@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cascadeforest.forest._nodes import MISSING
 from cascadeforest.forest.binning import BinnedMatrix
 from cascadeforest.forest.trees import Trees
+from cascadeforest.kernels.grow import MISSING
 
 
 class PathSteps(NamedTuple):

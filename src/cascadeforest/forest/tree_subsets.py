@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cascadeforest.forest._nodes import LEAF
 from cascadeforest.forest.trees import Trees
+from cascadeforest.kernels.grow import LEAF
 
 _FEATURE, _TARGET, _BELOW_TARGET = np.uint64(9), np.uint64(32), np.uint64(2**32 - 1)
 

@@ -12,9 +12,8 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from scipy.sparse import csr_matrix
 
-from cascadeforest.forest import _walk
-from cascadeforest.forest._arrays import read_only
-from cascadeforest.forest._nodes import LEAF
+from cascadeforest.kernels import walk
+from cascadeforest.kernels.grow import LEAF
 
 if TYPE_CHECKING:
     from cascadeforest.forest.binning import BinMapper, BinnedMatrix
@@ -52,7 +51,7 @@ class Trees:
     Parameters
     ----------
     nodes : ndarray of shape (n_nodes,), uint64
-        Node words (see `_nodes`), tree after tree; children are counted from the root of their tree.
+        Node words (see kernels/nodes.h), tree after tree; children are counted from the root of their tree.
     offsets : ndarray of shape (n_trees + 1,), int64
         The nodes of tree i are ``nodes[offsets[i]:offsets[i + 1]]``.
     values : ndarray of shape (n_values, n_outputs), float32
@@ -98,7 +97,7 @@ class Trees:
             )
         nodes = np.concatenate([nodes for nodes, _ in trees])
         for (begin, end), shift in zip(pairwise(offsets), shifts, strict=False):
-            _walk.number_value_rows(nodes[begin:end], n_classes, shift)
+            walk.number_value_rows(nodes[begin:end], n_classes, shift)
         pure = np.eye(n_classes, max(1, n_classes), dtype=np.float32)
         return cls(nodes, offsets, np.concatenate([pure, *(values for _, values in trees)]), n_classes)
 
@@ -188,7 +187,7 @@ class Trees:
         for k in range(0, len(chosen), step):  # one after the other: a row's values are added in the order of the trees
             some = chosen[k : k + step]
             table = _weight_table(weights, some, len(rows))
-            add = partial(_walk.add_values, *self._arrays, read_only(self.values), some, bins, stride, rows, table, out)
+            add = partial(walk.add_values, self.nodes, self.offsets, self.values, some, bins, stride, rows, table, out)
             _in_threads(add, len(rows), _ROWS_PER_THREAD, n_jobs)
         return out
 
@@ -208,7 +207,7 @@ class Trees:
         bins, stride = self._bins(binned)
         rows = _row_numbers(rows, binned)
         leaves = np.empty((len(rows), self.n_trees), np.int32)
-        find = partial(_walk.find_leaves, *self._arrays, bins, stride, rows, leaves)
+        find = partial(walk.find_leaves, self.nodes, self.offsets, bins, stride, rows, leaves)
         _in_threads(find, len(rows), _ROWS_PER_THREAD, n_jobs)
         return leaves
 
@@ -232,13 +231,13 @@ class Trees:
         bins, stride = self._bins(binned)
         rows = _row_numbers(rows, binned)
         starts = np.zeros(len(rows) + 1, np.int64)
-        measure = partial(_walk.path_lengths, *self._arrays, bins, stride, rows, starts[1:])
+        measure = partial(walk.path_lengths, self.nodes, self.offsets, bins, stride, rows, starts[1:])
         _in_threads(measure, len(rows), _ROWS_PER_THREAD, n_jobs)
         np.cumsum(starts, out=starts)
         # scipy wants one type for both, and copies 64-bit ones that would fit into 32 bits.
         index_type = np.int32 if max(starts[-1], len(self.nodes)) <= np.iinfo(np.int32).max else np.int64
         passed = np.empty(starts[-1], index_type)
-        write = partial(_walk.write_paths, *self._arrays, bins, stride, rows, starts[:-1].copy(), passed)
+        write = partial(walk.write_paths, self.nodes, self.offsets, bins, stride, rows, starts[:-1].copy(), passed)
         _in_threads(write, len(rows), _ROWS_PER_THREAD, n_jobs)
         ones = np.ones(len(passed), np.int64)
         indicator = csr_matrix((ones, passed, starts.astype(index_type)), shape=(len(rows), len(self.nodes)))
@@ -280,9 +279,8 @@ class Trees:
             As `predict_sum`.
         """
         weight, sums = self.leaf_statistics(binned, targets, rows, weights, n_jobs=n_jobs)
-        nodes = read_only(self.nodes)
         for begin, end in pairwise(self.offsets):
-            _walk.add_up(nodes[begin:end], weight[begin:end], sums[begin:end])
+            walk.add_up(self.nodes[begin:end], weight[begin:end], sums[begin:end])
         return weight, sums
 
     def leaf_statistics(
@@ -308,18 +306,17 @@ class Trees:
         """
         bins, stride = self._bins(binned)
         rows = _row_numbers(rows, binned)
-        targets = read_only(np.ascontiguousarray(targets, np.float64))
+        targets = np.ascontiguousarray(targets, np.float64)
         if targets.ndim != 2 or len(targets) != len(rows):
             raise ValueError(f"targets has shape {targets.shape}; give one line for each of the {len(rows)} rows.")
-        nodes = read_only(self.nodes)
-        weight, sums = np.zeros(len(nodes)), np.zeros((len(nodes), targets.shape[1]))
+        weight, sums = np.zeros(len(self.nodes)), np.zeros((len(self.nodes), targets.shape[1]))
         fixed = None if callable(weights) else _weight_table(weights, range(self.n_trees), len(rows))
 
         def add_part(first: int, last: int) -> None:
             for t in range(first, last):
                 table = _weight_table(weights, [t], len(rows)) if fixed is None else fixed[min(t, len(fixed) - 1) :]
                 own = slice(self.offsets[t], self.offsets[t + 1])
-                _walk.add_leaf_statistics(nodes[own], bins, stride, rows, table[0], targets, weight[own], sums[own])
+                walk.add_leaf_statistics(self.nodes[own], bins, stride, rows, table[0], targets, weight[own], sums[own])
 
         _in_threads(add_part, self.n_trees, 1, n_jobs)
         return weight, sums
@@ -357,11 +354,6 @@ class Trees:
         number = np.arange(len(self.nodes)) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
         return _decode(self.nodes, number, mapper)
 
-    @property
-    def _arrays(self) -> tuple[np.ndarray, np.ndarray]:
-        """The arrays that every walk reads."""
-        return read_only(self.nodes), read_only(self.offsets)
-
     def __getstate__(self) -> dict[str, Any]:
         """The fields only, without cached values, so that a prediction does not change the pickle."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -369,9 +361,9 @@ class Trees:
     @cached_property
     def _n_features_needed(self) -> int:
         """One more than the highest feature of a split; computed once, not for every prediction."""
-        return _walk.highest_feature(read_only(self.nodes)) + 1
+        return walk.n_features_needed(self.nodes)
 
-    def _bins(self, binned: BinnedMatrix) -> tuple[np.ndarray, np.uint64]:
+    def _bins(self, binned: BinnedMatrix) -> tuple[np.ndarray, int]:
         """The matrix as kernels take it, one column after the other, and how far apart columns begin."""
         bins, distance = binned.flat()
         n_features = binned.columns.shape[0]
@@ -381,31 +373,31 @@ class Trees:
                 "give the matrix the features that they were grown on."
             )
         if not n_features:  # one column at least, which leaves read and ignore
-            bins = read_only(np.zeros(binned.columns.shape[1], np.uint8))
-        return bins, np.uint64(distance)
+            bins = np.zeros(binned.columns.shape[1], np.uint8)
+        return bins, distance
 
     def _chosen(self, trees: Sequence[int] | np.ndarray | slice | None) -> np.ndarray:
         everyone = np.arange(self.n_trees)
-        return read_only(everyone if trees is None else np.ascontiguousarray(np.atleast_1d(everyone[trees])))
+        return everyone if trees is None else np.ascontiguousarray(np.atleast_1d(everyone[trees]))
 
 
 def _row_numbers(rows: np.ndarray | None, binned: BinnedMatrix) -> np.ndarray:
     """Checked row numbers, as an array for kernels, which do not check them."""
     n_rows = binned.columns.shape[1]
     if rows is None:
-        return read_only(np.arange(n_rows, dtype=np.int32))
+        return np.arange(n_rows, dtype=np.int32)
     rows = np.asarray(rows)
     if rows.ndim != 1 or (len(rows) and rows.dtype.kind not in "iu"):
         raise ValueError(f"rows has shape {rows.shape} and type {rows.dtype}; give row numbers in one dimension.")
     if len(rows) and (rows.min() < 0 or rows.max() >= n_rows):
         raise IndexError(f"rows runs from {rows.min()} to {rows.max()}; the matrix has rows 0 to {n_rows - 1}.")
-    return read_only(np.ascontiguousarray(rows, np.int32))
+    return np.ascontiguousarray(rows, np.int32)
 
 
 def _weight_table(weights: Weights, trees: Iterable[int], n_rows: int) -> np.ndarray:
     """Weights of `trees`: one line per tree, or one line for all trees."""
     if weights is None:
-        return read_only(np.ones((1, n_rows)))
+        return np.ones((1, n_rows))
     lines = [weights(int(tree)) for tree in trees] if callable(weights) else weights
     table = np.ascontiguousarray(np.atleast_2d(lines), np.float64)
     n_trees = len(list(trees))
@@ -414,7 +406,7 @@ def _weight_table(weights: Weights, trees: Iterable[int], n_rows: int) -> np.nda
             f"weights has shape {np.shape(lines)}; give one for each of {n_rows} rows, or a line of them for each of "
             f"{n_trees} trees."
         )
-    return read_only(table)
+    return table
 
 
 def _in_threads(work: Callable[[int, int], None], n: int, least: int, n_jobs: int | None) -> None:

@@ -1,0 +1,375 @@
+/* Growing one tree on binned features into flat arrays: depth first, or best first up to a number of leaves. */
+#include <stdlib.h>
+
+#include "search.h"
+
+/* Weight times impurity decrease of a split, in units of node_purity. */
+INLINE double gain_of(const Split *split, const Described *node, double purity, const Grower *tree) {
+    if (node->n_present == 2 && tree->target->n_classes > 0 && tree->rules->criterion == GINI)
+        /* v^2 / n is half of what sum_c n_c^2 / n gains from a split into two classes. */
+        return 2.0 * (split->proxy - node->v_node * node->v_node / node->n_node);
+    return split->proxy - purity;
+}
+
+/* Whether a gain is below what is asked for; a few units in the last place are rounding, not a decrease that lacks. */
+INLINE bool too_small(double gain, const Rules *rules, double n_root) {
+    return gain * (1.0 + 1e-12) < rules->min_impurity_decrease * n_root;
+}
+
+INLINE void push(int64_t *stack, int64_t height, int64_t a, int64_t b, int64_t c, int64_t d, int64_t e) {
+    int64_t *entry = stack + 5 * height;
+    entry[0] = a, entry[1] = b, entry[2] = c, entry[3] = d, entry[4] = e;
+}
+
+/* Whether a node is not to be split, whatever its features are. */
+INLINE bool is_leaf(const Node *node, int64_t depth, const Rules *rules) {
+    const bool few = node->n < rules->min_samples_split || node->n < 2 * rules->min_samples_leaf ||
+                     node->described.n_node < 2.0 * node->min_weight;
+    return node->described.pure || depth >= rules->max_depth || few;
+}
+
+/* Count a node's purity for its parent's feature and, if it is a right child, enter it there. */
+INLINE void place(Grower *tree, int64_t node, int64_t parent, double purity) {
+    if (parent < 0) return;
+    tree->decreases[feature_of(tree->nodes[parent])] += purity;
+    if (node != parent + 1) tree->nodes[parent] |= (uint64_t)node << 32;
+}
+
+/* Write a leaf; appends its value unless it is one of the pure ones. */
+INLINE void write_leaf(Grower *tree, int64_t number, int64_t start, const Described *node, const bool counts) {
+    const int64_t n_classes = tree->target->n_classes;
+    if (n_classes == 0) {
+        tree->values[tree->n_values] = (float)(node->v_node / node->n_node);
+        tree->nodes[number] = pack_leaf(tree->n_values++);
+    } else if (node->pure) {
+        const uint64_t key = tree->sample.key[start];
+        tree->nodes[number] = pack_leaf(counts ? class_of(key) : label_of(key));
+    } else {
+        float *value = tree->values + tree->n_values * n_classes;
+        for (int64_t c = 0; c < n_classes; c++) value[c] = (float)(tree->counts[c] / node->n_node);
+        tree->nodes[number] = pack_leaf(n_classes + tree->n_values++);
+    }
+}
+
+/* Weight of a node's rows that go left; reads scratch->bins. */
+INLINE double left_weight(const Grower *tree, const Node *node, const Split *split, const bool counts) {
+    const uint8_t *restrict bins = tree->scratch.bins;
+    const uint8_t cut = (uint8_t)split->cut, shift = shift_of(split->missing);
+    const int64_t n = node->n;
+    if (!counts) return weight_at_most(tree->sample.weight + node->start, bins, n, split->cut, split->missing);
+    const uint64_t *restrict key = tree->sample.key + node->start;
+    int64_t n_left = 0;
+    if (node->described.n_node == (double)n) /* all weights are 1 */
+        for (int64_t i = 0; i < n; i++) n_left += goes_left(bins[i], cut, shift);
+    else
+        for (int64_t i = 0; i < n; i++) n_left += weight_of(key[i]) & (0 - (uint32_t)goes_left(bins[i], cut, shift));
+    return (double)n_left;
+}
+
+/* Divide a node's rows. Returns the first row of its right child, and the node's word in `word`.
+ *
+ * A best cut lies half way between the values on its two sides, as scikit-learn's thresholds do: at the left one's end
+ * of the gap, rows of other data would go right too often. */
+INLINE int64_t divide(Grower *tree, const Node *node, const Found *found, uint64_t *word, const bool counts) {
+    const Split *split = &found->split;
+    const Scratch *scratch = &tree->scratch;
+    const uint8_t *restrict bins = scratch->bins;
+    const int64_t n = node->n;
+    if (scratch->feature != found->feature) /* the search has looked at others since */
+        gather(tree->cells, scratch, tree->sample.key + node->start, n, found->feature);
+    int64_t cut = split->cut;
+    const uint8_t shift = shift_of(split->missing);
+    const bool packed = tree->cells->packed[found->feature]; /* then the cut lies between its two bins as it is */
+    if (!packed && (tree->rules->splitter == BEST || split->missing != NONE_MISSING)) {
+        uint8_t right_bin = MISSING; /* the smallest on the right */
+        for (int64_t i = 0; i < 64 * n_blocks(n); i++) {
+            const uint8_t on_right = goes_left(bins[i], (uint8_t)split->cut, shift) ? MISSING : bins[i];
+            right_bin = on_right < right_bin ? on_right : right_bin;
+        }
+        const double *value = tree->centers + found->feature * 255;
+        if (right_bin == MISSING) /* whatever has a value goes left */
+            cut = MISSING - 1;
+        else if (tree->rules->splitter == BEST)
+            cut = cut_at(value, 0.5 * value[cut] + 0.5 * value[right_bin], cut, right_bin);
+    }
+    bool missing_left = split->missing == MISSING_LEFT;
+    if (split->missing == NONE_MISSING) { /* later ones go where most of the node's weight went */
+        const double n_left = left_weight(tree, node, split, counts);
+        missing_left = n_left > node->described.n_node - n_left;
+    }
+    *word = pack_split(found->feature, cut, missing_left);
+    return partition(&tree->sample, scratch, node->start, n, split->cut, split->missing, counts);
+}
+
+INLINE Described describe_node(const Grower *tree, int64_t start, int64_t n, const bool counts) {
+    if (counts) return count_classes(&tree->sample, &tree->scratch, tree->target, start, n, tree->counts);
+    const bool random = tree->rules->splitter == RANDOM;
+    return describe(&tree->sample, &tree->scratch, tree->target, start, n, tree->counts, random);
+}
+
+/* Grow a tree of n rows node by node; returns the weight of its root. */
+INLINE double grow_depth_first(Grower *tree, int64_t n, const bool counts) {
+    const Rules *rules = tree->rules;
+    double n_root = 0.0;
+    /* Nodes to visit: start, end, depth, parent, known constants. Left children come first, so that the left child of a
+     * node is the next one and the stack holds one right child a level. */
+    push(tree->stack, 0, 0, n, 0, -1, 0);
+    for (int64_t height = 1; height > 0;) {
+        const int64_t *entry = tree->stack + 5 * --height;
+        const int64_t end = entry[1], depth = entry[2], parent = entry[3], number = tree->n_nodes++;
+        Node node = {.start = entry[0], .n = end - entry[0], .number = number, .n_known = entry[4]};
+        node.described = describe_node(tree, node.start, node.n, counts);
+        const double purity = node_purity(&node.described, tree->scratch.total, tree->target, rules->criterion);
+        place(tree, number, parent, purity);
+        if (parent < 0) n_root = node.described.n_node;
+        node.min_weight = rules->min_weight_fraction_leaf * n_root;
+        Found found = {no_split, -1};
+        if (!is_leaf(&node, depth, rules)) found = find_split(tree, &node, counts);
+        if (found.split.cut != NO_SPLIT && rules->min_impurity_decrease > 0.0 &&
+            too_small(gain_of(&found.split, &node.described, purity, tree), rules, n_root))
+            found.split = no_split;
+        if (found.split.cut == NO_SPLIT) {
+            write_leaf(tree, number, node.start, &node.described, counts);
+            continue;
+        }
+        const int64_t middle = divide(tree, &node, &found, tree->nodes + number, counts);
+        tree->decreases[found.feature] -= purity;
+        push(tree->stack, height++, middle, end, depth + 1, number, node.n_known);
+        push(tree->stack, height++, node.start, middle, depth + 1, number, node.n_known);
+    }
+    return n_root;
+}
+
+/* Enter a node with the split that it would get; its rows are divided already. Returns its weight. */
+INLINE double set_bud(Grower *tree, Bud *bud, int64_t number, double n_root, const bool counts) {
+    const Rules *rules = tree->rules;
+    bud->left = -1;
+    bud->gain = -1.0;
+    Node node = {.start = bud->start, .n = bud->end - bud->start, .number = number};
+    node.described = describe_node(tree, node.start, node.n, counts);
+    const double n_node = node.described.n_node, whole = n_root == 0.0 ? n_node : n_root;
+    node.min_weight = rules->min_weight_fraction_leaf * whole;
+    if (is_leaf(&node, bud->depth, rules)) return n_node;
+    const double purity = node_purity(&node.described, tree->scratch.total, tree->target, rules->criterion);
+    /* Constants of an ancestor are remembered along one path only: here none are known. */
+    const Found found = find_split(tree, &node, counts);
+    if (found.split.cut == NO_SPLIT) return n_node;
+    double gain = gain_of(&found.split, &node.described, purity, tree);
+    gain = gain > 0.0 ? gain : 0.0;
+    if (too_small(gain, rules, whole)) return n_node;
+    bud->middle = divide(tree, &node, &found, &bud->word, counts);
+    bud->gain = gain;
+    return n_node;
+}
+
+/* Whether leaf a is split before leaf b: by gain, the older of equals. */
+INLINE bool comes_before(const Bud *buds, int64_t a, int64_t b) {
+    return buds[a].gain > buds[b].gain || (buds[a].gain == buds[b].gain && a < b);
+}
+
+/* Enter a leaf into the heap of n others: the leaves that can be split, none before its parent. */
+INLINE void push_leaf(const Bud *buds, int64_t *heap, int64_t n, int64_t leaf) {
+    int64_t at = n;
+    for (; at > 0 && comes_before(buds, leaf, heap[(at - 1) / 2]); at = (at - 1) / 2) heap[at] = heap[(at - 1) / 2];
+    heap[at] = leaf;
+}
+
+/* Take the leaf that is split next from the heap of n leaves. */
+INLINE int64_t pop_leaf(const Bud *buds, int64_t *heap, int64_t n) {
+    const int64_t first = heap[0], leaf = heap[n - 1];
+    int64_t at = 0;
+    for (int64_t child; (child = 2 * at + 1) < n - 1; at = child) {
+        if (child + 1 < n - 1 && comes_before(buds, heap[child + 1], heap[child])) child++;
+        if (comes_before(buds, leaf, heap[child])) break;
+        heap[at] = heap[child];
+    }
+    heap[at] = leaf;
+    return first;
+}
+
+/* Grow a tree of n rows up to max_leaf_nodes, always splitting the leaf whose split gains most (the oldest of equals).
+ * Returns the weight of the root. */
+INLINE double grow_best_first(Grower *tree, int64_t n, const bool counts) {
+    Bud *buds = tree->buds;
+    int64_t *heap = tree->heap;
+    int64_t n_buds = 1, n_leaves = 1, n_heap = 0;
+    buds[0] = (Bud){.start = 0, .end = n, .depth = 0};
+    const double n_root = set_bud(tree, buds, 0, 0.0, counts);
+    if (buds[0].gain >= 0.0) push_leaf(buds, heap, n_heap++, 0);
+    for (; n_heap > 0 && n_leaves < tree->rules->max_leaf_nodes; n_leaves++) {
+        Bud *chosen = buds + pop_leaf(buds, heap, n_heap--);
+        chosen->left = n_buds;
+        buds[n_buds] = (Bud){.start = chosen->start, .end = chosen->middle, .depth = chosen->depth + 1};
+        buds[n_buds + 1] = (Bud){.start = chosen->middle, .end = chosen->end, .depth = chosen->depth + 1};
+        for (int side = 0; side < 2; side++, n_buds++) {
+            set_bud(tree, buds + n_buds, n_buds, n_root, counts);
+            if (buds[n_buds].gain >= 0.0) push_leaf(buds, heap, n_heap++, n_buds);
+        }
+    }
+    /* The same tree depth first, which is how its nodes are stored. */
+    push(tree->stack, 0, 0, -1, 0, 0, 0);
+    for (int64_t height = 1; height > 0;) {
+        const int64_t *entry = tree->stack + 5 * --height;
+        const Bud *bud = buds + entry[0];
+        const int64_t parent = entry[1], number = tree->n_nodes++;
+        const Described described = describe_node(tree, bud->start, bud->end - bud->start, counts);
+        const double purity = node_purity(&described, tree->scratch.total, tree->target, tree->rules->criterion);
+        place(tree, number, parent, purity);
+        if (bud->left < 0) {
+            write_leaf(tree, number, bud->start, &described, counts);
+            continue;
+        }
+        tree->nodes[number] = bud->word;
+        tree->decreases[feature_of(bud->word)] -= purity;
+        push(tree->stack, height++, bud->left + 1, number, 0, 0, 0);
+        push(tree->stack, height++, bud->left, number, 0, 0, 0);
+    }
+    return n_root;
+}
+
+/* Memory of one tree in one piece, kept for the next one; without a start, what is taken is only added up. */
+typedef struct {
+    char *start;
+    size_t used, size;
+} Arena;
+
+static void *take(Arena *arena, int64_t n, size_t size) {
+    void *taken = arena->start ? arena->start + arena->used : NULL;
+    arena->used += ((size_t)n * size + 63) & ~(size_t)63;
+    return taken;
+}
+
+static void lay_out(Grower *tree, Arena *arena, int64_t in_bag, bool counts) {
+    const int64_t n_classes = tree->target->n_classes, n_words = tree->cells->n_words;
+    const int64_t width = n_classes > 4 ? padded(n_classes) : 4, outputs = n_classes > 1 ? n_classes : 1;
+    const int64_t n = 64 * n_blocks(in_bag) + 64; /* rows are looked at 64 at a time */
+    const int64_t n_whole = counts ? n : 0, n_real = counts ? 0 : n;
+    tree->sample = (Sample){take(arena, n, 8), take(arena, n_real, 4)};
+    tree->scratch = (Scratch){
+        .bins = take(arena, n, 1),
+        .words = take(arena, n * n_words, 8),
+        .word_rows = n,
+        .varying = take(arena, n_words, 8),
+        .present = take(arena, 256, 1),
+        .counts = take(arena, 256, 8),
+        .hist = take(arena, 256 * width, 8),
+        .total = take(arena, width, 8),
+        .left = take(arena, width, 8),
+        .key = take(arena, n, 8),
+        .weight = take(arena, n_real, 4),
+        .pairs = take(arena, tree->rules->splitter == BEST ? n_real : 0, 16),
+        .node_weight = take(arena, tree->rules->splitter == RANDOM ? n_real : 0, 8),
+        .moment = take(arena, tree->rules->splitter == RANDOM ? n_real : 0, 8),
+        .code = take(arena, n_real, 2),
+        .small_code = take(arena, n_whole, 1),
+        .small_weight = take(arena, n_whole, 1),
+        .word = take(arena, n_whole, 8),
+        .planes = take(arena, counts ? n / 64 * outputs : 0, 8),
+        .weight_planes = take(arena, n_whole / 8, 8),
+        .class_hist = take(arena, counts ? 256 * outputs : 0, 4),
+        .class_left = take(arena, outputs, 8),
+        .number = take(arena, outputs, 1),
+        .ends = take(arena, outputs, 1),
+    };
+    if (arena->start) memset(tree->scratch.hist, 0, 256 * (size_t)width * 8);
+    tree->counts = take(arena, outputs, 8);
+    tree->stack = take(arena, 5 * (in_bag + 1), 8);
+    const int64_t max_leaves = tree->rules->max_leaf_nodes;
+    const int64_t max_nodes = 2 * (max_leaves && max_leaves < in_bag ? max_leaves : in_bag);
+    const int64_t n_buds = max_leaves ? max_nodes : 0;
+    /* Pages of memory that are never written are never taken from the system: bounds may be too high. */
+    tree->nodes = take(arena, max_nodes, 8);
+    tree->values = take(arena, (n_classes ? in_bag / 2 + 1 : in_bag) * outputs, 4);
+    tree->decreases = take(arena, tree->draws.n_features, 8);
+    tree->buds = take(arena, n_buds, sizeof(Bud));
+    tree->heap = take(arena, n_buds, 8);
+    Draws *draws = &tree->draws;
+    draws->features = take(arena, draws->n_looked_at, 4);
+    draws->constants = take(arena, draws->n_looked_at, 4);
+    draws->drawn = take(arena, draws->cumulative ? draws->n_features : 0, 8);
+}
+
+/* Working memory for trees that are grown one after the other; NULL if there is none. */
+EXPORT Arena *new_workspace(void) { return calloc(1, sizeof(Arena)); }
+
+EXPORT void free_workspace(Arena *arena) {
+    if (arena) free(arena->start);
+    free(arena);
+}
+
+/* Where the tree is that was grown last: valid until the next one is grown, or the workspace is freed. */
+typedef struct {
+    int64_t n_nodes, n_values;
+    const uint64_t *nodes;   /* (n_nodes): see nodes.h */
+    const float *values;     /* (n_values, max(1, n_classes)): values of leaves */
+    const double *decreases; /* (n_features): impurity decrease by feature, Eq. 6 of the interpretation paper */
+} Tree;
+
+/* Grow one tree.
+ *
+ * cells, target, rules: see sample.h
+ * centers:     (n_features, 255) a value for each bin, ascending, for thresholds
+ * rows:        (n) rows of the binned matrix that this forest learns from
+ * weights:     (n) their weights, positive
+ * counts:      (n) how often the tree's bootstrap drew each of them
+ * seed:        decides features and random thresholds
+ * features:    (n_looked_at) features that may be looked at
+ * cumulative:  (n_features) running sum of feature weights over all features, or NULL for equal ones
+ * arena:       working memory
+ * grown:       filled */
+EXPORT int32_t grow_tree(
+    const Cells *cells, const double *centers, const int32_t *rows, const double *weights, int64_t n,
+    const Target *target, const int32_t *counts, uint64_t seed, const Rules *rules, const int32_t *features,
+    int64_t n_looked_at, const double *cumulative, int64_t n_features, Arena *arena, Tree *grown
+) {
+    int64_t in_bag = 0;
+    bool in_counts = target->whole; /* whether counts.h is used: weights are small whole numbers */
+    for (int64_t i = 0; i < n; i++) {
+        const double weight = counts[i] * weights[i];
+        in_bag += counts[i] > 0;
+        in_counts &= weight < 256.0 && weight == (double)(int32_t)weight;
+    }
+    const bool evaluate = rules->max_features > 1 || rules->min_impurity_decrease > 0.0 || rules->max_leaf_nodes > 0;
+    Grower tree = {
+        .cells = cells,
+        .centers = centers,
+        .target = target,
+        .rules = rules,
+        .evaluate = evaluate,
+        .needs_counts = evaluate || rules->min_samples_leaf > 1 || rules->min_weight_fraction_leaf > 0.0,
+        .draws = {.state = seed, .n_looked_at = n_looked_at, .cumulative = cumulative, .n_features = n_features},
+    };
+    Arena needed = {NULL, 0, 0};
+    lay_out(&tree, &needed, in_bag, in_counts);
+    if (needed.used > arena->size) {
+        free(arena->start);
+        arena->start = malloc(needed.used);
+        arena->size = arena->start ? needed.used : 0;
+        if (!arena->start) return NO_MEMORY;
+    }
+    arena->used = 0;
+    lay_out(&tree, arena, in_bag, in_counts);
+    memcpy(tree.draws.features, features, (size_t)n_looked_at * sizeof *features);
+    if (cumulative) memset(tree.draws.drawn, 0xFF, (size_t)n_features * sizeof *tree.draws.drawn);
+    memset(tree.decreases, 0, (size_t)n_features * sizeof *tree.decreases);
+    int64_t k = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (counts[i] == 0) continue;
+        const uint64_t row = (uint64_t)(uint32_t)rows[i] << 32;
+        const double weight = counts[i] * weights[i];
+        if (in_counts) {
+            tree.sample.key[k++] = row | (uint64_t)weight << 16 | (uint32_t)target->label[i];
+        } else {
+            tree.sample.key[k] = row | (uint32_t)target->label[i];
+            tree.sample.weight[k++] = (float)weight;
+        }
+    }
+    double n_root;
+    if (rules->max_leaf_nodes)
+        n_root = in_counts ? grow_best_first(&tree, in_bag, true) : grow_best_first(&tree, in_bag, false);
+    else
+        n_root = in_counts ? grow_depth_first(&tree, in_bag, true) : grow_depth_first(&tree, in_bag, false);
+    for (int64_t f = 0; f < n_features; f++) tree.decreases[f] /= n_root;
+    *grown = (Tree){tree.n_nodes, tree.n_values, tree.nodes, tree.values, tree.decreases};
+    return 0;
+}

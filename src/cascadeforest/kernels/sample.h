@@ -1,0 +1,251 @@
+/* What a growing tree works on: the binned matrix, its rows, what is learned; statistics and division of a node. */
+#ifndef CASCADEFOREST_SAMPLE_H
+#define CASCADEFOREST_SAMPLE_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "export.h"
+#include "nodes.h"
+
+/* Rows without a value in the node at hand: there are none, or the side to which they go. */
+enum { NONE_MISSING, MISSING_RIGHT, MISSING_LEFT };
+enum { GINI, ENTROPY }; /* Gini is also squared error */
+enum { BEST, RANDOM };
+
+/* The binned matrix: feature by feature, row by row, and columns of two values as bits.
+ *
+ * A node of few rows reads bins that are far apart. Row by row all features of a row share a cache line or two, which
+ * the first feature brings and the others find; feature by feature each brings a line of its own. Of columns with two
+ * values (one-hot ones) a row has a few words: a node reads them once, knows which of the columns vary, and takes the
+ * bins of these from the words. */
+typedef struct {
+    const uint8_t *by_feature; /* (n_features * n_rows) */
+    const uint8_t *by_row;     /* (n_rows * n_wide): features that are not packed; empty where it would not pay */
+    const uint64_t *words;     /* (n_rows * n_words): packed features */
+    const int32_t *place;      /* (n_features): column in by_row, or bit if packed */
+    const uint8_t *packed;     /* (n_features): whether a feature is packed */
+    int64_t n_rows;            /* distance of the features in by_feature; 1 if they overlap */
+    int64_t n_wide;            /* features that are not packed */
+    int64_t n_words;           /* 0: none is */
+    int64_t few;               /* nodes with fewer rows read row by row */
+} Cells;
+
+/* Weight, and weight * target. */
+typedef double Pair __attribute__((ext_vector_type(2)));
+
+/* What is learned. */
+typedef struct {
+    const int32_t *label; /* class, or index of a row's target in `value` (regression) */
+    const double *value;  /* the distinct targets, centred (regression); 0 and 1 (two classes); else not used */
+    int64_t n_classes;    /* 0: regression */
+    int64_t whole;        /* classification of at most 256 classes: weights that are whole numbers may be counted */
+} Target;
+
+/* How trees grow; the names are scikit-learn's. */
+typedef struct {
+    int64_t splitter;  /* BEST or RANDOM */
+    int64_t criterion; /* GINI or ENTROPY */
+    int64_t max_features;
+    int64_t max_depth;
+    int64_t min_samples_split;
+    int64_t min_samples_leaf;
+    double min_weight_fraction_leaf;
+    double min_impurity_decrease;
+    int64_t max_leaf_nodes; /* 0: no bound */
+} Rules;
+
+/* In-bag rows of one tree, permuted in place while it grows: a node is a range of positions. */
+typedef struct {
+    uint64_t *key; /* row of the binned matrix (high half) and label (low half); with counts.h also the weight */
+    float *weight; /* > 0; not used with counts.h */
+} Sample;
+
+/* Working memory of one tree; contents mean something within one call only. Arrays of n rows have room for some more.
+ */
+typedef struct {
+    uint8_t *bins;   /* (n): bins of the node's rows in the feature at hand */
+    int64_t feature; /* whose bins these are; -1 if no feature's */
+    uint64_t *words; /* (n_words, word_rows): packed features of the node's rows */
+    int64_t word_rows;
+    uint64_t *varying; /* (n_words): which of them take both values in the node */
+    uint8_t *present;  /* (256): bins that hold rows, ascending */
+    int64_t *counts;   /* (256): rows a bin, or weights of classes */
+    double *hist;      /* (256 * width): sums a bin, all 0 between calls; width is n_classes in steps of 4 */
+    double *total;     /* (width): weight of each of the node's classes, then 0 */
+    double *left;      /* (width): weight of each class on the left; in class_statistics the classes' numbers */
+    uint64_t *key;     /* (n): rows that go right, while a node is divided */
+    /* Any weights: */
+    float *weight;       /* (n): as `key` */
+    Pair *pairs;         /* (n): weight, and weight * target, of the node's rows; for best splits */
+    double *node_weight; /* (n): weight of the node's rows, 0 up to a multiple of 8; for random splits */
+    double *moment;      /* (n): weight * target, likewise */
+    uint16_t *code;      /* (n): class of the node's rows, numbered within the node */
+    /* Counts (counts.h): */
+    uint8_t *small_code;     /* (n): class of the node's rows, numbered within the node */
+    uint8_t *small_weight;   /* (n) */
+    uint64_t *word;          /* (n): weight (high half), and weight of the second class (low half) */
+    uint64_t *planes;        /* (blocks, n_present): rows of each class, 64 a word */
+    uint64_t *weight_planes; /* (blocks, 8): bits of the weights of 64 rows */
+    int n_weight_bits;       /* how many bits weights have; 0 if all are 1 */
+    uint32_t *class_hist;    /* (n_classes, 256) */
+    int64_t *class_left;     /* (n_classes): weight of each class on the left */
+    uint8_t *number;         /* (n_classes): number of each class within the node */
+    uint8_t *ends;           /* (n_classes): where the rows of each class end, if they are in order of class */
+} Scratch;
+
+/* Statistics of a node. */
+typedef struct {
+    double n_node;     /* weight */
+    double v_node;     /* sum of weight * target, where two classes are present, or in regression */
+    int64_t n_present; /* classes; 2 in regression */
+    bool pure;         /* whether all targets are equal */
+    double squares;    /* sum of weight * target^2 in regression */
+} Described;
+
+/* Number of classes, rounded up to a multiple of 4. */
+INLINE int64_t padded(int64_t n_classes) { return (n_classes + 3) & ~INT64_C(3); }
+
+INLINE uint32_t row_of(uint64_t key) { return (uint32_t)(key >> 32); }
+
+/* Class, or index of the target. */
+INLINE uint32_t label_of(uint64_t key) { return (uint32_t)key; }
+
+/* Whether a row of this bin goes left; one comparison, for MISSING + 1 is 0 in eight bits. */
+INLINE bool goes_left(uint8_t bin, uint8_t cut, uint8_t shift) {
+    return (uint8_t)(bin + shift) <= (uint8_t)(cut + shift);
+}
+
+/* What `goes_left` adds to bin and cut. */
+INLINE uint8_t shift_of(int missing) { return missing == MISSING_LEFT; }
+
+INLINE double x_log_x(double x) { return x > 0.0 ? x * log2(x) : 0.0; }
+
+/* What one class adds to a side's sum. */
+INLINE double class_term(double n_c, int64_t criterion) { return criterion == ENTROPY ? x_log_x(n_c) : n_c * n_c; }
+
+/* Proxy of a split from the sides' sums of `class_term`. */
+INLINE double class_proxy(double n_left, double sum_left, double n_right, double sum_right, int64_t criterion) {
+    if (criterion == ENTROPY) return sum_left - x_log_x(n_left) + sum_right - x_log_x(n_right);
+    /* sum_left / n_left + sum_right / n_right with one division instead of two. */
+    return (sum_left * n_right + sum_right * n_left) / (n_left * n_right);
+}
+
+/* Weights and moments of the i-th row of a node. */
+INLINE void set_moment(const Scratch *scratch, int64_t i, double weight, double moment, const bool random) {
+    if (random) {
+        scratch->node_weight[i] = weight;
+        scratch->moment[i] = moment;
+    } else {
+        scratch->pairs[i] = (Pair){weight, moment};
+    }
+}
+
+/* Statistics of a node in regression, or of two classes; fills scratch->pairs, or node_weight and moment. */
+INLINE Described moment_statistics(
+    const Sample *sample, const Scratch *scratch, const Target *target, int64_t start, int64_t n, const bool random
+) {
+    const uint64_t *restrict key = sample->key + start;
+    const float *restrict weight = sample->weight + start;
+    const double *restrict value = target->value;
+    double n_node = 0.0, v_node = 0.0, squares = 0.0;
+    uint64_t differing = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const double w = (double)weight[i], y = value[label_of(key[i])], v = w * y;
+        set_moment(scratch, i, w, v, random);
+        n_node += w;
+        v_node += v;
+        squares += v * y;
+        differing |= key[i] ^ key[0];
+    }
+    for (int64_t i = n; random && i < n + 8; i++) set_moment(scratch, i, 0.0, 0.0, true);
+    return (Described){n_node, v_node, 2, label_of(differing) == 0, squares};
+}
+
+/* Statistics of a node of more than two classes. Writes the weight of each class to `counts`. Numbers the classes
+ * within the node: their weights go to scratch->total, the rows' numbers to scratch->code; if there are two, weights
+ * and weight * number go where moment_statistics writes them. */
+INLINE Described class_statistics(
+    const Sample *sample, const Scratch *scratch, const Target *target, int64_t start, int64_t n,
+    double *restrict counts, const bool random
+) {
+    const uint64_t *restrict key = sample->key + start;
+    const float *restrict weight = sample->weight + start;
+    double *restrict number = scratch->left, *restrict total = scratch->total;
+    memset(counts, 0, (size_t)target->n_classes * sizeof *counts);
+    for (int64_t i = 0; i < n; i++) counts[label_of(key[i])] += (double)weight[i];
+    double n_node = 0.0;
+    int64_t n_present = 0;
+    for (int64_t c = 0; c < target->n_classes; c++) {
+        if (counts[c] > 0.0) {
+            n_node += counts[c];
+            total[n_present] = counts[c];
+            number[c] = (double)n_present++;
+        }
+    }
+    for (int64_t c = n_present; c < padded(n_present); c++) total[c] = 0.0;
+    if (n_present == 2) {
+        for (int64_t i = 0; i < n; i++)
+            set_moment(scratch, i, (double)weight[i], (double)weight[i] * number[label_of(key[i])], random);
+        for (int64_t i = n; random && i < n + 8; i++) set_moment(scratch, i, 0.0, 0.0, true);
+    } else if (n_present > 2) {
+        uint16_t *restrict code = scratch->code;
+        for (int64_t i = 0; i < n; i++) code[i] = (uint16_t)number[label_of(key[i])];
+    }
+    return (Described){n_node, n_present == 2 ? total[1] : 0.0, n_present, n_present == 1, 0.0};
+}
+
+/* Statistics of a node; fills `counts` and what class_statistics and moment_statistics say. `random`: for the search of
+ * random splits. */
+INLINE Described describe(
+    const Sample *sample, const Scratch *scratch, const Target *target, int64_t start, int64_t n, double *counts,
+    const bool random
+) {
+    if (target->n_classes > 0 && target->n_classes != 2)
+        return class_statistics(sample, scratch, target, start, n, counts, random);
+    Described found = moment_statistics(sample, scratch, target, start, n, random);
+    if (target->n_classes == 2) {
+        counts[0] = scratch->total[0] = found.n_node - found.v_node;
+        counts[1] = scratch->total[1] = found.v_node;
+    }
+    return found;
+}
+
+/* Weight times (a constant minus impurity). The sum over both children minus that of the node is n(t) * Eq. 7 of the
+ * interpretation paper. The constant is 1 for Gini, the target's second moment for squared error, 0 for entropy. */
+INLINE double node_purity(const Described *node, const double *total, const Target *target, int64_t criterion) {
+    if (target->n_classes == 0) return node->v_node * node->v_node / node->n_node;
+    double sum = 0.0;
+    for (int64_t c = 0; c < node->n_present; c++) sum += class_term(total[c], criterion);
+    return criterion == ENTROPY ? sum - x_log_x(node->n_node) : sum / node->n_node;
+}
+
+/* Move the rows that go left to the front of the node, both sides in their old order; reads scratch->bins, which are
+ * filled up to a multiple of 64. Returns the first row that goes right.
+ *
+ * Without branches: each row is written to both sides, and only one of the two positions advances. `counts`: weights
+ * stand in the keys (counts.h). */
+INLINE int64_t partition(
+    const Sample *sample, const Scratch *scratch, int64_t start, int64_t n, int64_t cut, int missing, const bool counts
+) {
+    uint64_t *key = sample->key + start, *restrict right_key = scratch->key;
+    float *weight = sample->weight + start, *restrict right_weight = scratch->weight;
+    const uint8_t *restrict bins = scratch->bins;
+    const uint8_t shift = shift_of(missing), last = (uint8_t)cut;
+    size_t left = 0, right = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t k = key[i];
+        const size_t is_left = goes_left(bins[i], last, shift);
+        key[left] = k;
+        right_key[right] = k;
+        if (!counts) weight[left] = right_weight[right] = weight[i];
+        left += is_left;
+        right += 1 - is_left;
+    }
+    memcpy(key + left, right_key, right * sizeof *key);
+    if (!counts) memcpy(weight + left, right_weight, right * sizeof *weight);
+    return start + (int64_t)left;
+}
+
+#endif

@@ -1,0 +1,309 @@
+/* Which features a node looks at, and the best of their splits. */
+#ifndef CASCADEFOREST_SEARCH_H
+#define CASCADEFOREST_SEARCH_H
+
+#include "counts.h"
+
+/* Draws of one weighted feature before the exact but slow way is taken: few features with weight are left then. */
+#define REJECTIONS 8
+
+/* Drawing features in one tree. */
+typedef struct {
+    uint64_t state;
+    int32_t *features;        /* (n_looked_at): permuted; the constants of the path come first */
+    int32_t *constants;       /* (n_looked_at): those, in the order in which they were found */
+    int64_t n_looked_at;      /* features that may be looked at */
+    const double *cumulative; /* (n_features): running sum of the feature weights; NULL: all equal */
+    int64_t *drawn;           /* (n_features): node in which a feature was last drawn (with weights only) */
+    int64_t n_features;
+} Draws;
+
+/* A node of a tree that grows best first. */
+typedef struct {
+    int64_t start, end, depth;
+    int64_t middle; /* first row of the right child */
+    int64_t left;   /* left child, the right one is the next; -1 while the node is a leaf */
+    uint64_t word;  /* node word of the split that it would get */
+    double gain;    /* weight times impurity decrease of that split; -1 if there is none */
+} Bud;
+
+/* Everything that the growth of one tree reads and writes. */
+typedef struct {
+    const Cells *cells;
+    const double *centers; /* (n_features, 255) */
+    const Target *target;
+    const Rules *rules;
+    Sample sample;
+    Scratch scratch;
+    Draws draws;
+    uint64_t *nodes;   /* node words */
+    float *values;     /* (n_values, max(1, n_classes)) */
+    double *decreases; /* (n_features) */
+    double *counts;    /* (n_classes): weights of the classes in the node at hand */
+    int64_t *stack;    /* (height, 5) */
+    Bud *buds;         /* (max_nodes): with max_leaf_nodes only */
+    int64_t *heap;     /* (max_nodes): leaves that can be split */
+    int64_t n_nodes, n_values;
+    bool needs_counts; /* whether the sides of random cuts are counted */
+    bool evaluate;     /* whether proxies are needed: not where only one split is ever compared with nothing */
+} Grower;
+
+/* A node whose split is searched. */
+typedef struct {
+    int64_t start, n;  /* its rows */
+    int64_t number;    /* tells nodes apart */
+    int64_t n_known;   /* constants known from its ancestors; `find_split` adds those that it finds */
+    double min_weight; /* least weight of a side */
+    Described described;
+} Node;
+
+/* A split, and of which feature it is. */
+typedef struct {
+    Split split;
+    int64_t feature;
+} Found;
+
+/* The first place of `cumulative` with a sum above x. */
+INLINE int64_t first_above(const double *cumulative, int64_t n, double x) {
+    int64_t low = 0;
+    for (int64_t high = n; low < high;) {
+        const int64_t middle = low + (high - low) / 2;
+        if (cumulative[middle] <= x)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* A feature with probability proportional to its weight among those not yet drawn in this node; -1 if none is. */
+APART int64_t draw_weighted(Draws *draws, int64_t node) {
+    const double *cumulative = draws->cumulative;
+    const int64_t n_features = draws->n_features;
+    for (int k = 0; k < REJECTIONS; k++) {
+        const double x = random_unit(&draws->state) * cumulative[n_features - 1];
+        const int64_t feature = first_above(cumulative, n_features, x);
+        if (feature < n_features && draws->drawn[feature] != node) {
+            draws->drawn[feature] = node;
+            return feature;
+        }
+    }
+    double remaining = 0.0, before = 0.0;
+    for (int64_t k = 0; k < n_features; k++) {
+        remaining += draws->drawn[k] == node ? 0.0 : cumulative[k] - before;
+        before = cumulative[k];
+    }
+    double threshold = random_unit(&draws->state) * remaining;
+    int64_t chosen = -1;
+    before = 0.0;
+    for (int64_t k = 0; k < n_features; k++) {
+        const double weight = cumulative[k] - before;
+        before = cumulative[k];
+        if (weight > 0.0 && draws->drawn[k] != node) {
+            chosen = k; /* the last one, should rounding leave the threshold unreached */
+            threshold -= weight;
+            if (threshold < 0.0) break;
+        }
+    }
+    if (chosen >= 0) draws->drawn[chosen] = node;
+    return chosen;
+}
+
+/* Rows, and weight, of the node that go left. */
+INLINE int64_t rows_at_most(const uint8_t *restrict bins, int64_t n, int64_t cut, int missing) {
+    int64_t n_left = 0;
+    for (int64_t i = 0; i < n; i++) n_left += goes_left(bins[i], (uint8_t)cut, shift_of(missing));
+    return n_left;
+}
+
+INLINE double
+weight_at_most(const float *restrict weight, const uint8_t *restrict bins, int64_t n, int64_t cut, int missing) {
+    double n_left = 0.0;
+    for (int64_t i = 0; i < n; i++)
+        n_left += (double)goes_left(bins[i], (uint8_t)cut, shift_of(missing)) * (double)weight[i];
+    return n_left;
+}
+
+/* Weight of the rows that go left among all of a node's: of each class (`left`), and how many rows these are. */
+INLINE int64_t count_side(
+    const Scratch *scratch, int64_t n, int64_t bit, const Split *split, int64_t n_present, int64_t *restrict left
+) {
+    const uint8_t cut = (uint8_t)split->cut, shift = shift_of(split->missing);
+    int64_t n_left = 0;
+    memset(left, 0, (size_t)n_present * sizeof *left);
+    for (int64_t k = 0; k < n_blocks(n); k++) {
+        uint64_t rows = bit < 0 ? bits_left(scratch->bins + 64 * k, cut, shift) : ~packed_bits(scratch, k, bit);
+        if (n < 64 * (k + 1)) rows &= (UINT64_C(1) << (n & 63)) - 1;
+        n_left += __builtin_popcountll(rows);
+        count_left(scratch, k, rows, n_present, left);
+    }
+    return n_left;
+}
+
+/* Best or random split of a node on one feature; NO_SPLIT if no cut leaves enough rows on both sides. `varies` becomes
+ * whether the feature takes more than one value in the node (missing counts as one). `counts`: see counts.h. */
+INLINE Split split_on(Grower *tree, const Node *node, int64_t feature, bool *varies, const bool counts) {
+    const Rules *rules = tree->rules;
+    const Scratch *scratch = &tree->scratch;
+    const Described *described = &node->described;
+    const double *centers = tree->centers + feature * 255;
+    const float *weight = tree->sample.weight + node->start;
+    const int64_t n = node->n, criterion = rules->criterion, min_leaf = rules->min_samples_leaf;
+    const double min_weight = node->min_weight;
+    Range range = {0, 1, 0};
+    int64_t bit = -1;
+    if (tree->cells->packed[feature]) {
+        bit = tree->cells->place[feature];
+        *varies = packed_varies(scratch, bit);
+        if (!*varies) return no_split;
+    }
+    if (bit < 0 || !counts) {
+        gather(tree->cells, scratch, tree->sample.key + node->start, n, feature);
+        range = range_of(scratch->bins, n);
+        tree->scratch.feature = feature;
+    }
+    const int64_t low = range.low, high = range.high, n_missing = range.n_missing;
+    *varies = n_missing != n && (low != high || n_missing != 0);
+    if (!*varies) return no_split;
+    const bool one_way = high - low + (n_missing > 0) <= 1; /* there is only one way to divide the rows */
+    if (rules->splitter == BEST && counts && bit < 0) {
+        if (n_missing == 0 && min_leaf == 1 && min_weight == 0.0 && criterion == GINI) {
+            if (described->n_node <= FEW_COUNTS) return best_in_lanes(scratch, n, described);
+            return described->n_present == 2 ? best_of_two(scratch, n, range, described)
+                                             : best_of_several(scratch, n, range, described);
+        }
+        if (described->n_present == 2)
+            return best_moment_split(weight, scratch, n, range, described, criterion, min_leaf, min_weight, true);
+        return best_class_split(weight, scratch, n, range, described, criterion, min_leaf, min_weight, true);
+    }
+    if (rules->splitter == BEST && !counts) {
+        if (described->n_present == 2 && n_missing == 0 && min_leaf == 1 && min_weight == 0.0 && criterion == GINI)
+            return n <= MOST_IN_ORDER ? best_in_order(scratch, n, described)
+                                      : best_in_histogram(scratch, n, range, described);
+        if (described->n_present == 2)
+            return best_moment_split(weight, scratch, n, range, described, criterion, min_leaf, min_weight, false);
+        return best_class_split(weight, scratch, n, range, described, criterion, min_leaf, min_weight, false);
+    }
+    Split split = {0.0, low, NONE_MISSING, centers[low]};
+    if (rules->splitter == RANDOM && low < high) {
+        split.threshold = random_threshold(centers, low, high, &tree->draws.state);
+        if (high - low > 1 && tree->needs_counts) /* else only the last step of the search needs it */
+            split.cut = n <= FEW_ROWS ? cut_among_rows(centers, scratch->bins, n, split.threshold, low)
+                                      : cut_at(centers, split.threshold, low, high);
+    }
+    /* Rows without a value go to a random side, unless they are the whole of the other side. */
+    if (n_missing > 0)
+        split.missing = !one_way && random_below(&tree->draws.state, 2) == 1 ? MISSING_LEFT : MISSING_RIGHT;
+    if (counts) {
+        if (!tree->evaluate && min_leaf <= 1 && min_weight == 0.0) return split;
+        int64_t *left = scratch->class_left;
+        const int64_t n_left = count_side(scratch, n, bit, &split, described->n_present, left);
+        if (n_left < min_leaf || n - n_left < min_leaf) return no_split;
+        int64_t w_left = 0;
+        for (int64_t c = 0; c < described->n_present; c++) w_left += left[c];
+        if ((double)w_left < min_weight || described->n_node - (double)w_left < min_weight) return no_split;
+        if (tree->evaluate) split.proxy = proxy_of_counts(left, scratch->total, described, criterion);
+        return split;
+    }
+    if (min_leaf > 1) {
+        const int64_t n_left = rows_at_most(scratch->bins, n, split.cut, split.missing);
+        if (n_left < min_leaf || n - n_left < min_leaf) return no_split;
+    }
+    if (min_weight > 0.0) {
+        const double n_left = weight_at_most(weight, scratch->bins, n, split.cut, split.missing);
+        if (n_left < min_weight || described->n_node - n_left < min_weight) return no_split;
+    }
+    if (!tree->evaluate) return split;
+    split.proxy = described->n_present == 2
+                      ? moment_proxy_of(scratch, n, split.cut, split.missing, described, criterion)
+                      : class_proxy_of(weight, scratch, n, split.cut, split.missing, described, criterion);
+    return split;
+}
+
+/* Proxy of a split into two pure sides, which no split exceeds: further features need not be looked at. It is known in
+ * regression and where two classes are left; most nodes of a fully grown tree divide into such sides. */
+INLINE double perfect_proxy(const Described *node, int64_t n_classes, int64_t criterion) {
+    if (n_classes == 0) return node->squares * (1.0 - 1e-15); /* the two are summed in different orders */
+    if (node->n_present != 2) return INFINITY;
+    return criterion == ENTROPY ? 0.0 : node->v_node;
+}
+
+INLINE void swap(int32_t *a, int32_t *b) {
+    const int32_t kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+/* Draw features and take the best of their splits. Up to max_features features are looked at, constant ones included,
+ * and more until one varies: scikit-learn's meaning of max_features. Features that were constant in an ancestor are
+ * known to be constant here. */
+INLINE Found search_split(Grower *tree, Node *node, const bool counts) {
+    const Rules *rules = tree->rules;
+    Draws *draws = &tree->draws;
+    int32_t *features = draws->features;
+    if (counts) {
+        const bool by_lanes = rules->splitter == BEST && node->described.n_node <= FEW_COUNTS;
+        const bool by_planes = rules->splitter == RANDOM ? tree->needs_counts : tree->cells->n_words > 0;
+        if (rules->splitter == BEST || by_planes)
+            prepare_counts(&tree->sample, &tree->scratch, &node->described, node->start, node->n, by_lanes, by_planes);
+    }
+    read_words(tree->cells, &tree->scratch, tree->sample.key + node->start, node->n);
+    tree->scratch.feature = -1;
+    Found best = {no_split, -1};
+    const double perfect = perfect_proxy(&node->described, tree->target->n_classes, rules->criterion);
+    const bool weighted = draws->cumulative != NULL;
+    const int64_t n_known = node->n_known;
+    int64_t last = draws->n_looked_at; /* features[last:] were looked at and vary */
+    int64_t n_found = 0;               /* constants found here, at features[n_known : n_known + n_found] */
+    int64_t n_drawn = 0;               /* known constants that were drawn, at features[:n_drawn] */
+    int64_t n_visited = 0, n_varying = 0;
+    while (last > n_known + n_found && (n_visited < rules->max_features || n_varying == 0)) {
+        n_visited++;
+        int64_t j = 0, feature;
+        if (weighted) {
+            feature = draw_weighted(draws, node->number);
+            if (feature < 0) break;
+        } else {
+            j = n_drawn + random_below(&draws->state, last - n_found - n_drawn);
+            if (j < n_known) {
+                swap(features + j, features + n_drawn++);
+                continue;
+            }
+            j += n_found;
+            feature = features[j];
+        }
+        bool varies;
+        const Split split = split_on(tree, node, feature, &varies, counts);
+        n_varying += varies;
+        if (!weighted) {
+            if (varies)
+                swap(features + j, features + --last);
+            else
+                swap(features + j, features + n_known + n_found++);
+        }
+        if (split.cut != NO_SPLIT && split.proxy > best.split.proxy) {
+            best = (Found){split, feature};
+            if (split.proxy >= perfect) break;
+        }
+    }
+    if (rules->splitter == RANDOM && best.feature >= 0) /* also for bins that no row of the node is in */
+        best.split.cut = cut_at(tree->centers + best.feature * 255, best.split.threshold, best.split.cut, MISSING);
+    node->n_known = 0;
+    if (!weighted) {
+        /* The constants of each ancestor must stay the first ones, whatever was drawn here. */
+        memcpy(features, draws->constants, (size_t)n_known * sizeof *features);
+        memcpy(draws->constants + n_known, features + n_known, (size_t)n_found * sizeof *features);
+        node->n_known = n_known + n_found;
+    }
+    return best;
+}
+
+APART Found search_counts(Grower *tree, Node *node) { return search_split(tree, node, true); }
+
+APART Found search_any(Grower *tree, Node *node) { return search_split(tree, node, false); }
+
+INLINE Found find_split(Grower *tree, Node *node, const bool counts) {
+    return counts ? search_counts(tree, node) : search_any(tree, node);
+}
+
+#endif

@@ -1,0 +1,469 @@
+/* Best and random splits of one node on one binned feature.
+ *
+ * A split sends a row left if its bin is at most `cut`; rows without a value lie in the bin MISSING and go to a side of
+ * their own. Splits are compared by a *proxy*, the part of the impurity decrease that depends on the split, to be
+ * maximised: with n the weight of a side, v the sum of weight * target and n_c the weight of class c in it,
+ *
+ * - squared error (regression), and Gini with two classes, targets 0 and 1:  v_left^2 / n_left + v_right^2 / n_right,
+ * - Gini with more classes:                             sum_c n_c,left^2 / n_left + sum_c n_c,right^2 / n_right,
+ * - entropy:  sum_c n_c,left log2 n_c,left - n_left log2 n_left, and the same for the right side.
+ *
+ * Two classes need two sums a bin, (n, v), whatever the criterion; so do nodes in which only two of many classes are
+ * left. Sums are doubles: exact for counts, so that a row of weight 2 is the same as two rows, and no order of addition
+ * shows. */
+#ifndef CASCADEFOREST_SPLITS_H
+#define CASCADEFOREST_SPLITS_H
+
+#include "random.h"
+#include "sample.h"
+
+#define NO_SPLIT (-1)
+#define SMALL_NODE                                                                                                     \
+    256             /* up to so many rows a node's bins are looked up one by one; above it all from low to high are */
+#define FEW_ROWS 32 /* up to so many rows a random threshold is compared with the rows' own values */
+
+#define MOST_IN_ORDER 128 /* up to so many rows of a node in regression are put in order */
+
+typedef uint16_t Shorts32 __attribute__((ext_vector_type(32)));
+typedef uint8_t Bytes8 __attribute__((ext_vector_type(8)));
+typedef int64_t Longs8 __attribute__((ext_vector_type(8)));
+typedef double Doubles8 __attribute__((ext_vector_type(8)));
+
+/* A cut of one feature and its proxy. */
+typedef struct {
+    double proxy;
+    int64_t cut;      /* NO_SPLIT if there is none */
+    int missing;      /* NONE_MISSING, MISSING_RIGHT or MISSING_LEFT */
+    double threshold; /* where it was drawn at random; else 0 */
+} Split;
+
+static const Split no_split = {-INFINITY, NO_SPLIT, NONE_MISSING, 0.0};
+
+/* The bins of a node's rows in one feature. */
+typedef struct {
+    int64_t low, high; /* over the rows that have a value; low > high if none has */
+    int64_t n_missing;
+} Range;
+
+/* Proxy from weights and sums of weight * target. */
+INLINE double moment_proxy(double n_left, double v_left, double n_right, double v_right, int64_t criterion) {
+    if (criterion == ENTROPY) {
+        double left = x_log_x(v_left) + x_log_x(n_left - v_left) - x_log_x(n_left);
+        return left + x_log_x(v_right) + x_log_x(n_right - v_right) - x_log_x(n_right);
+    }
+    /* v_left^2 / n_left + v_right^2 / n_right with one division instead of two. */
+    return (v_left * v_left * n_right + v_right * v_right * n_left) / (n_left * n_right);
+}
+
+/* Packed features of rows, whose words lie side by side, into scratch->words. */
+INLINE void
+copy_words(const Cells *cells, const Scratch *scratch, const uint64_t *restrict key, int64_t n, const int64_t n_words) {
+    uint64_t *restrict to = scratch->words;
+    const int64_t distance = scratch->word_rows;
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t *restrict from = cells->words + (int64_t)row_of(key[i]) * n_words;
+        for (int64_t k = 0; k < n_words; k++) to[k * distance + i] = from[k];
+    }
+}
+
+/* Packed features of a node's rows into scratch->words, and which of them vary into scratch->varying. */
+INLINE void read_words(const Cells *cells, const Scratch *scratch, const uint64_t *restrict key, int64_t n) {
+    const int64_t n_words = cells->n_words, distance = scratch->word_rows;
+    const uint64_t *restrict to = scratch->words;
+    switch (n_words) { /* loops of known length: half the time */
+    case 0: return;
+    case 1: copy_words(cells, scratch, key, n, 1); break;
+    case 2: copy_words(cells, scratch, key, n, 2); break;
+    default: copy_words(cells, scratch, key, n, n_words);
+    }
+    for (int64_t k = 0; k < n_words; k++) {
+        uint64_t either = 0, both = ~UINT64_C(0);
+        for (int64_t i = 0; i < n; i++) {
+            either |= to[k * distance + i];
+            both &= to[k * distance + i];
+        }
+        scratch->varying[k] = either & ~both;
+    }
+}
+
+/* Whether a packed feature takes both values in the node. */
+INLINE bool packed_varies(const Scratch *scratch, int64_t bit) { return scratch->varying[bit >> 6] >> (bit & 63) & 1; }
+
+/* Bins of rows from `cell`, `step` apart, filled up to a multiple of 64 by repeating the first. Eight at a time: a
+ * vector that is read right after single bytes were written waits for each of them. */
+INLINE void gather_from(
+    const uint8_t *restrict cell, int64_t step, const uint64_t *restrict key, int64_t n, uint8_t *restrict bins
+) {
+    int64_t i = 0;
+    uint64_t eight;
+    for (; i + 8 <= n; i += 8) {
+        eight = 0;
+        for (int k = 0; k < 8; k++) eight |= (uint64_t)cell[(int64_t)row_of(key[i + k]) * step] << 8 * k;
+        memcpy(bins + i, &eight, sizeof eight);
+    }
+    const uint64_t fill = cell[(int64_t)row_of(key[0]) * step] * UINT64_C(0x0101010101010101);
+    if (i < n) {
+        eight = fill << 8 * (n - i);
+        for (int64_t k = 0; k < n - i; k++) eight |= (uint64_t)cell[(int64_t)row_of(key[i + k]) * step] << 8 * k;
+        memcpy(bins + i, &eight, sizeof eight);
+        i += 8;
+    }
+    for (; i & 63; i += 8) memcpy(bins + i, &fill, sizeof fill);
+}
+
+/* Bins of a node's rows in a feature. `read_words` has been called for the node. */
+INLINE void
+gather(const Cells *cells, const Scratch *scratch, const uint64_t *restrict key, int64_t n, int64_t feature) {
+    const int64_t place = cells->place[feature];
+    uint8_t *restrict bins = scratch->bins;
+    if (cells->packed[feature]) {
+        const uint64_t *restrict words = scratch->words + (place >> 6) * scratch->word_rows;
+        for (int64_t i = 0; i < n; i++) bins[i] = words[i] >> (place & 63) & 1;
+        memset(bins + n, bins[0], (size_t)(64 * ((n + 63) / 64) - n));
+    } else if (n < cells->few) {
+        gather_from(cells->by_row + place, cells->n_wide, key, n, bins);
+    } else {
+        gather_from(cells->by_feature + feature * cells->n_rows, 1, key, n, bins);
+    }
+}
+
+/* The range of the bins that `gather` filled up to a multiple of 64, so that no loop over them has a rest. */
+INLINE Range range_of(const uint8_t *restrict bins, int64_t n) {
+    const int64_t end = (n + 63) / 64 * 64;
+    uint8_t smallest = 255, largest = 0;
+    for (int64_t i = 0; i < end; i++) {
+        smallest = bins[i] < smallest ? bins[i] : smallest;
+        largest = bins[i] > largest ? bins[i] : largest;
+    }
+    Range range = {smallest, largest, 0};
+    if (largest == MISSING) {
+        largest = 0;
+        for (int64_t i = 0; i < n; i++) {
+            range.n_missing += bins[i] == MISSING;
+            const uint8_t value = bins[i] == MISSING ? 0 : bins[i];
+            largest = value > largest ? value : largest;
+        }
+        range.high = largest;
+    }
+    return range;
+}
+
+/* Write the bins of low to high that may hold rows to scratch->present, ascending; returns how many. Exactly those that
+ * do for small nodes; all for large ones, where nearly every bin does. */
+INLINE int64_t list_bins(const Scratch *scratch, int64_t n, int64_t low, int64_t high) {
+    uint8_t *restrict present = scratch->present;
+    const uint8_t *restrict bins = scratch->bins;
+    if (n > SMALL_NODE || high - low < 8) {
+        for (int64_t b = low; b <= high; b++) present[b - low] = (uint8_t)b;
+        return high - low + 1;
+    }
+    uint64_t mask[4] = {0, 0, 0, 0};
+    for (int64_t i = 0; i < n; i++) mask[bins[i] >> 6] |= UINT64_C(1) << (bins[i] & 63);
+    mask[3] &= ~(UINT64_C(1) << 63); /* missing */
+    int64_t n_bins = 0;
+    for (int k = 0; k < 4; k++)
+        for (uint64_t word = mask[k]; word; word &= word - 1)
+            present[n_bins++] = (uint8_t)(64 * k + __builtin_ctzll(word));
+    return n_bins;
+}
+
+/* Whether both sides have rows and weight enough; rows are counted only if more than one is asked for. */
+INLINE bool
+enough(int64_t rows_left, int64_t rows_right, int64_t min_leaf, double n_left, double n_right, double min_weight) {
+    bool rows = min_leaf == 1 || (rows_left < rows_right ? rows_left : rows_right) >= min_leaf;
+    return rows && n_right > 0.0 && (n_left < n_right ? n_left : n_right) >= min_weight;
+}
+
+/* The best of some proxies, all >= 0 or -1: of several the one with the lowest bin. NO_SPLIT if all are -1. */
+INLINE Split first_best(const double *restrict proxy, const uint8_t *restrict bins, int64_t n) {
+    int64_t best = -1; /* as whole numbers, doubles have the same order here */
+    for (int64_t i = 0; i < n; i++) {
+        int64_t bits;
+        memcpy(&bits, proxy + i, sizeof bits);
+        best = bits > best ? bits : best;
+    }
+    Split split = no_split;
+    if (best < 0) return split;
+    memcpy(&split.proxy, &best, sizeof best);
+    uint8_t cut = 255;
+    for (int64_t i = 0; i < n; i++) {
+        const uint8_t candidate = proxy[i] == split.proxy ? bins[i] : 255;
+        cut = candidate < cut ? candidate : cut;
+    }
+    split.cut = cut;
+    return split;
+}
+
+/* Best split of a small node in regression, if no row lacks a value and sides may be of any size: its rows are put in
+ * the order of their bins. The place of a row is the number of rows before it, counted for many rows at a time. */
+APART Split best_in_order(const Scratch *scratch, int64_t n, const Described *node) {
+    const uint8_t *restrict bins = scratch->bins;
+    const Pair *restrict pairs = scratch->pairs;
+    uint16_t key[MOST_IN_ORDER], place[MOST_IN_ORDER];
+    uint8_t sorted_bins[MOST_IN_ORDER + 1];
+    Pair sorted[MOST_IN_ORDER];
+    double n_left[MOST_IN_ORDER], v_left[MOST_IN_ORDER], proxy[MOST_IN_ORDER];
+    const int64_t end = (n + 31) / 32 * 32;
+    for (int64_t i = 0; i < end; i++) key[i] = (uint16_t)(bins[i] << 7 | i); /* rows of a bin in the order of rows */
+    for (int64_t first = 0; first < end; first += 32) {
+        Shorts32 own, before = 0;
+        memcpy(&own, key + first, sizeof own);
+        for (int64_t j = 0; j < n; j++) before -= (Shorts32)(own > key[j]);
+        memcpy(place + first, &before, sizeof before);
+    }
+    for (int64_t i = 0; i < n; i++) {
+        sorted_bins[place[i]] = bins[i];
+        sorted[place[i]] = pairs[i];
+    }
+    Pair left = 0.0;
+    for (int64_t k = 0; k < n; k++) {
+        left += sorted[k];
+        n_left[k] = left[0];
+        v_left[k] = left[1];
+    }
+    for (int64_t k = 0; k < n - 1; k++) {
+        const double nl = n_left[k], vl = v_left[k], nr = node->n_node - nl, vr = node->v_node - vl;
+        const double found = (vl * vl * nr + vr * vr * nl) / (nl * nr);
+        proxy[k] = sorted_bins[k] == sorted_bins[k + 1] || !(nr > 0.0) ? -1.0 : found;
+    }
+    return first_best(proxy, sorted_bins, n - 1);
+}
+
+/* The same for larger nodes, by a histogram. */
+APART Split best_in_histogram(const Scratch *scratch, int64_t n, Range range, const Described *node) {
+    const uint8_t *restrict bins = scratch->bins;
+    const Pair *restrict pairs = scratch->pairs;
+    Pair hist[256];
+    double n_left[256], v_left[256], proxy[256];
+    uint8_t cuts[256];
+    const int64_t low = range.low, n_cuts = range.high - low;
+    memset(hist + low, 0, (size_t)(n_cuts + 1) * sizeof *hist);
+    for (int64_t i = 0; i < n; i++) hist[bins[i]] += pairs[i];
+    Pair left = 0.0;
+    for (int64_t k = 0; k < n_cuts; k++) { /* a bin without rows repeats the one before, which comes first */
+        left += hist[low + k];
+        n_left[k] = left[0];
+        v_left[k] = left[1];
+        cuts[k] = (uint8_t)(low + k);
+    }
+    for (int64_t k = 0; k < n_cuts; k++) {
+        const double nl = n_left[k], vl = v_left[k], nr = node->n_node - nl, vr = node->v_node - vl;
+        const double found = (vl * vl * nr + vr * vr * nl) / (nl * nr);
+        proxy[k] = nr > 0.0 ? found : -1.0;
+    }
+    return first_best(proxy, cuts, n_cuts);
+}
+
+/* Rows in each bin; only smallest leaf sizes above one ask for it. */
+INLINE void count_rows(const Scratch *scratch, int64_t n, Range range) {
+    for (int64_t b = range.low; b <= range.high; b++) scratch->counts[b] = 0;
+    for (int64_t i = 0; i < n; i++) scratch->counts[scratch->bins[i]]++;
+}
+
+/* Best split by sums of weight and weight * target in each bin. `counts`: classes and weights are those of counts.h. */
+INLINE Split best_moment_split(
+    const float *restrict weight, const Scratch *scratch, int64_t n, Range range, const Described *node,
+    int64_t criterion, int64_t min_leaf, double min_weight, const bool counts
+) {
+    double *restrict hist = scratch->hist; /* all zero here, and left so */
+    const uint8_t *restrict bins = scratch->bins;
+    for (int64_t i = 0; i < n; i++) {
+        const double w = counts ? (double)scratch->small_weight[i] : (double)weight[i];
+        hist[2 * (int64_t)bins[i]] += w;
+        hist[2 * (int64_t)bins[i] + 1] += counts ? w * (double)scratch->small_code[i] : scratch->pairs[i][1];
+    }
+    if (min_leaf > 1) count_rows(scratch, n, range);
+    const double n_lost = hist[2 * MISSING], v_lost = hist[2 * MISSING + 1];
+    hist[2 * MISSING] = hist[2 * MISSING + 1] = 0.0;
+    int64_t rows_left = 0;
+    double n_left = 0.0, v_left = 0.0;
+    Split best = no_split;
+    const int64_t n_missing = range.n_missing, n_bins = list_bins(scratch, n, range.low, range.high);
+    for (int64_t k = 0; k < n_bins; k++) {
+        const int64_t b = scratch->present[k];
+        const double n_bin = hist[2 * b];
+        if (n_bin == 0.0) continue;
+        n_left += n_bin;
+        v_left += hist[2 * b + 1];
+        hist[2 * b] = hist[2 * b + 1] = 0.0;
+        if (b == range.high && n_missing == 0) break;
+        if (min_leaf > 1) rows_left += scratch->counts[b];
+        double n_right = node->n_node - n_left, v_right = node->v_node - v_left;
+        if (enough(rows_left, n - rows_left, min_leaf, n_left, n_right, min_weight)) {
+            double proxy = moment_proxy(n_left, v_left, n_right, v_right, criterion);
+            if (proxy > best.proxy) best = (Split){proxy, b, n_missing ? MISSING_RIGHT : NONE_MISSING, 0.0};
+        }
+        if (n_missing == 0 || b == range.high) continue;
+        n_right -= n_lost;
+        if (enough(rows_left + n_missing, n - rows_left - n_missing, min_leaf, n_left + n_lost, n_right, min_weight)) {
+            double proxy = moment_proxy(n_left + n_lost, v_left + v_lost, n_right, v_right - v_lost, criterion);
+            if (proxy > best.proxy) best = (Split){proxy, b, MISSING_LEFT, 0.0};
+        }
+    }
+    return best;
+}
+
+/* What moving a bin from right to left gives. */
+typedef struct {
+    double n_bin;               /* weight of the bin */
+    double sum_left, sum_right; /* sums of class_term over the classes of each side */
+} Move;
+
+/* Move the rows of a bin from right to left: adds its class weights to scratch->left. Four classes at a time with sums
+ * of their own: additions that do not wait for each other, in an order that is the same on every machine. */
+INLINE Move move_bin(const Scratch *scratch, int64_t b, int64_t width, int64_t criterion) {
+    const double *restrict hist = scratch->hist + b * width, *restrict total = scratch->total;
+    double *restrict left = scratch->left;
+    double n[4] = {0.0}, l[4] = {0.0}, r[4] = {0.0};
+    for (int64_t c = 0; c < width; c += 4) {
+        for (int k = 0; k < 4; k++) {
+            double x = left[c + k] + hist[c + k], y = total[c + k] - x;
+            left[c + k] = x;
+            n[k] += hist[c + k];
+            l[k] += x * x;
+            r[k] += y * y;
+        }
+    }
+    if (criterion == ENTROPY) {
+        memset(l, 0, sizeof l);
+        memset(r, 0, sizeof r);
+        for (int64_t c = 0; c < width; c++) {
+            l[0] += x_log_x(left[c]);
+            r[0] += x_log_x(total[c] - left[c]);
+        }
+    }
+    return (Move){(n[0] + n[1]) + (n[2] + n[3]), (l[0] + l[1]) + (l[2] + l[3]), (r[0] + r[1]) + (r[2] + r[3])};
+}
+
+/* Best split by the weights of each class in each bin, moved from the right side to the left bin after bin. `counts`:
+ * classes and weights are those of counts.h. */
+INLINE Split best_class_split(
+    const float *restrict weight, const Scratch *scratch, int64_t n, Range range, const Described *node,
+    int64_t criterion, int64_t min_leaf, double min_weight, const bool counts
+) {
+    double *restrict hist = scratch->hist, *restrict left = scratch->left; /* hist is all zero here, and left so */
+    const uint8_t *restrict bins = scratch->bins;
+    const int64_t width = padded(node->n_present), n_missing = range.n_missing;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t code = counts ? scratch->small_code[i] : scratch->code[i];
+        hist[(int64_t)bins[i] * width + code] += counts ? (double)scratch->small_weight[i] : (double)weight[i];
+    }
+    if (min_leaf > 1) count_rows(scratch, n, range);
+    const int64_t n_bins = list_bins(scratch, n, range.low, range.high);
+    Split best = no_split;
+    /* Once, or with the rows without a value on the right and then on the left. */
+    for (int missing = n_missing > 0 ? MISSING_RIGHT : NONE_MISSING;; missing = MISSING_LEFT) {
+        double n_left = 0.0;
+        int64_t rows_left = 0;
+        memset(left, 0, (size_t)width * sizeof *left);
+        if (missing == MISSING_LEFT) {
+            n_left = move_bin(scratch, MISSING, width, criterion).n_bin;
+            rows_left = n_missing;
+        }
+        for (int64_t k = 0; k < n_bins; k++) {
+            const int64_t b = scratch->present[k];
+            if (b == range.high && missing != MISSING_RIGHT) break;
+            const Move move = move_bin(scratch, b, width, criterion);
+            if (move.n_bin == 0.0) continue;
+            n_left += move.n_bin;
+            if (min_leaf > 1) rows_left += scratch->counts[b];
+            const double n_right = node->n_node - n_left;
+            if (enough(rows_left, n - rows_left, min_leaf, n_left, n_right, min_weight)) {
+                double proxy = class_proxy(n_left, move.sum_left, n_right, move.sum_right, criterion);
+                if (proxy > best.proxy) best = (Split){proxy, b, missing, 0.0};
+            }
+        }
+        if (missing != MISSING_RIGHT) break;
+    }
+    for (int64_t k = 0; k < n_bins; k++)
+        memset(hist + (int64_t)scratch->present[k] * width, 0, (size_t)width * sizeof *hist);
+    if (n_missing > 0) memset(hist + MISSING * width, 0, (size_t)width * sizeof *hist);
+    return best;
+}
+
+/* A threshold drawn uniformly between the values of the bins `low` and `high`. Where each bin is one distinct value,
+ * this is the law of Extra-Trees (Geurts, Ernst, Wehenkel 2006) exactly: the threshold is uniform over *values*, so
+ * that wide gaps are cut more often. */
+INLINE double random_threshold(const double *centers, int64_t low, int64_t high, uint64_t *state) {
+    const double first = centers[low], last = centers[high], u = random_unit(state);
+    const double threshold = (1.0 - u) * first + u * last;            /* the difference of the two might overflow */
+    return first < threshold && threshold < last ? threshold : first; /* it may round to either */
+}
+
+/* The last bin of [low, high) whose centre is at most the threshold; no branch could be mispredicted. */
+INLINE int64_t cut_at(const double *centers, double threshold, int64_t low, int64_t high) {
+    int64_t cut = low, width = high - low;
+    while (width > 1) {
+        const int64_t half = width >> 1;
+        cut += __builtin_unpredictable(centers[cut + half] <= threshold) ? half : 0;
+        width -= half;
+    }
+    return cut;
+}
+
+/* The last bin *of the node's rows* whose centre is at most the threshold: the same rows go left as with `cut_at`. For
+ * few rows: their look-ups do not wait for each other, those of a search do. It took a third of the time. */
+INLINE int64_t
+cut_among_rows(const double *restrict centers, const uint8_t *restrict bins, int64_t n, double threshold, int64_t low) {
+    int64_t cut = low;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t b = bins[i];
+        const bool is_left = (b != MISSING) & (centers[b < 254 ? b : 254] <= threshold);
+        const int64_t candidate = is_left ? b : low;
+        cut = candidate > cut ? candidate : cut;
+    }
+    return cut;
+}
+
+INLINE double sum_of(Doubles8 terms) {
+    const Doubles8 t = terms;
+    return ((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + (t[6] + t[7]));
+}
+
+/* Proxy of one given split, from weights and sums of weight * target. Eight sums of each side by side: one would wait
+ * for each addition. */
+INLINE double
+moment_proxy_of(const Scratch *scratch, int64_t n, int64_t cut, int missing, const Described *node, int64_t criterion) {
+    const uint8_t shift = shift_of(missing), last = (uint8_t)cut;
+    Doubles8 n_left = 0.0, v_left = 0.0;
+    for (int64_t i = 0; i < n; i += 8) { /* what fills up the last eight weighs nothing */
+        Bytes8 bins;
+        Longs8 weight, moment;
+        memcpy(&bins, scratch->bins + i, sizeof bins);
+        memcpy(&weight, scratch->node_weight + i, sizeof weight);
+        memcpy(&moment, scratch->moment + i, sizeof moment);
+        const Longs8 is_left = __builtin_convertvector(bins + shift <= (uint8_t)(last + shift), Longs8);
+        const Longs8 w = weight & is_left, v = moment & is_left; /* a branch would be mispredicted */
+        Doubles8 terms;
+        memcpy(&terms, &w, sizeof terms);
+        n_left += terms;
+        memcpy(&terms, &v, sizeof terms);
+        v_left += terms;
+    }
+    const double n_l = sum_of(n_left), v_l = sum_of(v_left);
+    return moment_proxy(n_l, v_l, node->n_node - n_l, node->v_node - v_l, criterion);
+}
+
+/* Proxy of one given split, from the weights of each class. */
+INLINE double class_proxy_of(
+    const float *restrict weight, const Scratch *scratch, int64_t n, int64_t cut, int missing, const Described *node,
+    int64_t criterion
+) {
+    const uint8_t *restrict bins = scratch->bins;
+    const uint16_t *restrict code = scratch->code;
+    const uint8_t shift = shift_of(missing), last = (uint8_t)cut;
+    const double *restrict total = scratch->total;
+    double *restrict hist = scratch->hist; /* both sides of each class; all zero here, and left so */
+    double n_left = 0.0, sum_left = 0.0, sum_right = 0.0;
+    for (int64_t i = 0; i < n; i++) hist[2 * (int64_t)code[i] + goes_left(bins[i], last, shift)] += (double)weight[i];
+    for (int64_t c = 0; c < node->n_present; c++) {
+        const double left = hist[2 * c + 1];
+        hist[2 * c] = hist[2 * c + 1] = 0.0;
+        n_left += left;
+        sum_left += class_term(left, criterion);
+        sum_right += class_term(total[c] - left, criterion);
+    }
+    return class_proxy(n_left, sum_left, node->n_node - n_left, sum_right, criterion);
+}
+
+#endif
