@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from cascadeforest.forest._arrays import read_only
 from cascadeforest.forest.binning import BinnedMatrix
 from cascadeforest.kernels.grow import Cells
 
@@ -45,10 +44,10 @@ def cells_for(binned: BinnedMatrix, max_features: int) -> Cells:
     words, n_words = _words(binned.columns[packed]) if packed.any() else (np.empty(0, np.uint64), 0)
     return Cells(
         by_feature,
-        read_only(by_row),
-        read_only(words),
-        read_only(place),
-        read_only(packed),
+        by_row,
+        words,
+        place,
+        packed,
         distance,
         len(wide),
         n_words,

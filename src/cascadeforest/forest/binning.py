@@ -27,7 +27,6 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import ArrayLike
 from sklearn.exceptions import NotFittedError
 
-from cascadeforest.forest._arrays import read_only
 from cascadeforest.forest._parameters import row_weights
 from cascadeforest.forest._types import MatrixLike
 from cascadeforest.kernels.bins import assign_bins, find_edges
@@ -72,7 +71,7 @@ class BinnedMatrix(NamedTuple):
 
         Returns
         -------
-        cells : uint8 ndarray of one dimension, read-only
+        cells : uint8 ndarray of one dimension
             Row i of feature k is ``cells[k * distance + i]``.
         distance : int
 
@@ -85,9 +84,9 @@ class BinnedMatrix(NamedTuple):
         if columns.dtype == np.uint8 and columns.ndim == 2:
             n_features, n_rows = columns.shape
             if columns.flags.c_contiguous:
-                return read_only(columns.reshape(-1)), n_rows
+                return columns.reshape(-1), n_rows
             if columns.strides == (1, 1):
-                return read_only(as_strided(columns, (n_features + n_rows - 1,), (1,))), 1
+                return as_strided(columns, (n_features + n_rows - 1,), (1,)), 1
         raise ValueError(
             "binned.columns must be a C-ordered matrix of uint8; take it from BinMapper, or use np.ascontiguousarray."
         )

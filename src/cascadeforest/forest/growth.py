@@ -13,13 +13,23 @@ from dataclasses import dataclass
 import numpy as np
 from joblib import Parallel, delayed
 
-from cascadeforest.forest._arrays import read_only
 from cascadeforest.forest._cells import cells_for
 from cascadeforest.forest._parameters import check_choice, feature_chances
 from cascadeforest.forest.binning import BinnedMatrix
 from cascadeforest.forest.trees import Trees
 from cascadeforest.kernels.draws import bootstrap_counts
-from cascadeforest.kernels.grow import BEST, ENTROPY, GINI, MAX_FEATURES, RANDOM, Rules, Target, Workspace, grow_tree
+from cascadeforest.kernels.grow import (
+    BEST,
+    ENTROPY,
+    GINI,
+    MAX_FEATURES,
+    RANDOM,
+    Centers,
+    Rules,
+    Target,
+    Workspace,
+    grow_tree,
+)
 
 _SPLITTERS = {"best": BEST, "random": RANDOM}
 _CRITERIA = {"gini": GINI, "entropy": ENTROPY, "squared_error": GINI}  # of targets, the kernel's Gini is the variance
@@ -317,7 +327,7 @@ def grow_forest(
     heaviest = weights.max() * max(n_draws, len(rows))
     whole = not balance_bootstraps and heaviest < 2**31 and np.array_equal(weights, np.rint(weights))
     target, offset, scale = _target(y, n_classes, bool(whole))
-    centers, rows = read_only(binned.known_centers), read_only(np.ascontiguousarray(rows))
+    centers, rows = Centers.of(binned.known_centers), np.ascontiguousarray(rows)
     cells = cells_for(binned, rules.max_features)
     features = _looked_at(features, feature_weights, n_features)
     kernel_rules, cumulative = rules._for_kernel(scale), _cumulative(feature_weights, n_features)
@@ -348,7 +358,7 @@ def grow_forest(
 def _looked_at(features: np.ndarray | None, feature_weights: np.ndarray | None, n_features: int) -> np.ndarray:
     """Numbers of the features that trees may use, as an array for the kernel."""
     if features is None:
-        return read_only(np.arange(n_features, dtype=np.int32))
+        return np.arange(n_features, dtype=np.int32)
     if feature_weights is not None:
         raise ValueError("Give features or feature_weights, not both: a weight of 0 leaves a feature out.")
     features = np.asarray(features)
@@ -356,7 +366,7 @@ def _looked_at(features: np.ndarray | None, feature_weights: np.ndarray | None, 
         raise ValueError("features must be numbers of features, each once.")
     if len(features) and not 0 <= features.min() <= features.max() < n_features:
         raise ValueError(f"features runs from {features.min()} to {features.max()}; there are {n_features}.")
-    return read_only(np.ascontiguousarray(features, np.int32))
+    return np.ascontiguousarray(features, np.int32)
 
 
 def _cumulative(feature_weights: np.ndarray | None, n_features: int) -> np.ndarray:

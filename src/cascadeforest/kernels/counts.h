@@ -15,59 +15,16 @@
 
 #include "splits.h"
 
-#define BLOCK_ROWS 64  /* rows a word of a plane: arrays of a node's rows are filled up to a multiple of it */
 #define LANES 32       /* candidates at a time */
 #define FEW_COUNTS 255 /* weight up to which a node counts in bytes */
 
-typedef uint8_t Bytes64 __attribute__((ext_vector_type(64)));
-typedef bool Bits64 __attribute__((ext_vector_type(64)));
-typedef uint64_t Words8 __attribute__((ext_vector_type(8)));
-typedef bool Bits8 __attribute__((ext_vector_type(8)));
 typedef uint8_t Lanes __attribute__((ext_vector_type(LANES)));
 typedef uint16_t WideLanes __attribute__((ext_vector_type(LANES)));
-
-INLINE int64_t n_blocks(int64_t n) { return (n + BLOCK_ROWS - 1) / BLOCK_ROWS; }
 
 /* Weight of a row of a tree whose weights are small whole numbers: it stands above the class in the key's low half. */
 INLINE uint32_t weight_of(uint64_t key) { return (uint32_t)key >> 16 & 0xFF; }
 
 INLINE uint32_t class_of(uint64_t key) { return (uint32_t)key & 0xFFFF; }
-
-INLINE uint64_t pack_bits(Bits64 bits) {
-    uint64_t word;
-    memcpy(&word, &bits, sizeof word);
-    return word;
-}
-
-INLINE Bytes64 load_bytes(const uint8_t *bytes) {
-    Bytes64 loaded;
-    memcpy(&loaded, bytes, sizeof loaded);
-    return loaded;
-}
-
-/* Which of 64 rows have this byte. */
-INLINE uint64_t bits_equal(const uint8_t *bytes, uint8_t value) {
-    return pack_bits(__builtin_convertvector(load_bytes(bytes) == value, Bits64));
-}
-
-/* Which of 64 rows go left. */
-INLINE uint64_t bits_left(const uint8_t *bins, uint8_t cut, uint8_t shift) {
-    return pack_bits(__builtin_convertvector(load_bytes(bins) + shift <= (uint8_t)(cut + shift), Bits64));
-}
-
-/* Which of 64 words have this bit. */
-INLINE uint64_t bits_set(const uint64_t *words, uint64_t bit) {
-    uint64_t found = 0;
-    for (int k = 0; k < 8; k++) {
-        Words8 eight;
-        memcpy(&eight, words + 8 * k, sizeof eight);
-        const Bits8 bits = __builtin_convertvector((eight & bit) != 0, Bits8);
-        uint8_t byte;
-        memcpy(&byte, &bits, sizeof byte);
-        found |= (uint64_t)byte << 8 * k;
-    }
-    return found;
-}
 
 /* Statistics of a node; writes the weight of each class to `counts` unless the node is pure. Numbers the classes within
  * the node (scratch->number) and writes their weights to scratch->total. */
@@ -133,8 +90,9 @@ INLINE bool read_classes(const uint64_t *restrict key, const Scratch *scratch, i
 
 /* Put the rows of a node whose weight fits into a byte in the order of their classes, and note where each class ends.
  * Once done, it holds in all nodes below: rows are divided in order. */
-INLINE void
-sort_by_class(uint64_t *restrict key, const Scratch *scratch, int64_t n, int64_t n_present, bool is_sorted) {
+INLINE void sort_by_class(
+    const Sample *sample, const Scratch *scratch, int64_t start, int64_t n, int64_t n_present, bool is_sorted
+) {
     const uint8_t *restrict code = scratch->small_code;
     uint8_t first[256] = {0};
     for (int64_t i = 0; i < n; i++) first[code[i]]++;
@@ -145,10 +103,15 @@ sort_by_class(uint64_t *restrict key, const Scratch *scratch, int64_t n, int64_t
         first[c] = (uint8_t)end;
     }
     if (is_sorted) return;
-    uint64_t *restrict sorted = scratch->key;
-    for (int64_t i = 0; i < n; i++) sorted[first[code[i]]++] = key[i];
-    memcpy(key, sorted, (size_t)n * sizeof *key);
-    read_classes(key, scratch, n);
+    uint8_t place[256];
+    for (int64_t i = 0; i < n; i++) place[i] = first[code[i]]++;
+    for (int64_t k = -1; k < sample->n_words; k++) {
+        uint64_t *restrict values = start + (k < 0 ? sample->key : sample->words + k * sample->stride);
+        uint64_t *restrict sorted = scratch->right;
+        for (int64_t i = 0; i < n; i++) sorted[place[i]] = values[i];
+        memcpy(values, sorted, (size_t)n * sizeof *values);
+    }
+    read_classes(sample->key + start, scratch, n);
 }
 
 /* Prepare the search for a node's split: classes and weights of its rows, and what counts them. */
@@ -156,12 +119,12 @@ APART void prepare_counts(
     const Sample *sample, Scratch *scratch, const Described *node, int64_t start, int64_t n, bool by_lanes,
     bool by_planes
 ) {
-    uint64_t *key = sample->key + start;
+    const uint64_t *key = sample->key + start;
     const uint8_t *restrict code = scratch->small_code, *restrict weight = scratch->small_weight;
     const int64_t n_present = node->n_present, blocks = n_blocks(n);
     const bool is_sorted = read_classes(key, scratch, n);
     if (by_lanes) {
-        sort_by_class(key, scratch, n, n_present, is_sorted);
+        sort_by_class(sample, scratch, start, n, n_present, is_sorted);
     } else if (n_present == 2) {
         uint64_t *restrict word = scratch->word;
         for (int64_t i = 0; i < n; i++) word[i] = (uint64_t)weight[i] << 32 | (weight[i] & (0 - (uint32_t)code[i]));
@@ -210,11 +173,6 @@ proxy_of_counts(const int64_t *restrict left, const double *restrict total, cons
         sum_right += class_term(total[c] - of_class, criterion);
     }
     return class_proxy(n_left, sum_left, node->n_node - n_left, sum_right, criterion);
-}
-
-/* Which of 64 rows of the node have a packed feature's bit. */
-INLINE uint64_t packed_bits(const Scratch *scratch, int64_t k, int64_t bit) {
-    return bits_set(scratch->words + (bit >> 6) * scratch->word_rows + 64 * k, UINT64_C(1) << (bit & 63));
 }
 
 /* Best Gini split of a node whose weight fits into a byte; its rows are in the order of their classes. */

@@ -51,54 +51,65 @@ INLINE void write_leaf(Grower *tree, int64_t number, int64_t start, const Descri
     }
 }
 
-/* Weight of a node's rows that go left; reads scratch->bins. */
-INLINE double left_weight(const Grower *tree, const Node *node, const Split *split, const bool counts) {
-    const uint8_t *restrict bins = tree->scratch.bins;
-    const uint8_t cut = (uint8_t)split->cut, shift = shift_of(split->missing);
+/* Weight of the rows of a node that go left (scratch->side). */
+INLINE double left_weight(const Grower *tree, const Node *node, const bool counts) {
+    const uint64_t *restrict side = tree->scratch.side, *restrict key = tree->sample.key + node->start;
+    const float *restrict weight = tree->sample.weight + node->start;
     const int64_t n = node->n;
-    if (!counts) return weight_at_most(tree->sample.weight + node->start, bins, n, split->cut, split->missing);
-    const uint64_t *restrict key = tree->sample.key + node->start;
-    int64_t n_left = 0;
-    if (node->described.n_node == (double)n) /* all weights are 1 */
-        for (int64_t i = 0; i < n; i++) n_left += goes_left(bins[i], cut, shift);
+    int64_t n_whole = 0;
+    double n_left = 0.0;
+    if (!counts)
+        for (int64_t i = 0; i < n; i++) n_left += (double)(side[i >> 6] >> (i & 63) & 1) * (double)weight[i];
+    else if (node->described.n_node == (double)n) /* all weights are 1 */
+        for (int64_t k = 0; k < n_blocks(n); k++) n_whole += __builtin_popcountll(side[k]);
     else
-        for (int64_t i = 0; i < n; i++) n_left += weight_of(key[i]) & (0 - (uint32_t)goes_left(bins[i], cut, shift));
-    return (double)n_left;
+        for (int64_t i = 0; i < n; i++) n_whole += weight_of(key[i]) & (0 - (uint32_t)(side[i >> 6] >> (i & 63) & 1));
+    return counts ? (double)n_whole : n_left;
 }
 
-/* Divide a node's rows. Returns the first row of its right child, and the node's word in `word`.
- *
- * A best cut lies half way between the values on its two sides, as scikit-learn's thresholds do: at the left one's end
- * of the gap, rows of other data would go right too often. */
+/* Where the cut of a node is written down. A best cut lies half way between the values on its two sides, as
+ * scikit-learn's thresholds do: at the left one's end of the gap, rows of other data would go right too often. */
+INLINE int64_t written_cut(const Grower *tree, const Node *node, const Found *found) {
+    const uint8_t *restrict bins = tree->scratch.bins;
+    const int64_t cut = found->split.cut, end = BLOCK_ROWS * n_blocks(node->n);
+    const uint8_t shift = shift_of(found->split.missing);
+    if (tree->rules->splitter == RANDOM && found->split.missing == NONE_MISSING) return cut;
+    uint8_t right_bin = MISSING; /* the smallest on the right */
+    for (int64_t i = 0; i < end; i++) {
+        const uint8_t on_right = goes_left(bins[i], (uint8_t)cut, shift) ? MISSING : bins[i];
+        right_bin = on_right < right_bin ? on_right : right_bin;
+    }
+    const double *value = tree->centers->values + found->feature * 255;
+    if (right_bin == MISSING) return MISSING - 1; /* whatever has a value goes left */
+    if (tree->rules->splitter == RANDOM) return cut;
+    const double middle = 0.5 * value[cut] + 0.5 * value[right_bin];
+    return cut_at(tree->centers, found->feature, middle, cut, right_bin);
+}
+
+/* Divide a node's rows. Returns the first row of its right child, and the node's word in `word`. */
 INLINE int64_t divide(Grower *tree, const Node *node, const Found *found, uint64_t *word, const bool counts) {
     const Split *split = &found->split;
     const Scratch *scratch = &tree->scratch;
-    const uint8_t *restrict bins = scratch->bins;
-    const int64_t n = node->n;
-    if (scratch->feature != found->feature) /* the search has looked at others since */
-        gather(tree->cells, scratch, tree->sample.key + node->start, n, found->feature);
-    int64_t cut = split->cut;
-    const uint8_t shift = shift_of(split->missing);
-    const bool packed = tree->cells->packed[found->feature]; /* then the cut lies between its two bins as it is */
-    if (!packed && (tree->rules->splitter == BEST || split->missing != NONE_MISSING)) {
-        uint8_t right_bin = MISSING; /* the smallest on the right */
-        for (int64_t i = 0; i < 64 * n_blocks(n); i++) {
-            const uint8_t on_right = goes_left(bins[i], (uint8_t)split->cut, shift) ? MISSING : bins[i];
-            right_bin = on_right < right_bin ? on_right : right_bin;
-        }
-        const double *value = tree->centers + found->feature * 255;
-        if (right_bin == MISSING) /* whatever has a value goes left */
-            cut = MISSING - 1;
-        else if (tree->rules->splitter == BEST)
-            cut = cut_at(value, 0.5 * value[cut] + 0.5 * value[right_bin], cut, right_bin);
+    const int64_t n = node->n, blocks = n_blocks(n);
+    int64_t cut = split->cut; /* of a packed feature it lies between its two bins as it is */
+    if (tree->cells->packed[found->feature]) {
+        const int64_t bit = tree->cells->place[found->feature];
+        for (int64_t k = 0; k < blocks; k++) scratch->side[k] = ~packed_bits(&tree->sample, node->start + 64 * k, bit);
+    } else {
+        if (scratch->feature != found->feature) /* the search has looked at others since */
+            gather(tree->cells, &tree->sample, scratch, node->start, n, found->feature);
+        for (int64_t k = 0; k < blocks; k++)
+            scratch->side[k] = bits_left(scratch->bins + 64 * k, (uint8_t)cut, shift_of(split->missing));
+        cut = written_cut(tree, node, found);
     }
+    if (n & 63) scratch->side[blocks - 1] &= (UINT64_C(1) << (n & 63)) - 1;
     bool missing_left = split->missing == MISSING_LEFT;
     if (split->missing == NONE_MISSING) { /* later ones go where most of the node's weight went */
-        const double n_left = left_weight(tree, node, split, counts);
+        const double n_left = left_weight(tree, node, counts);
         missing_left = n_left > node->described.n_node - n_left;
     }
     *word = pack_split(found->feature, cut, missing_left);
-    return partition(&tree->sample, scratch, node->start, n, split->cut, split->missing, counts);
+    return partition(&tree->sample, scratch, node->start, n, counts);
 }
 
 INLINE Described describe_node(const Grower *tree, int64_t start, int64_t n, const bool counts) {
@@ -244,19 +255,18 @@ static void lay_out(Grower *tree, Arena *arena, int64_t in_bag, bool counts) {
     const int64_t width = n_classes > 4 ? padded(n_classes) : 4, outputs = n_classes > 1 ? n_classes : 1;
     const int64_t n = 64 * n_blocks(in_bag) + 64; /* rows are looked at 64 at a time */
     const int64_t n_whole = counts ? n : 0, n_real = counts ? 0 : n;
-    tree->sample = (Sample){take(arena, n, 8), take(arena, n_real, 4)};
+    tree->sample = (Sample){take(arena, n, 8), take(arena, n_real, 4), take(arena, n * n_words, 8), n_words, n};
     tree->scratch = (Scratch){
         .bins = take(arena, n, 1),
-        .words = take(arena, n * n_words, 8),
-        .word_rows = n,
         .varying = take(arena, n_words, 8),
         .present = take(arena, 256, 1),
         .counts = take(arena, 256, 8),
         .hist = take(arena, 256 * width, 8),
         .total = take(arena, width, 8),
         .left = take(arena, width, 8),
-        .key = take(arena, n, 8),
-        .weight = take(arena, n_real, 4),
+        .side = take(arena, n / 64, 8),
+        .right = take(arena, n, 8),
+        .right_weight = take(arena, n_real, 4),
         .pairs = take(arena, tree->rules->splitter == BEST ? n_real : 0, 16),
         .node_weight = take(arena, tree->rules->splitter == RANDOM ? n_real : 0, 8),
         .moment = take(arena, tree->rules->splitter == RANDOM ? n_real : 0, 8),
@@ -307,8 +317,7 @@ typedef struct {
 
 /* Grow one tree.
  *
- * cells, target, rules: see sample.h
- * centers:     (n_features, 255) a value for each bin, ascending, for thresholds
+ * cells, centers, target, rules: see sample.h
  * rows:        (n) rows of the binned matrix that this forest learns from
  * weights:     (n) their weights, positive
  * counts:      (n) how often the tree's bootstrap drew each of them
@@ -318,7 +327,7 @@ typedef struct {
  * arena:       working memory
  * grown:       filled */
 EXPORT int32_t grow_tree(
-    const Cells *cells, const double *centers, const int32_t *rows, const double *weights, int64_t n,
+    const Cells *cells, const Centers *centers, const int32_t *rows, const double *weights, int64_t n,
     const Target *target, const int32_t *counts, uint64_t seed, const Rules *rules, const int32_t *features,
     int64_t n_looked_at, const double *cumulative, int64_t n_features, Arena *arena, Tree *grown
 ) {
@@ -357,6 +366,8 @@ EXPORT int32_t grow_tree(
         if (counts[i] == 0) continue;
         const uint64_t row = (uint64_t)(uint32_t)rows[i] << 32;
         const double weight = counts[i] * weights[i];
+        for (int64_t w = 0; w < cells->n_words; w++)
+            tree.sample.words[w * tree.sample.stride + k] = cells->words[(int64_t)rows[i] * cells->n_words + w];
         if (in_counts) {
             tree.sample.key[k++] = row | (uint64_t)weight << 16 | (uint32_t)target->label[i];
         } else {

@@ -31,6 +31,19 @@ class Cells(NamedTuple):
     few: int  # nodes with fewer rows read row by row
 
 
+class Centers(NamedTuple):
+    """A value for each bin of each feature: see sample.h."""
+
+    values: np.ndarray  # float64 (n_features, 255): ascending, infinite behind the last bin
+    pivots: np.ndarray  # float64 (n_features, 16): every sixteenth of them, from number 15 on, and at last infinity
+
+    @classmethod
+    def of(cls, values: np.ndarray) -> "Centers":
+        """Take the pivots from the values."""
+        ends = np.full((len(values), 1), np.inf)
+        return cls(np.ascontiguousarray(values, np.float64), np.concatenate([values[:, 15::16], ends], axis=1))
+
+
 class Target(NamedTuple):
     """What is learned: see sample.h."""
 
@@ -61,7 +74,7 @@ def _structure(record: type[NamedTuple]) -> type[ctypes.Structure]:
     return type(record.__name__, (ctypes.Structure,), {"_fields_": fields})
 
 
-_STRUCTURES = {record: _structure(record) for record in (Cells, Target, Rules)}
+_STRUCTURES = {record: _structure(record) for record in (Cells, Centers, Target, Rules)}
 
 
 def _in_c(record: Any) -> ctypes.Structure:
@@ -98,7 +111,13 @@ _new_workspace = function("new_workspace", result=ctypes.c_void_p)
 _free_workspace = function("free_workspace", ctypes.c_void_p)
 _grow_tree = function(
     "grow_tree",
-    *(ctypes.POINTER(_STRUCTURES[Cells]), array(np.float64), array(np.int32), array(np.float64), ctypes.c_int64),
+    *(
+        ctypes.POINTER(_STRUCTURES[Cells]),
+        ctypes.POINTER(_STRUCTURES[Centers]),
+        array(np.int32),
+        array(np.float64),
+        ctypes.c_int64,
+    ),
     *(ctypes.POINTER(_STRUCTURES[Target]), array(np.int32), ctypes.c_uint64, ctypes.POINTER(_STRUCTURES[Rules])),
     *(array(np.int32), ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.POINTER(_Tree)),
     result=ctypes.c_int32,
@@ -107,7 +126,7 @@ _grow_tree = function(
 
 def grow_tree(
     cells: Cells,
-    centers: np.ndarray,
+    centers: Centers,
     rows: np.ndarray,
     weights: np.ndarray,
     target: Target,
@@ -124,8 +143,8 @@ def grow_tree(
     ----------
     cells : Cells
         Bins.
-    centers : float64 array of shape (n_features, 255)
-        A value for each bin, ascending, for thresholds.
+    centers : Centers
+        Their values.
     rows : int32 array of shape (n,)
         Rows of the binned matrix that this forest learns from.
     weights : float64 array of shape (n,)
@@ -154,8 +173,9 @@ def grow_tree(
     """
     grown = _Tree()
     _grow_tree(
-        _in_c(cells), centers, rows, weights, len(rows), _in_c(target), counts, int(seed), _in_c(rules), features,
-        len(features), cumulative.ctypes.data if cumulative.size else None, cells.packed.size, workspace.pointer, grown,
+        _in_c(cells), _in_c(centers), rows, weights, len(rows), _in_c(target), counts, int(seed), _in_c(rules),
+        features, len(features), cumulative.ctypes.data if cumulative.size else None, cells.packed.size,
+        workspace.pointer, grown,
     )  # fmt: skip
     values = _copy(grown.values, (grown.n_values, max(1, target.n_classes)), np.float32)
     decreases = _copy(grown.decreases, (cells.packed.size,), np.float64)

@@ -6,11 +6,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "export.h"
 #include "nodes.h"
+#include "vectors.h"
 
-/* Rows without a value in the node at hand: there are none, or the side to which they go. */
-enum { NONE_MISSING, MISSING_RIGHT, MISSING_LEFT };
 enum { GINI, ENTROPY }; /* Gini is also squared error */
 enum { BEST, RANDOM };
 
@@ -31,6 +29,12 @@ typedef struct {
     int64_t n_words;           /* 0: none is */
     int64_t few;               /* nodes with fewer rows read row by row */
 } Cells;
+
+/* A value for each bin of each feature, for thresholds. */
+typedef struct {
+    const double *values; /* (n_features, 255): ascending, infinite behind the last bin */
+    const double *pivots; /* (n_features, 16): every sixteenth of them, from number 15 on, and at last infinity */
+} Centers;
 
 /* Weight, and weight * target. */
 typedef double Pair __attribute__((ext_vector_type(2)));
@@ -58,26 +62,27 @@ typedef struct {
 
 /* In-bag rows of one tree, permuted in place while it grows: a node is a range of positions. */
 typedef struct {
-    uint64_t *key; /* row of the binned matrix (high half) and label (low half); with counts.h also the weight */
-    float *weight; /* > 0; not used with counts.h */
+    uint64_t *key;   /* row of the binned matrix (high half) and label (low half); with counts.h also the weight */
+    float *weight;   /* > 0; not used with counts.h */
+    uint64_t *words; /* (n_words, stride): packed features */
+    int64_t n_words, stride;
 } Sample;
 
 /* Working memory of one tree; contents mean something within one call only. Arrays of n rows have room for some more.
  */
 typedef struct {
-    uint8_t *bins;   /* (n): bins of the node's rows in the feature at hand */
-    int64_t feature; /* whose bins these are; -1 if no feature's */
-    uint64_t *words; /* (n_words, word_rows): packed features of the node's rows */
-    int64_t word_rows;
+    uint8_t *bins;     /* (n): bins of the node's rows in the feature at hand */
+    int64_t feature;   /* whose bins these are; -1 if no feature's */
     uint64_t *varying; /* (n_words): which of them take both values in the node */
     uint8_t *present;  /* (256): bins that hold rows, ascending */
     int64_t *counts;   /* (256): rows a bin, or weights of classes */
     double *hist;      /* (256 * width): sums a bin, all 0 between calls; width is n_classes in steps of 4 */
     double *total;     /* (width): weight of each of the node's classes, then 0 */
     double *left;      /* (width): weight of each class on the left; in class_statistics the classes' numbers */
-    uint64_t *key;     /* (n): rows that go right, while a node is divided */
+    uint64_t *side;    /* (blocks): rows that go left, while a node is divided */
+    uint64_t *right;   /* (n): what goes right, while a node is divided */
     /* Any weights: */
-    float *weight;       /* (n): as `key` */
+    float *right_weight; /* (n): as `right` */
     Pair *pairs;         /* (n): weight, and weight * target, of the node's rows; for best splits */
     double *node_weight; /* (n): weight of the node's rows, 0 up to a multiple of 8; for random splits */
     double *moment;      /* (n): weight * target, likewise */
@@ -111,14 +116,6 @@ INLINE uint32_t row_of(uint64_t key) { return (uint32_t)(key >> 32); }
 
 /* Class, or index of the target. */
 INLINE uint32_t label_of(uint64_t key) { return (uint32_t)key; }
-
-/* Whether a row of this bin goes left; one comparison, for MISSING + 1 is 0 in eight bits. */
-INLINE bool goes_left(uint8_t bin, uint8_t cut, uint8_t shift) {
-    return (uint8_t)(bin + shift) <= (uint8_t)(cut + shift);
-}
-
-/* What `goes_left` adds to bin and cut. */
-INLINE uint8_t shift_of(int missing) { return missing == MISSING_LEFT; }
 
 INLINE double x_log_x(double x) { return x > 0.0 ? x * log2(x) : 0.0; }
 
@@ -221,31 +218,24 @@ INLINE double node_purity(const Described *node, const double *total, const Targ
     return criterion == ENTROPY ? sum - x_log_x(node->n_node) : sum / node->n_node;
 }
 
-/* Move the rows that go left to the front of the node, both sides in their old order; reads scratch->bins, which are
- * filled up to a multiple of 64. Returns the first row that goes right.
- *
- * Without branches: each row is written to both sides, and only one of the two positions advances. `counts`: weights
- * stand in the keys (counts.h). */
-INLINE int64_t partition(
-    const Sample *sample, const Scratch *scratch, int64_t start, int64_t n, int64_t cut, int missing, const bool counts
-) {
-    uint64_t *key = sample->key + start, *restrict right_key = scratch->key;
-    float *weight = sample->weight + start, *restrict right_weight = scratch->weight;
-    const uint8_t *restrict bins = scratch->bins;
-    const uint8_t shift = shift_of(missing), last = (uint8_t)cut;
-    size_t left = 0, right = 0;
-    for (int64_t i = 0; i < n; i++) {
-        const uint64_t k = key[i];
-        const size_t is_left = goes_left(bins[i], last, shift);
-        key[left] = k;
-        right_key[right] = k;
-        if (!counts) weight[left] = right_weight[right] = weight[i];
-        left += is_left;
-        right += 1 - is_left;
+/* Move the rows that go left (scratch->side) to the front of the node, both sides in their old order; returns the first
+ * row that goes right. `counts`: weights stand in the keys (counts.h). */
+INLINE int64_t partition(const Sample *sample, const Scratch *scratch, int64_t start, int64_t n, const bool counts) {
+    const int64_t n_left = partition_words(sample->key + start, scratch->right, scratch->side, n);
+    for (int64_t k = 0; k < sample->n_words; k++)
+        partition_words(sample->words + k * sample->stride + start, scratch->right, scratch->side, n);
+    if (!counts) {
+        float *weight = sample->weight + start, *restrict right = scratch->right_weight;
+        int64_t left = 0, n_right = 0;
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t is_left = scratch->side[i >> 6] >> (i & 63) & 1;
+            weight[left] = right[n_right] = weight[i];
+            left += is_left;
+            n_right += 1 - is_left;
+        }
+        memcpy(weight + left, right, (size_t)n_right * sizeof *weight);
     }
-    memcpy(key + left, right_key, right * sizeof *key);
-    if (!counts) memcpy(weight + left, right_weight, right * sizeof *weight);
-    return start + (int64_t)left;
+    return start + n_left;
 }
 
 #endif

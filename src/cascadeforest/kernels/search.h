@@ -30,7 +30,7 @@ typedef struct {
 /* Everything that the growth of one tree reads and writes. */
 typedef struct {
     const Cells *cells;
-    const double *centers; /* (n_features, 255) */
+    const Centers *centers;
     const Target *target;
     const Rules *rules;
     Sample sample;
@@ -126,13 +126,16 @@ weight_at_most(const float *restrict weight, const uint8_t *restrict bins, int64
 
 /* Weight of the rows that go left among all of a node's: of each class (`left`), and how many rows these are. */
 INLINE int64_t count_side(
-    const Scratch *scratch, int64_t n, int64_t bit, const Split *split, int64_t n_present, int64_t *restrict left
+    const Sample *sample, const Scratch *scratch, const Node *node, int64_t bit, const Split *split,
+    int64_t *restrict left
 ) {
+    const int64_t n = node->n, n_present = node->described.n_present;
     const uint8_t cut = (uint8_t)split->cut, shift = shift_of(split->missing);
     int64_t n_left = 0;
     memset(left, 0, (size_t)n_present * sizeof *left);
     for (int64_t k = 0; k < n_blocks(n); k++) {
-        uint64_t rows = bit < 0 ? bits_left(scratch->bins + 64 * k, cut, shift) : ~packed_bits(scratch, k, bit);
+        uint64_t rows =
+            bit < 0 ? bits_left(scratch->bins + 64 * k, cut, shift) : ~packed_bits(sample, node->start + 64 * k, bit);
         if (n < 64 * (k + 1)) rows &= (UINT64_C(1) << (n & 63)) - 1;
         n_left += __builtin_popcountll(rows);
         count_left(scratch, k, rows, n_present, left);
@@ -146,7 +149,7 @@ INLINE Split split_on(Grower *tree, const Node *node, int64_t feature, bool *var
     const Rules *rules = tree->rules;
     const Scratch *scratch = &tree->scratch;
     const Described *described = &node->described;
-    const double *centers = tree->centers + feature * 255;
+    const double *centers = tree->centers->values + feature * 255;
     const float *weight = tree->sample.weight + node->start;
     const int64_t n = node->n, criterion = rules->criterion, min_leaf = rules->min_samples_leaf;
     const double min_weight = node->min_weight;
@@ -158,8 +161,7 @@ INLINE Split split_on(Grower *tree, const Node *node, int64_t feature, bool *var
         if (!*varies) return no_split;
     }
     if (bit < 0 || !counts) {
-        gather(tree->cells, scratch, tree->sample.key + node->start, n, feature);
-        range = range_of(scratch->bins, n);
+        range = gather(tree->cells, &tree->sample, scratch, node->start, n, feature);
         tree->scratch.feature = feature;
     }
     const int64_t low = range.low, high = range.high, n_missing = range.n_missing;
@@ -188,8 +190,7 @@ INLINE Split split_on(Grower *tree, const Node *node, int64_t feature, bool *var
     if (rules->splitter == RANDOM && low < high) {
         split.threshold = random_threshold(centers, low, high, &tree->draws.state);
         if (high - low > 1 && tree->needs_counts) /* else only the last step of the search needs it */
-            split.cut = n <= FEW_ROWS ? cut_among_rows(centers, scratch->bins, n, split.threshold, low)
-                                      : cut_at(centers, split.threshold, low, high);
+            split.cut = cut_at(tree->centers, feature, split.threshold, low, high);
     }
     /* Rows without a value go to a random side, unless they are the whole of the other side. */
     if (n_missing > 0)
@@ -197,7 +198,7 @@ INLINE Split split_on(Grower *tree, const Node *node, int64_t feature, bool *var
     if (counts) {
         if (!tree->evaluate && min_leaf <= 1 && min_weight == 0.0) return split;
         int64_t *left = scratch->class_left;
-        const int64_t n_left = count_side(scratch, n, bit, &split, described->n_present, left);
+        const int64_t n_left = count_side(&tree->sample, scratch, node, bit, &split, left);
         if (n_left < min_leaf || n - n_left < min_leaf) return no_split;
         int64_t w_left = 0;
         for (int64_t c = 0; c < described->n_present; c++) w_left += left[c];
@@ -247,7 +248,7 @@ INLINE Found search_split(Grower *tree, Node *node, const bool counts) {
         if (rules->splitter == BEST || by_planes)
             prepare_counts(&tree->sample, &tree->scratch, &node->described, node->start, node->n, by_lanes, by_planes);
     }
-    read_words(tree->cells, &tree->scratch, tree->sample.key + node->start, node->n);
+    read_words(&tree->sample, &tree->scratch, node->start, node->n);
     tree->scratch.feature = -1;
     Found best = {no_split, -1};
     const double perfect = perfect_proxy(&node->described, tree->target->n_classes, rules->criterion);
@@ -287,7 +288,7 @@ INLINE Found search_split(Grower *tree, Node *node, const bool counts) {
         }
     }
     if (rules->splitter == RANDOM && best.feature >= 0) /* also for bins that no row of the node is in */
-        best.split.cut = cut_at(tree->centers + best.feature * 255, best.split.threshold, best.split.cut, MISSING);
+        best.split.cut = cut_at(tree->centers, best.feature, best.split.threshold, best.split.cut, MISSING);
     node->n_known = 0;
     if (!weighted) {
         /* The constants of each ancestor must stay the first ones, whatever was drawn here. */

@@ -27,7 +27,10 @@
 typedef uint16_t Shorts32 __attribute__((ext_vector_type(32)));
 typedef uint8_t Bytes8 __attribute__((ext_vector_type(8)));
 typedef int64_t Longs8 __attribute__((ext_vector_type(8)));
+typedef double Doubles4 __attribute__((ext_vector_type(4)));
 typedef double Doubles8 __attribute__((ext_vector_type(8)));
+typedef double Doubles16 __attribute__((ext_vector_type(16)));
+typedef bool Bits16 __attribute__((ext_vector_type(16)));
 
 /* A cut of one feature and its proxy. */
 typedef struct {
@@ -55,86 +58,29 @@ INLINE double moment_proxy(double n_left, double v_left, double n_right, double 
     return (v_left * v_left * n_right + v_right * v_right * n_left) / (n_left * n_right);
 }
 
-/* Packed features of rows, whose words lie side by side, into scratch->words. */
-INLINE void
-copy_words(const Cells *cells, const Scratch *scratch, const uint64_t *restrict key, int64_t n, const int64_t n_words) {
-    uint64_t *restrict to = scratch->words;
-    const int64_t distance = scratch->word_rows;
-    for (int64_t i = 0; i < n; i++) {
-        const uint64_t *restrict from = cells->words + (int64_t)row_of(key[i]) * n_words;
-        for (int64_t k = 0; k < n_words; k++) to[k * distance + i] = from[k];
-    }
-}
-
-/* Packed features of a node's rows into scratch->words, and which of them vary into scratch->varying. */
-INLINE void read_words(const Cells *cells, const Scratch *scratch, const uint64_t *restrict key, int64_t n) {
-    const int64_t n_words = cells->n_words, distance = scratch->word_rows;
-    const uint64_t *restrict to = scratch->words;
-    switch (n_words) { /* loops of known length: half the time */
-    case 0: return;
-    case 1: copy_words(cells, scratch, key, n, 1); break;
-    case 2: copy_words(cells, scratch, key, n, 2); break;
-    default: copy_words(cells, scratch, key, n, n_words);
-    }
-    for (int64_t k = 0; k < n_words; k++) {
+/* Which packed features vary in a node, into scratch->varying. */
+INLINE void read_words(const Sample *sample, const Scratch *scratch, int64_t start, int64_t n) {
+    for (int64_t k = 0; k < sample->n_words; k++) {
+        const uint64_t *restrict words = sample->words + k * sample->stride + start;
         uint64_t either = 0, both = ~UINT64_C(0);
         for (int64_t i = 0; i < n; i++) {
-            either |= to[k * distance + i];
-            both &= to[k * distance + i];
+            either |= words[i];
+            both &= words[i];
         }
         scratch->varying[k] = either & ~both;
     }
 }
 
+/* Which of 64 rows have a packed feature's bit, from row `first` of the sample on. */
+INLINE uint64_t packed_bits(const Sample *sample, int64_t first, int64_t bit) {
+    return bits_set(sample->words + (bit >> 6) * sample->stride + first, UINT64_C(1) << (bit & 63));
+}
+
 /* Whether a packed feature takes both values in the node. */
 INLINE bool packed_varies(const Scratch *scratch, int64_t bit) { return scratch->varying[bit >> 6] >> (bit & 63) & 1; }
 
-/* Bins of rows from `cell`, `step` apart, filled up to a multiple of 64 by repeating the first. Eight at a time: a
- * vector that is read right after single bytes were written waits for each of them. */
-INLINE void gather_from(
-    const uint8_t *restrict cell, int64_t step, const uint64_t *restrict key, int64_t n, uint8_t *restrict bins
-) {
-    int64_t i = 0;
-    uint64_t eight;
-    for (; i + 8 <= n; i += 8) {
-        eight = 0;
-        for (int k = 0; k < 8; k++) eight |= (uint64_t)cell[(int64_t)row_of(key[i + k]) * step] << 8 * k;
-        memcpy(bins + i, &eight, sizeof eight);
-    }
-    const uint64_t fill = cell[(int64_t)row_of(key[0]) * step] * UINT64_C(0x0101010101010101);
-    if (i < n) {
-        eight = fill << 8 * (n - i);
-        for (int64_t k = 0; k < n - i; k++) eight |= (uint64_t)cell[(int64_t)row_of(key[i + k]) * step] << 8 * k;
-        memcpy(bins + i, &eight, sizeof eight);
-        i += 8;
-    }
-    for (; i & 63; i += 8) memcpy(bins + i, &fill, sizeof fill);
-}
-
-/* Bins of a node's rows in a feature. `read_words` has been called for the node. */
-INLINE void
-gather(const Cells *cells, const Scratch *scratch, const uint64_t *restrict key, int64_t n, int64_t feature) {
-    const int64_t place = cells->place[feature];
-    uint8_t *restrict bins = scratch->bins;
-    if (cells->packed[feature]) {
-        const uint64_t *restrict words = scratch->words + (place >> 6) * scratch->word_rows;
-        for (int64_t i = 0; i < n; i++) bins[i] = words[i] >> (place & 63) & 1;
-        memset(bins + n, bins[0], (size_t)(64 * ((n + 63) / 64) - n));
-    } else if (n < cells->few) {
-        gather_from(cells->by_row + place, cells->n_wide, key, n, bins);
-    } else {
-        gather_from(cells->by_feature + feature * cells->n_rows, 1, key, n, bins);
-    }
-}
-
-/* The range of the bins that `gather` filled up to a multiple of 64, so that no loop over them has a rest. */
-INLINE Range range_of(const uint8_t *restrict bins, int64_t n) {
-    const int64_t end = (n + 63) / 64 * 64;
-    uint8_t smallest = 255, largest = 0;
-    for (int64_t i = 0; i < end; i++) {
-        smallest = bins[i] < smallest ? bins[i] : smallest;
-        largest = bins[i] > largest ? bins[i] : largest;
-    }
+/* The range of the first n bins. */
+INLINE Range range_among(const uint8_t *restrict bins, int64_t n, uint8_t smallest, uint8_t largest) {
     Range range = {smallest, largest, 0};
     if (largest == MISSING) {
         largest = 0;
@@ -146,6 +92,50 @@ INLINE Range range_of(const uint8_t *restrict bins, int64_t n) {
         range.high = largest;
     }
     return range;
+}
+
+/* Bins of rows from `cell`, `step` apart, filled up to a multiple of 64 by repeating the first; returns their range.
+ * Eight at a time: a vector that is read right after single bytes were written waits for each of them. */
+INLINE Range gather_from(
+    const uint8_t *restrict cell, int64_t step, const uint64_t *restrict key, int64_t n, uint8_t *restrict bins
+) {
+    const uint64_t fill = cell[(int64_t)row_of(key[0]) * step] * UINT64_C(0x0101010101010101);
+    Bytes8 smallest, largest, own;
+    memcpy(&smallest, &fill, sizeof fill);
+    largest = smallest;
+    int64_t i = 0;
+    for (; i < n; i += 8) {
+        uint64_t eight = 0;
+        if (i + 8 <= n) {
+            for (int k = 0; k < 8; k++) eight |= (uint64_t)cell[(int64_t)row_of(key[i + k]) * step] << 8 * k;
+        } else {
+            eight = fill << 8 * (n - i);
+            for (int64_t k = 0; k < n - i; k++) eight |= (uint64_t)cell[(int64_t)row_of(key[i + k]) * step] << 8 * k;
+        }
+        memcpy(bins + i, &eight, sizeof eight);
+        memcpy(&own, &eight, sizeof own);
+        smallest = __builtin_elementwise_min(smallest, own);
+        largest = __builtin_elementwise_max(largest, own);
+    }
+    for (; i & 63; i += 8) memcpy(bins + i, &fill, sizeof fill);
+    return range_among(bins, n, __builtin_reduce_min(smallest), __builtin_reduce_max(largest));
+}
+
+/* Bins of a node's rows in a feature, filled up to a multiple of 64, so that no loop over them has a rest; returns their
+ * range. */
+INLINE Range
+gather(const Cells *cells, const Sample *sample, const Scratch *scratch, int64_t start, int64_t n, int64_t feature) {
+    const int64_t place = cells->place[feature];
+    const uint64_t *key = sample->key + start;
+    uint8_t *restrict bins = scratch->bins;
+    if (cells->packed[feature]) { /* only features that vary are asked for */
+        const uint64_t *restrict words = sample->words + (place >> 6) * sample->stride + start;
+        for (int64_t i = 0; i < n; i++) bins[i] = words[i] >> (place & 63) & 1;
+        memset(bins + n, bins[0], (size_t)(BLOCK_ROWS * n_blocks(n) - n));
+        return (Range){0, 1, 0};
+    }
+    if (n < cells->few) return gather_from(cells->by_row + place, cells->n_wide, key, n, bins);
+    return gather_from(cells->by_feature + feature * cells->n_rows, 1, key, n, bins);
 }
 
 /* Write the bins of low to high that may hold rows to scratch->present, ascending; returns how many. Exactly those that
@@ -390,34 +380,30 @@ INLINE double random_threshold(const double *centers, int64_t low, int64_t high,
     return first < threshold && threshold < last ? threshold : first; /* it may round to either */
 }
 
-/* The last bin of [low, high) whose centre is at most the threshold; no branch could be mispredicted. */
-INLINE int64_t cut_at(const double *centers, double threshold, int64_t low, int64_t high) {
-    int64_t cut = low, width = high - low;
-    while (width > 1) {
-        const int64_t half = width >> 1;
-        cut += __builtin_unpredictable(centers[cut + half] <= threshold) ? half : 0;
-        width -= half;
-    }
-    return cut;
+/* How many of 16 ascending values are at most the threshold. */
+INLINE int64_t count_at_most(const double *values, double threshold) {
+    Doubles16 sixteen;
+    memcpy(&sixteen, values, sizeof sixteen);
+    const Bits16 found = __builtin_convertvector(sixteen <= threshold, Bits16);
+    uint16_t bits;
+    memcpy(&bits, &found, sizeof bits);
+    return __builtin_popcount(bits);
 }
 
-/* The last bin *of the node's rows* whose centre is at most the threshold: the same rows go left as with `cut_at`. For
- * few rows: their look-ups do not wait for each other, those of a search do. It took a third of the time. */
-INLINE int64_t
-cut_among_rows(const double *restrict centers, const uint8_t *restrict bins, int64_t n, double threshold, int64_t low) {
-    int64_t cut = low;
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t b = bins[i];
-        const bool is_left = (b != MISSING) & (centers[b < 254 ? b : 254] <= threshold);
-        const int64_t candidate = is_left ? b : low;
-        cut = candidate > cut ? candidate : cut;
-    }
-    return cut;
+/* The last bin of [low, high) whose centre is at most the threshold, if that of `low` is. Sixteen comparisons choose the
+ * block of sixteen centres, and sixteen the centre: nothing is waited for eight times, as in a binary search. */
+INLINE int64_t cut_at(const Centers *centers, int64_t feature, double threshold, int64_t low, int64_t high) {
+    const double *own = centers->values + feature * 255;
+    const int64_t block = 16 * count_at_most(centers->pivots + 16 * feature, threshold);
+    const int64_t first = block < 239 ? block : 239; /* of 255 */
+    const int64_t cut = first + count_at_most(own + first, threshold) - 1;
+    return cut < low ? low : cut >= high ? high - 1 : cut;
 }
 
 INLINE double sum_of(Doubles8 terms) {
-    const Doubles8 t = terms;
-    return ((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + (t[6] + t[7]));
+    const Doubles4 four = terms.lo + terms.hi;
+    const Pair two = four.lo + four.hi;
+    return two[0] + two[1];
 }
 
 /* Proxy of one given split, from weights and sums of weight * target. Eight sums of each side by side: one would wait
