@@ -113,7 +113,9 @@ def fit_column(values, dtype=np.float64, **arguments):
 
 def assert_same(a, b):
     """Two (mapper, BinnedMatrix) are the same bytes."""
-    for one, other in zip((a[0].edges_, a[0].offsets_, *a[1]), (b[0].edges_, b[0].offsets_, *b[1]), strict=True):
+    for one, other in zip(
+        (a[0].edges_, a[0].offsets_, *a[1][:2]), (b[0].edges_, b[0].offsets_, *b[1][:2]), strict=True
+    ):
         assert one.dtype == other.dtype
         assert one.tobytes() == other.tobytes()
 

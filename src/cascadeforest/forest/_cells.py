@@ -32,6 +32,8 @@ def cells_for(binned: BinnedMatrix, max_features: int) -> Cells:
     n_features, n_rows = binned.columns.shape
     overlapping = distance != n_rows  # a sliding window: row by row already
     packed = np.zeros(n_features, bool) if overlapping else _two_valued(binned.columns)
+    if binned.categorical is not None:
+        packed &= ~binned.categorical
     wide = np.flatnonzero(~packed)
     place = np.empty(n_features, np.int32)
     place[wide], place[packed] = np.arange(len(wide)), np.arange(n_features - len(wide))
@@ -48,6 +50,7 @@ def cells_for(binned: BinnedMatrix, max_features: int) -> Cells:
         words,
         place,
         packed,
+        binned.categorical,
         distance,
         len(wide),
         n_words,

@@ -33,6 +33,8 @@ from cascadeforest.kernels.bins import assign_bins, find_edges
 from cascadeforest.kernels.grow import MISSING
 
 MAX_BINS = 255
+#: Levels of a categorical feature.
+MAX_LEVELS = 254
 #: Columns copied at once: a cache line of float32, so that each line of a matrix in C order is read once.
 _BLOCK_COLUMNS = 16
 #: Blocks of short matrices are wider than that, up to so many values: one row is one block.
@@ -56,6 +58,7 @@ class BinnedMatrix(NamedTuple):
 
     columns: np.ndarray  # uint8 (n_features, n_rows), C order or overlapping
     centers: np.ndarray | None  # float64 (n_features, MAX_BINS), ascending, infinity after the last bin
+    categorical: np.ndarray | None = None  # bool (n_features): whether splits send sets of bins left; None: nowhere
 
     @property
     def known_centers(self) -> np.ndarray:
@@ -99,9 +102,11 @@ class BinnedMatrix(NamedTuple):
         if len(set(rows)) != 1:
             raise ValueError(f"`parts` have {rows} rows; stack one or more binned matrices of the same rows.")
         columns = np.concatenate([part.columns for part in parts])
+        found = [np.zeros(len(p.columns), bool) if p.categorical is None else p.categorical for p in parts]
+        categorical = np.concatenate(found) if any(part.categorical is not None for part in parts) else None
         if any(part.centers is None for part in parts):
-            return BinnedMatrix(columns, None)
-        return BinnedMatrix(columns, np.concatenate([part.centers for part in parts]))
+            return BinnedMatrix(columns, None, categorical)
+        return BinnedMatrix(columns, np.concatenate([part.centers for part in parts]), categorical)
 
 
 def _round_down(edges: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -189,10 +194,13 @@ class BinMapper:
         was fitted; mid-points are rounded down to float32, which decides the same for every float32 value.
     offsets_ : int64 array of shape (n_features_in_ + 1,)
         ``edges_[offsets_[k] : offsets_[k + 1]]`` are the edges of feature k.
+    levels_ : int array of shape (n_features_in_,) or None
+        Number of levels of each categorical feature, whose bins are its codes; 0 for numbers. None: all are numbers.
     """
 
     edges_: np.ndarray
     offsets_: np.ndarray
+    levels_: np.ndarray | None = None
 
     @property
     def n_features_in_(self) -> int:
@@ -200,10 +208,17 @@ class BinMapper:
         self._check_fitted()
         return self.offsets_.size - 1
 
-    def fit(self, X: MatrixLike, sample_weight: ArrayLike | None = None, *, n_jobs: int | None = None) -> BinMapper:
+    def fit(
+        self,
+        X: MatrixLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        n_jobs: int | None = None,
+        levels: ArrayLike | None = None,
+    ) -> BinMapper:
         """Find the edges of each feature; parameters as in `fit_transform`."""
         X = _check_matrix(X)
-        self._fit(X, sample_weight, None, n_jobs)
+        self._fit(X, sample_weight, None, n_jobs, levels)
         return self
 
     def fit_transform(
@@ -213,6 +228,7 @@ class BinMapper:
         *,
         n_jobs: int | None = None,
         out: np.ndarray | None = None,
+        levels: ArrayLike | None = None,
     ) -> BinnedMatrix:
         """Find the edges of each feature, and bin the same rows.
 
@@ -226,6 +242,9 @@ class BinMapper:
             Threads: None for one, -1 for all cores.
         out : uint8 array of shape (n_features, n_rows), optional
             Where the bins are written; new memory by default.
+        levels : int array of shape (n_features,), optional
+            Number of levels, at most `MAX_LEVELS`, of categorical features, which hold codes from 0 on or NaN; 0 for
+            numbers. All are numbers by default.
 
         Returns
         -------
@@ -234,7 +253,8 @@ class BinMapper:
         """
         X = _check_matrix(X)
         columns = _columns_for(X, out)
-        return BinnedMatrix(columns, self._fit(X, sample_weight, columns, n_jobs))
+        centers = self._fit(X, sample_weight, columns, n_jobs, levels)
+        return BinnedMatrix(columns, centers, self.categorical)
 
     def transform(self, X: MatrixLike, *, n_jobs: int | None = None, out: np.ndarray | None = None) -> BinnedMatrix:
         """Bin the rows of X; without centers. Parameters as in `fit_transform`."""
@@ -259,7 +279,7 @@ class BinMapper:
             (features, rows) for rows in row_blocks for features in _feature_blocks(rows.stop - rows.start, n_features)
         ]
         _run(assign, blocks, n_jobs)
-        return BinnedMatrix(columns, None)
+        return BinnedMatrix(columns, None, self.categorical)
 
     def threshold(self, feature: ArrayLike, cut: ArrayLike) -> Any:
         """Threshold of a cut, in the units of X: a row that has a value goes left if ``x <= threshold``.
@@ -292,17 +312,33 @@ class BinMapper:
         extended = BinMapper()
         extended.edges_ = np.concatenate([self.edges_, other.edges_])
         extended.offsets_ = np.concatenate([self.offsets_, self.offsets_[-1] + other.offsets_[1:]])
+        both = [np.zeros(m.n_features_in_, np.int64) if m.levels_ is None else m.levels_ for m in (self, other)]
+        extended.levels_ = None if self.levels_ is None and other.levels_ is None else np.concatenate(both)
         return extended
+
+    @property
+    def categorical(self) -> np.ndarray | None:
+        """Features that have sets of bins on the sides of their splits: with two levels a cut is enough."""
+        return None if self.levels_ is None or self.levels_.max(initial=0) <= 2 else self.levels_ > 2
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "offsets_"):
             raise NotFittedError("This BinMapper has no edges yet; call fit or fit_transform first.")
 
     def _fit(
-        self, X: MatrixLike, sample_weight: ArrayLike | None, columns: np.ndarray | None, n_jobs: int | None
+        self,
+        X: MatrixLike,
+        sample_weight: ArrayLike | None,
+        columns: np.ndarray | None,
+        n_jobs: int | None,
+        levels: ArrayLike | None,
     ) -> np.ndarray:
         """Find the edges, fill `columns` unless it is None, and return the centers."""
         n_rows, n_features = X.shape
+        n_levels = np.zeros(n_features, np.int64) if levels is None else np.asarray(levels, np.int64)
+        if n_levels.shape != (n_features,) or n_levels.min(initial=0) < 0 or n_levels.max(initial=0) > MAX_LEVELS:
+            raise ValueError(f"`levels` is {levels!r}; give a number from 0 to {MAX_LEVELS} for each feature.")
+        self.levels_ = None if levels is None else n_levels
         if n_rows == 0:
             raise ValueError("`X` has 0 rows; give at least one to fit.")
         weights, rows = _check_weights(sample_weight, n_rows)
@@ -312,6 +348,10 @@ class BinMapper:
             block = _block(X, features, slice(None))
             found, edges, sums = [], np.empty(MAX_BINS), np.empty(n_rows)
             for k, column in enumerate(block, features.start):
+                if n_levels[k]:
+                    centers[k, : n_levels[k]] = np.arange(n_levels[k])
+                    found.append((np.arange(n_levels[k] - 1) + 0.5).astype(X.dtype))
+                    continue
                 present = column[rows]
                 if weights.size:
                     order = np.argsort(present, kind="stable")  # equal values in the order of rows: sums in one order

@@ -334,7 +334,7 @@ def grow_forest(
 
     own = threading.local()  # of a thread: working memory that all of its trees use
 
-    def grow(seed: np.uint64) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def grow(seed: np.uint64) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         counts = in_bag_counts(seed, n_draws, len(rows))
         tree_weights = weights
         if balance_bootstraps:
@@ -349,9 +349,9 @@ def grow_forest(
 
     grown = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(grow)(seed) for seed in seeds)
     decrease = np.zeros(n_features)
-    for _, _, decreases in grown:  # in the order of the trees, whichever thread finished first
+    for _, _, _, decreases in grown:  # in the order of the trees, whichever thread finished first
         decrease += decreases
-    trees = Trees.join([(nodes, values) for nodes, values, _ in grown], n_classes)
+    trees = Trees.join([(nodes, values) for nodes, _, values, _ in grown], n_classes, [sets for _, sets, _, _ in grown])
     return GrownForest(trees, seeds, rows, n_draws, decrease / len(seeds) * scale * scale, offset, scale)
 
 

@@ -39,8 +39,8 @@ class Rows(NamedTuple):
 
         Adding 0 makes a copy and turns -0.0 into 0.0: the numbers are equal, but their digests would differ.
         """
-        columns, centers = binned
-        centers = None if centers is None else _fixed(centers)
+        columns = binned.columns
+        centers = None if binned.centers is None else _fixed(binned.centers)
         return cls(
             _fixed(columns), centers, _fixed(y + 0), None if weights is None else _fixed(weights + 0.0), balanced
         )

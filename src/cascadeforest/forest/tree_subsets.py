@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from cascadeforest.forest.trees import Trees
@@ -32,7 +34,11 @@ def some_trees(trees: Trees, chosen: np.ndarray) -> Trees:
     used = np.union1d(np.arange(trees.n_classes), rows)  # pure leaves have the first rows, which stay in their places
     nodes[leaf] = (nodes[leaf] & _BELOW_TARGET) | (np.searchsorted(used, rows).astype(np.uint64) << _TARGET)
     offsets = np.append(0, np.cumsum(np.diff(trees.offsets)[chosen]))
-    return Trees(nodes, offsets, trees.values[used], trees.n_classes)
+    some = Trees(nodes, offsets, trees.values[used], trees.n_classes)
+    if trees.set_offsets is None:
+        return some
+    sets = [trees.sets[trees.set_offsets[t] : trees.set_offsets[t + 1]] for t in chosen]
+    return replace(some, sets=np.concatenate(sets), set_offsets=np.append(0, np.cumsum([len(one) for one in sets])))
 
 
 def trees_beside(trees: Trees, first: int, last: int) -> Trees:
@@ -50,4 +56,8 @@ def trees_beside(trees: Trees, first: int, last: int) -> Trees:
     Trees
     """
     nodes = trees.nodes[trees.offsets[first] : trees.offsets[last]]
-    return Trees(nodes, trees.offsets[first : last + 1] - trees.offsets[first], trees.values, trees.n_classes)
+    some = Trees(nodes, trees.offsets[first : last + 1] - trees.offsets[first], trees.values, trees.n_classes)
+    if trees.set_offsets is None:
+        return some
+    begin, end = trees.set_offsets[[first, last]]
+    return replace(some, sets=trees.sets[begin:end], set_offsets=trees.set_offsets[first : last + 1] - begin)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +13,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from scipy.sparse import csr_matrix
 
 from cascadeforest.kernels import walk
-from cascadeforest.kernels.grow import LEAF
+from cascadeforest.kernels.grow import LEAF, OF_SET, SET_WORDS
 
 if TYPE_CHECKING:
     from cascadeforest.forest.binning import BinMapper, BinnedMatrix
@@ -33,10 +33,11 @@ class TreeView(NamedTuple):
     children_left: np.ndarray  # int32; -1 in leaves
     children_right: np.ndarray  # int32; -1 in leaves
     feature: np.ndarray  # int32; -2 in leaves
-    cut: np.ndarray  # int32: rows of this bin or a lower one go left; -2 in leaves
+    cut: np.ndarray  # int32: rows of this bin or a lower one go left; -1 where a set of bins does; -2 in leaves
     missing_go_to_left: np.ndarray  # bool; False in leaves
     value_row: np.ndarray  # int64: row of `Trees.values`; -1 in splits
-    threshold: np.ndarray | None = None  # float64: a row goes left if x <= threshold; -2 in leaves. Needs a mapper
+    set_row: np.ndarray  # int64: row of `Trees.sets`, whose bins go left; -1 elsewhere
+    threshold: np.ndarray | None = None  # float64: left if x <= threshold; NaN for sets, -2 in leaves. Needs a mapper
 
     @property
     def is_leaf(self) -> np.ndarray:
@@ -59,15 +60,23 @@ class Trees:
         class share a row.
     n_classes : int
         Number of classes; 0 for regression, which has one output.
+    sets : ndarray of shape (n_sets, 5), uint64, optional
+        Categorical splits, tree after tree: the feature, and a bit for each bin that goes left, `MISSING` included.
+    set_offsets : ndarray of shape (n_trees + 1,), int64, optional
+        The sets of tree i are ``sets[set_offsets[i]:set_offsets[i + 1]]``. None without categorical splits.
     """
 
     nodes: np.ndarray
     offsets: np.ndarray
     values: np.ndarray
     n_classes: int
+    sets: np.ndarray = field(default_factory=lambda: np.empty((0, SET_WORDS), np.uint64))
+    set_offsets: np.ndarray | None = None
 
     @classmethod
-    def join(cls, trees: Iterable[tuple[np.ndarray, np.ndarray]], n_classes: int) -> Trees:
+    def join(
+        cls, trees: Iterable[tuple[np.ndarray, np.ndarray]], n_classes: int, sets: Sequence[np.ndarray] = ()
+    ) -> Trees:
         """Make a forest from trees that `grow_tree` returned.
 
         Parameters
@@ -76,6 +85,8 @@ class Trees:
             Node words and value rows of each tree; its leaves count the value rows from `n_classes`.
         n_classes : int
             Number of classes; 0 for regression.
+        sets : sequence of ndarray, optional
+            Sets of the categorical splits of each tree.
 
         Returns
         -------
@@ -99,7 +110,11 @@ class Trees:
         for (begin, end), shift in zip(pairwise(offsets), shifts, strict=False):
             walk.number_value_rows(nodes[begin:end], n_classes, shift)
         pure = np.eye(n_classes, max(1, n_classes), dtype=np.float32)
-        return cls(nodes, offsets, np.concatenate([pure, *(values for _, values in trees)]), n_classes)
+        values = np.concatenate([pure, *(values for _, values in trees)])
+        if not any(map(len, sets)):
+            return cls(nodes, offsets, values, n_classes)
+        set_offsets = np.cumsum([0, *map(len, sets)], dtype=np.int64)
+        return cls(nodes, offsets, values, n_classes, np.concatenate(sets), set_offsets)
 
     @property
     def n_trees(self) -> int:
@@ -187,7 +202,7 @@ class Trees:
         for k in range(0, len(chosen), step):  # one after the other: a row's values are added in the order of the trees
             some = chosen[k : k + step]
             table = _weight_table(weights, some, len(rows))
-            add = partial(walk.add_values, self.nodes, self.offsets, self.values, some, bins, stride, rows, table, out)
+            add = partial(walk.add_values, *self._arrays, self.values, some, bins, stride, rows, table, out)
             _in_threads(add, len(rows), _ROWS_PER_THREAD, n_jobs)
         return out
 
@@ -207,7 +222,7 @@ class Trees:
         bins, stride = self._bins(binned)
         rows = _row_numbers(rows, binned)
         leaves = np.empty((len(rows), self.n_trees), np.int32)
-        find = partial(walk.find_leaves, self.nodes, self.offsets, bins, stride, rows, leaves)
+        find = partial(walk.find_leaves, *self._arrays, bins, stride, rows, leaves)
         _in_threads(find, len(rows), _ROWS_PER_THREAD, n_jobs)
         return leaves
 
@@ -231,13 +246,13 @@ class Trees:
         bins, stride = self._bins(binned)
         rows = _row_numbers(rows, binned)
         starts = np.zeros(len(rows) + 1, np.int64)
-        measure = partial(walk.path_lengths, self.nodes, self.offsets, bins, stride, rows, starts[1:])
+        measure = partial(walk.path_lengths, *self._arrays, bins, stride, rows, starts[1:])
         _in_threads(measure, len(rows), _ROWS_PER_THREAD, n_jobs)
         np.cumsum(starts, out=starts)
         # scipy wants one type for both, and copies 64-bit ones that would fit into 32 bits.
         index_type = np.int32 if max(starts[-1], len(self.nodes)) <= np.iinfo(np.int32).max else np.int64
         passed = np.empty(starts[-1], index_type)
-        write = partial(walk.write_paths, self.nodes, self.offsets, bins, stride, rows, starts[:-1].copy(), passed)
+        write = partial(walk.write_paths, *self._arrays, bins, stride, rows, starts[:-1].copy(), passed)
         _in_threads(write, len(rows), _ROWS_PER_THREAD, n_jobs)
         ones = np.ones(len(passed), np.int64)
         indicator = csr_matrix((ones, passed, starts.astype(index_type)), shape=(len(rows), len(self.nodes)))
@@ -316,7 +331,8 @@ class Trees:
             for t in range(first, last):
                 table = _weight_table(weights, [t], len(rows)) if fixed is None else fixed[min(t, len(fixed) - 1) :]
                 own = slice(self.offsets[t], self.offsets[t + 1])
-                walk.add_leaf_statistics(self.nodes[own], bins, stride, rows, table[0], targets, weight[own], sums[own])
+                tree, sets = self.nodes[own], self.sets[slice(*self._arrays[3][t : t + 2])]
+                walk.add_leaf_statistics(tree, sets, bins, stride, rows, table[0], targets, weight[own], sums[own])
 
         _in_threads(add_part, self.n_trees, 1, n_jobs)
         return weight, sums
@@ -337,7 +353,7 @@ class Trees:
         """
         i = range(self.n_trees)[i]
         begin, end = self.offsets[i : i + 2]
-        return _decode(self.nodes[begin:end], np.arange(end - begin), mapper)
+        return self._decode(self.nodes[begin:end], np.arange(end - begin), self._arrays[3][i], mapper)
 
     def all_nodes(self, mapper: BinMapper | None = None) -> TreeView:
         """Nodes of all trees, readable, one tree after the other; children are counted from the root of their tree.
@@ -352,16 +368,49 @@ class Trees:
         TreeView
         """
         number = np.arange(len(self.nodes)) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
-        return _decode(self.nodes, number, mapper)
+        return self._decode(self.nodes, number, np.repeat(self._arrays[3][:-1], np.diff(self.offsets)), mapper)
+
+    def _decode(
+        self, nodes: np.ndarray, number: np.ndarray, first_set: np.ndarray, mapper: BinMapper | None
+    ) -> TreeView:
+        """Node words as arrays; `number` counts the nodes of each tree, whose sets begin at `first_set`."""
+        feature = ((nodes >> _9) & np.uint64(LEAF)).astype(np.int32)
+        cut = (nodes & np.uint64(0xFF)).astype(np.int32)
+        split = feature != LEAF
+        of_set = split & (cut == OF_SET)
+        set_row = np.where(of_set, feature + first_set, -1)
+        feature[of_set], cut[of_set] = self.sets[set_row[of_set], 0], -1
+        target = (nodes >> _32).astype(np.int64)
+        threshold = None
+        if mapper is not None:
+            threshold = np.where(split, np.nan, -2.0)
+            by_cut = split & ~of_set
+            threshold[by_cut] = mapper.threshold(feature[by_cut], cut[by_cut])
+        return TreeView(
+            children_left=np.where(split, number + 1, -1).astype(np.int32),
+            children_right=np.where(split, target, -1).astype(np.int32),
+            feature=np.where(split, feature, -2).astype(np.int32),
+            cut=np.where(split, cut, -2).astype(np.int32),
+            missing_go_to_left=split & ((nodes >> _8) & np.uint64(1)).astype(bool),
+            value_row=np.where(split, -1, target),
+            set_row=set_row,
+            threshold=threshold,
+        )
+
+    @property
+    def _arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The arrays that every walk reads."""
+        set_offsets = np.zeros_like(self.offsets) if self.set_offsets is None else self.set_offsets
+        return self.nodes, self.offsets, self.sets, set_offsets
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields only, without cached values, so that a prediction does not change the pickle."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @cached_property
     def _n_features_needed(self) -> int:
         """One more than the highest feature of a split; computed once, not for every prediction."""
-        return walk.n_features_needed(self.nodes)
+        return max([walk.n_features_needed(self.nodes), *(self.sets[:, 0].astype(np.int64) + 1)])
 
     def _bins(self, binned: BinnedMatrix) -> tuple[np.ndarray, int]:
         """The matrix as kernels take it, one column after the other, and how far apart columns begin."""
@@ -417,24 +466,3 @@ def _in_threads(work: Callable[[int, int], None], n: int, least: int, n_jobs: in
         return
     bounds = np.linspace(0, n, n_parts + 1).astype(np.int64)
     Parallel(n_jobs=n_parts, require="sharedmem")(delayed(work)(*part) for part in pairwise(bounds))
-
-
-def _decode(nodes: np.ndarray, number: np.ndarray, mapper: BinMapper | None) -> TreeView:
-    """Node words as arrays; `number` counts the nodes of each tree."""
-    feature = ((nodes >> _9) & np.uint64(LEAF)).astype(np.int32)
-    split = feature != LEAF
-    cut = (nodes & np.uint64(0xFF)).astype(np.int32)
-    target = (nodes >> _32).astype(np.int64)
-    threshold = None
-    if mapper is not None:
-        threshold = np.full(len(nodes), -2.0)
-        threshold[split] = mapper.threshold(feature[split], cut[split])
-    return TreeView(
-        children_left=np.where(split, number + 1, -1).astype(np.int32),
-        children_right=np.where(split, target, -1).astype(np.int32),
-        feature=np.where(split, feature, -2).astype(np.int32),
-        cut=np.where(split, cut, -2).astype(np.int32),
-        missing_go_to_left=split & ((nodes >> _8) & np.uint64(1)).astype(bool),
-        value_row=np.where(split, -1, target),
-        threshold=threshold,
-    )

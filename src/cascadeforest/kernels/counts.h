@@ -6,8 +6,8 @@
  *   weight of a class on the left is the number of bits that its plane and the plane of the left side share. So random
  *   cuts and features of two values are compared.
  * - *Lanes*: each row of a small node is a candidate for the cut, one a lane; rows are added to all candidates that
- *   they are left of. So the best cut is searched for without a histogram and without a branch: a histogram has more bins
- *   than such a node has rows. Larger nodes add up histograms of whole numbers.
+ *   they are left of. No histogram is needed, which has more bins than such a node has rows, and no branch. Larger
+ *   nodes add up histograms of whole numbers.
  *
  * Proxies are those of splits.h: the quotients of the same whole numbers, and so the same cuts. */
 #ifndef CASCADEFOREST_COUNTS_H

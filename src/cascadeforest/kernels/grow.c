@@ -31,7 +31,7 @@ INLINE bool is_leaf(const Node *node, int64_t depth, const Rules *rules) {
 /* Count a node's purity for its parent's feature and, if it is a right child, enter it there. */
 INLINE void place(Grower *tree, int64_t node, int64_t parent, double purity) {
     if (parent < 0) return;
-    tree->decreases[feature_of(tree->nodes[parent])] += purity;
+    tree->decreases[split_feature(tree->nodes[parent], tree->sets)] += purity;
     if (node != parent + 1) tree->nodes[parent] |= (uint64_t)node << 32;
 }
 
@@ -86,8 +86,25 @@ INLINE int64_t written_cut(const Grower *tree, const Node *node, const Found *fo
     return cut_at(tree->centers, found->feature, middle, cut, right_bin);
 }
 
-/* Divide a node's rows. Returns the first row of its right child, and the node's word in `word`. */
-INLINE int64_t divide(Grower *tree, const Node *node, const Found *found, uint64_t *word, const bool counts) {
+/* The word of a split of a set, which becomes one of the tree's. */
+INLINE uint64_t with_set(Grower *tree, uint64_t word, const uint64_t *set) {
+    memcpy(tree->sets + SET_WORDS * tree->n_sets, set, SET_WORDS * sizeof *set);
+    return word | (uint64_t)tree->n_sets++ << 9;
+}
+
+/* The set that is written down: bins that no row of the node is in go where most of the node's weight went. */
+INLINE void write_set(const Grower *tree, const Found *found, bool others_left, uint64_t *set) {
+    set[0] = (uint64_t)found->feature;
+    for (int k = 0; k < 4; k++) {
+        const uint64_t present = tree->scratch.set[k];
+        set[k + 1] = (found->set[k] & present) | (others_left ? ~present : 0);
+    }
+}
+
+/* Divide a node's rows. Returns the first row of its right child, and the node's word in `word`; if that is of a set,
+ * the set in `set`, and its number is still open. */
+INLINE int64_t
+divide(Grower *tree, const Node *node, const Found *found, uint64_t *word, uint64_t *set, const bool counts) {
     const Split *split = &found->split;
     const Scratch *scratch = &tree->scratch;
     const int64_t n = node->n, blocks = n_blocks(n);
@@ -98,9 +115,14 @@ INLINE int64_t divide(Grower *tree, const Node *node, const Found *found, uint64
     } else {
         if (scratch->feature != found->feature) /* the search has looked at others since */
             gather(tree->cells, &tree->sample, scratch, node->start, n, found->feature);
+        if (found->is_set) {
+            memset(scratch->set, 0, 4 * sizeof *scratch->set);
+            for (int64_t i = 0; i < n; i++) put_in_set(scratch->set, scratch->bins[i]);
+            map_bins(scratch, found->set, n);
+        }
         for (int64_t k = 0; k < blocks; k++)
             scratch->side[k] = bits_left(scratch->bins + 64 * k, (uint8_t)cut, shift_of(split->missing));
-        cut = written_cut(tree, node, found);
+        if (!found->is_set) cut = written_cut(tree, node, found);
     }
     if (n & 63) scratch->side[blocks - 1] &= (UINT64_C(1) << (n & 63)) - 1;
     bool missing_left = split->missing == MISSING_LEFT;
@@ -108,7 +130,12 @@ INLINE int64_t divide(Grower *tree, const Node *node, const Found *found, uint64
         const double n_left = left_weight(tree, node, counts);
         missing_left = n_left > node->described.n_node - n_left;
     }
-    *word = pack_split(found->feature, cut, missing_left);
+    if (found->is_set) {
+        write_set(tree, found, missing_left, set);
+        *word = pack_split(0, OF_SET, in_set(set + 1, MISSING));
+    } else {
+        *word = pack_split(found->feature, cut, missing_left);
+    }
     return partition(&tree->sample, scratch, node->start, n, counts);
 }
 
@@ -134,7 +161,7 @@ INLINE double grow_depth_first(Grower *tree, int64_t n, const bool counts) {
         place(tree, number, parent, purity);
         if (parent < 0) n_root = node.described.n_node;
         node.min_weight = rules->min_weight_fraction_leaf * n_root;
-        Found found = {no_split, -1};
+        Found found = {.split = no_split, .feature = -1};
         if (!is_leaf(&node, depth, rules)) found = find_split(tree, &node, counts);
         if (found.split.cut != NO_SPLIT && rules->min_impurity_decrease > 0.0 &&
             too_small(gain_of(&found.split, &node.described, purity, tree), rules, n_root))
@@ -143,7 +170,9 @@ INLINE double grow_depth_first(Grower *tree, int64_t n, const bool counts) {
             write_leaf(tree, number, node.start, &node.described, counts);
             continue;
         }
-        const int64_t middle = divide(tree, &node, &found, tree->nodes + number, counts);
+        uint64_t set[SET_WORDS];
+        const int64_t middle = divide(tree, &node, &found, tree->nodes + number, set, counts);
+        if (found.is_set) tree->nodes[number] = with_set(tree, tree->nodes[number], set);
         tree->decreases[found.feature] -= purity;
         push(tree->stack, height++, middle, end, depth + 1, number, node.n_known);
         push(tree->stack, height++, node.start, middle, depth + 1, number, node.n_known);
@@ -168,7 +197,7 @@ INLINE double set_bud(Grower *tree, Bud *bud, int64_t number, double n_root, con
     double gain = gain_of(&found.split, &node.described, purity, tree);
     gain = gain > 0.0 ? gain : 0.0;
     if (too_small(gain, rules, whole)) return n_node;
-    bud->middle = divide(tree, &node, &found, &bud->word, counts);
+    bud->middle = divide(tree, &node, &found, &bud->word, bud->set, counts);
     bud->gain = gain;
     return n_node;
 }
@@ -230,8 +259,8 @@ INLINE double grow_best_first(Grower *tree, int64_t n, const bool counts) {
             write_leaf(tree, number, bud->start, &described, counts);
             continue;
         }
-        tree->nodes[number] = bud->word;
-        tree->decreases[feature_of(bud->word)] -= purity;
+        tree->nodes[number] = (uint8_t)bud->word == OF_SET ? with_set(tree, bud->word, bud->set) : bud->word;
+        tree->decreases[split_feature(tree->nodes[number], tree->sets)] -= purity;
         push(tree->stack, height++, bud->left + 1, number, 0, 0, 0);
         push(tree->stack, height++, bud->left, number, 0, 0, 0);
     }
@@ -259,6 +288,7 @@ static void lay_out(Grower *tree, Arena *arena, int64_t in_bag, bool counts) {
     tree->scratch = (Scratch){
         .bins = take(arena, n, 1),
         .varying = take(arena, n_words, 8),
+        .set = take(arena, 4, 8),
         .present = take(arena, 256, 1),
         .counts = take(arena, 256, 8),
         .hist = take(arena, 256 * width, 8),
@@ -289,6 +319,7 @@ static void lay_out(Grower *tree, Arena *arena, int64_t in_bag, bool counts) {
     const int64_t n_buds = max_leaves ? max_nodes : 0;
     /* Pages of memory that are never written are never taken from the system: bounds may be too high. */
     tree->nodes = take(arena, max_nodes, 8);
+    tree->sets = take(arena, tree->cells->categorical ? SET_WORDS * (max_nodes / 2) : 0, 8);
     tree->values = take(arena, (n_classes ? in_bag / 2 + 1 : in_bag) * outputs, 4);
     tree->decreases = take(arena, tree->draws.n_features, 8);
     tree->buds = take(arena, n_buds, sizeof(Bud));
@@ -309,10 +340,11 @@ EXPORT void free_workspace(Arena *arena) {
 
 /* Where the tree is that was grown last: valid until the next one is grown, or the workspace is freed. */
 typedef struct {
-    int64_t n_nodes, n_values;
+    int64_t n_nodes, n_values, n_sets;
     const uint64_t *nodes;   /* (n_nodes): see nodes.h */
     const float *values;     /* (n_values, max(1, n_classes)): values of leaves */
     const double *decreases; /* (n_features): impurity decrease by feature, Eq. 6 of the interpretation paper */
+    const uint64_t *sets;    /* (n_sets, SET_WORDS) */
 } Tree;
 
 /* Grow one tree.
@@ -381,6 +413,6 @@ EXPORT int32_t grow_tree(
     else
         n_root = in_counts ? grow_depth_first(&tree, in_bag, true) : grow_depth_first(&tree, in_bag, false);
     for (int64_t f = 0; f < n_features; f++) tree.decreases[f] /= n_root;
-    *grown = (Tree){tree.n_nodes, tree.n_values, tree.nodes, tree.values, tree.decreases};
+    *grown = (Tree){tree.n_nodes, tree.n_values, tree.n_sets, tree.nodes, tree.values, tree.decreases, tree.sets};
     return 0;
 }

@@ -14,6 +14,8 @@ BEST, RANDOM = 0, 1
 #: What a leaf has in the place of a feature.
 LEAF = (1 << 23) - 1
 MAX_FEATURES = LEAF
+#: Cut of a split that sends a set of bins left, and words of a set: the feature, and a bit for each bin.
+OF_SET, SET_WORDS = 255, 5
 _NUMBERS = {float: ctypes.c_double, int: ctypes.c_int64, bool: ctypes.c_int64}
 
 
@@ -25,6 +27,7 @@ class Cells(NamedTuple):
     words: np.ndarray  # uint64 (n_rows * n_words): packed features
     place: np.ndarray  # int32 (n_features): column in `by_row`, or bit if packed
     packed: np.ndarray  # bool (n_features)
+    categorical: np.ndarray | None  # bool (n_features): whether sets of bins are split; None: no feature's are
     n_rows: int  # distance of the features in `by_feature`; 1 if they overlap
     n_wide: int  # features that are not packed
     n_words: int  # 0: none is
@@ -70,7 +73,7 @@ class Rules(NamedTuple):
 def _structure(record: type[NamedTuple]) -> type[ctypes.Structure]:
     """Make the structure of C that has the fields of a record: pointers for arrays, eight bytes for each number."""
     kinds = record.__annotations__.items()
-    fields = [(name, ctypes.c_void_p if kind is np.ndarray else _NUMBERS[kind]) for name, kind in kinds]
+    fields = [(name, _NUMBERS.get(kind, ctypes.c_void_p)) for name, kind in kinds]
     return type(record.__name__, (ctypes.Structure,), {"_fields_": fields})
 
 
@@ -89,9 +92,11 @@ class _Tree(ctypes.Structure):
     _fields_ = (
         ("n_nodes", ctypes.c_int64),
         ("n_values", ctypes.c_int64),
+        ("n_sets", ctypes.c_int64),
         ("nodes", ctypes.c_void_p),
         ("values", ctypes.c_void_p),
         ("decreases", ctypes.c_void_p),
+        ("sets", ctypes.c_void_p),
     )
 
 
@@ -136,7 +141,7 @@ def grow_tree(
     features: np.ndarray,
     cumulative: np.ndarray,
     workspace: Workspace,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Grow one tree.
 
     Parameters
@@ -167,6 +172,8 @@ def grow_tree(
     -------
     nodes : uint64 array
         Node words: see nodes.h.
+    sets : uint64 array of shape (n_sets, SET_WORDS)
+        Of its categorical splits: see nodes.h.
     values : float32 array of shape (n_values, max(1, n_classes))
     decreases : float64 array of shape (n_features,)
         Impurity decrease by feature: Eq. 6 of the interpretation paper.
@@ -179,7 +186,8 @@ def grow_tree(
     )  # fmt: skip
     values = _copy(grown.values, (grown.n_values, max(1, target.n_classes)), np.float32)
     decreases = _copy(grown.decreases, (cells.packed.size,), np.float64)
-    return _copy(grown.nodes, (grown.n_nodes,), np.uint64), values, decreases
+    sets = _copy(grown.sets, (grown.n_sets, SET_WORDS), np.uint64)
+    return _copy(grown.nodes, (grown.n_nodes,), np.uint64), sets, values, decreases
 
 
 def _copy(address: int, shape: tuple[int, ...], dtype: type) -> np.ndarray:

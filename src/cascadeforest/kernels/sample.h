@@ -19,15 +19,16 @@ enum { BEST, RANDOM };
  * values (one-hot ones) a row has a few words: a node reads them once, knows which of the columns vary, and takes the
  * bins of these from the words. */
 typedef struct {
-    const uint8_t *by_feature; /* (n_features * n_rows) */
-    const uint8_t *by_row;     /* (n_rows * n_wide): features that are not packed; empty where it would not pay */
-    const uint64_t *words;     /* (n_rows * n_words): packed features */
-    const int32_t *place;      /* (n_features): column in by_row, or bit if packed */
-    const uint8_t *packed;     /* (n_features): whether a feature is packed */
-    int64_t n_rows;            /* distance of the features in by_feature; 1 if they overlap */
-    int64_t n_wide;            /* features that are not packed */
-    int64_t n_words;           /* 0: none is */
-    int64_t few;               /* nodes with fewer rows read row by row */
+    const uint8_t *by_feature;  /* (n_features * n_rows) */
+    const uint8_t *by_row;      /* (n_rows * n_wide): features that are not packed; empty where it would not pay */
+    const uint64_t *words;      /* (n_rows * n_words): packed features */
+    const int32_t *place;       /* (n_features): column in by_row, or bit if packed */
+    const uint8_t *packed;      /* (n_features): whether a feature is packed */
+    const uint8_t *categorical; /* (n_features): whether sets of bins are split; NULL: no feature's are */
+    int64_t n_rows;             /* distance of the features in by_feature; 1 if they overlap */
+    int64_t n_wide;             /* features that are not packed */
+    int64_t n_words;            /* 0: none is */
+    int64_t few;                /* nodes with fewer rows read row by row */
 } Cells;
 
 /* A value for each bin of each feature, for thresholds. */
@@ -74,6 +75,7 @@ typedef struct {
     uint8_t *bins;     /* (n): bins of the node's rows in the feature at hand */
     int64_t feature;   /* whose bins these are; -1 if no feature's */
     uint64_t *varying; /* (n_words): which of them take both values in the node */
+    uint64_t *set;     /* (4): bins that go left, of the categorical feature at hand */
     uint8_t *present;  /* (256): bins that hold rows, ascending */
     int64_t *counts;   /* (256): rows a bin, or weights of classes */
     double *hist;      /* (256 * width): sums a bin, all 0 between calls; width is n_classes in steps of 4 */

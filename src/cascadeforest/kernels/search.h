@@ -3,6 +3,7 @@
 #define CASCADEFOREST_SEARCH_H
 
 #include "counts.h"
+#include "levels.h"
 
 /* Draws of one weighted feature before the exact but slow way is taken: few features with weight are left then. */
 #define REJECTIONS 8
@@ -21,10 +22,11 @@ typedef struct {
 /* A node of a tree that grows best first. */
 typedef struct {
     int64_t start, end, depth;
-    int64_t middle; /* first row of the right child */
-    int64_t left;   /* left child, the right one is the next; -1 while the node is a leaf */
-    uint64_t word;  /* node word of the split that it would get */
-    double gain;    /* weight times impurity decrease of that split; -1 if there is none */
+    int64_t middle;          /* first row of the right child */
+    int64_t left;            /* left child, the right one is the next; -1 while the node is a leaf */
+    uint64_t word;           /* node word of the split that it would get */
+    uint64_t set[SET_WORDS]; /* if this is of a set, whose number is still open */
+    double gain;             /* weight times impurity decrease of that split; -1 if there is none */
 } Bud;
 
 /* Everything that the growth of one tree reads and writes. */
@@ -37,13 +39,14 @@ typedef struct {
     Scratch scratch;
     Draws draws;
     uint64_t *nodes;   /* node words */
+    uint64_t *sets;    /* (n_sets, SET_WORDS): see nodes.h */
     float *values;     /* (n_values, max(1, n_classes)) */
     double *decreases; /* (n_features) */
     double *counts;    /* (n_classes): weights of the classes in the node at hand */
     int64_t *stack;    /* (height, 5) */
     Bud *buds;         /* (max_nodes): with max_leaf_nodes only */
     int64_t *heap;     /* (max_nodes): leaves that can be split */
-    int64_t n_nodes, n_values;
+    int64_t n_nodes, n_values, n_sets;
     bool needs_counts; /* whether the sides of random cuts are counted */
     bool evaluate;     /* whether proxies are needed: not where only one split is ever compared with nothing */
 } Grower;
@@ -61,6 +64,8 @@ typedef struct {
 typedef struct {
     Split split;
     int64_t feature;
+    bool is_set;     /* a set of bins goes left, not those up to the cut */
+    uint64_t set[4]; /* which */
 } Found;
 
 /* The first place of `cumulative` with a sum above x. */
@@ -143,9 +148,35 @@ INLINE int64_t count_side(
     return n_left;
 }
 
+/* Best set of the levels of a categorical feature, or a random one, into scratch->set; the bins become sides, and the
+ * cut is 0. */
+INLINE Split split_levels(Grower *tree, const Node *node, bool *varies, const bool counts) {
+    const Rules *rules = tree->rules;
+    const Scratch *scratch = &tree->scratch;
+    const float *weight = tree->sample.weight + node->start;
+    Level levels[256];
+    const int64_t n = node->n, n_levels = list_levels(scratch, n, levels);
+    Split split = {0.0, 0, NONE_MISSING, 0.0};
+    *varies = n_levels > 1;
+    if (!*varies) return no_split;
+    if (rules->splitter == RANDOM) {
+        draw_set(scratch, levels, n_levels, &tree->draws.state);
+    } else {
+        split = (node->described.n_present == 2 ? best_set_of_two : best_set_of_several)(
+            weight, scratch, n, levels, n_levels, &node->described, rules->criterion, rules->min_samples_leaf,
+            node->min_weight, counts
+        );
+        if (split.cut == NO_SPLIT) return split;
+        split.cut = 0;
+    }
+    map_bins(scratch, scratch->set, n);
+    tree->scratch.feature = -1;
+    return split;
+}
+
 /* Best or random split of a node on one feature; NO_SPLIT if no cut leaves enough rows on both sides. `varies` becomes
  * whether the feature takes more than one value in the node (missing counts as one). `counts`: see counts.h. */
-INLINE Split split_on(Grower *tree, const Node *node, int64_t feature, bool *varies, const bool counts) {
+INLINE Split split_on(Grower *tree, const Node *node, int64_t feature, bool is_set, bool *varies, const bool counts) {
     const Rules *rules = tree->rules;
     const Scratch *scratch = &tree->scratch;
     const Described *described = &node->described;
@@ -163,6 +194,12 @@ INLINE Split split_on(Grower *tree, const Node *node, int64_t feature, bool *var
     if (bit < 0 || !counts) {
         range = gather(tree->cells, &tree->sample, scratch, node->start, n, feature);
         tree->scratch.feature = feature;
+    }
+    Split split = {0.0, range.low, NONE_MISSING, centers[range.low]};
+    if (is_set) {
+        split = split_levels(tree, node, varies, counts);
+        if (split.cut == NO_SPLIT || rules->splitter == BEST) return split;
+        range = (Range){0, 1, 0};
     }
     const int64_t low = range.low, high = range.high, n_missing = range.n_missing;
     *varies = n_missing != n && (low != high || n_missing != 0);
@@ -186,8 +223,7 @@ INLINE Split split_on(Grower *tree, const Node *node, int64_t feature, bool *var
             return best_moment_split(weight, scratch, n, range, described, criterion, min_leaf, min_weight, false);
         return best_class_split(weight, scratch, n, range, described, criterion, min_leaf, min_weight, false);
     }
-    Split split = {0.0, low, NONE_MISSING, centers[low]};
-    if (rules->splitter == RANDOM && low < high) {
+    if (rules->splitter == RANDOM && low < high && !is_set) {
         split.threshold = random_threshold(centers, low, high, &tree->draws.state);
         if (high - low > 1 && tree->needs_counts) /* else only the last step of the search needs it */
             split.cut = cut_at(tree->centers, feature, split.threshold, low, high);
@@ -250,7 +286,7 @@ INLINE Found search_split(Grower *tree, Node *node, const bool counts) {
     }
     read_words(&tree->sample, &tree->scratch, node->start, node->n);
     tree->scratch.feature = -1;
-    Found best = {no_split, -1};
+    Found best = {.split = no_split, .feature = -1};
     const double perfect = perfect_proxy(&node->described, tree->target->n_classes, rules->criterion);
     const bool weighted = draws->cumulative != NULL;
     const int64_t n_known = node->n_known;
@@ -274,7 +310,8 @@ INLINE Found search_split(Grower *tree, Node *node, const bool counts) {
             feature = features[j];
         }
         bool varies;
-        const Split split = split_on(tree, node, feature, &varies, counts);
+        const bool is_set = tree->cells->categorical && tree->cells->categorical[feature];
+        const Split split = split_on(tree, node, feature, is_set, &varies, counts);
         n_varying += varies;
         if (!weighted) {
             if (varies)
@@ -283,11 +320,15 @@ INLINE Found search_split(Grower *tree, Node *node, const bool counts) {
                 swap(features + j, features + n_known + n_found++);
         }
         if (split.cut != NO_SPLIT && split.proxy > best.split.proxy) {
-            best = (Found){split, feature};
+            best.split = split;
+            best.feature = feature;
+            best.is_set = is_set;
+            if (is_set) memcpy(best.set, tree->scratch.set, sizeof best.set);
             if (split.proxy >= perfect) break;
         }
     }
-    if (rules->splitter == RANDOM && best.feature >= 0) /* also for bins that no row of the node is in */
+    if (rules->splitter == RANDOM && best.feature >= 0 &&
+        !best.is_set) /* also for bins that no row of the node is in */
         best.split.cut = cut_at(tree->centers, best.feature, best.split.threshold, best.split.cut, MISSING);
     node->n_known = 0;
     if (!weighted) {

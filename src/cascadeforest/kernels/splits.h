@@ -121,8 +121,8 @@ INLINE Range gather_from(
     return range_among(bins, n, __builtin_reduce_min(smallest), __builtin_reduce_max(largest));
 }
 
-/* Bins of a node's rows in a feature, filled up to a multiple of 64, so that no loop over them has a rest; returns their
- * range. */
+/* Bins of a node's rows in a feature, filled up to a multiple of 64, so that no loop over them has a rest; returns
+ * their range. */
 INLINE Range
 gather(const Cells *cells, const Sample *sample, const Scratch *scratch, int64_t start, int64_t n, int64_t feature) {
     const int64_t place = cells->place[feature];
@@ -250,18 +250,36 @@ INLINE void count_rows(const Scratch *scratch, int64_t n, Range range) {
     for (int64_t i = 0; i < n; i++) scratch->counts[scratch->bins[i]]++;
 }
 
-/* Best split by sums of weight and weight * target in each bin. `counts`: classes and weights are those of counts.h. */
-INLINE Split best_moment_split(
-    const float *restrict weight, const Scratch *scratch, int64_t n, Range range, const Described *node,
-    int64_t criterion, int64_t min_leaf, double min_weight, const bool counts
-) {
-    double *restrict hist = scratch->hist; /* all zero here, and left so */
+/* Add weight and weight * target of a node's rows to the pairs of their bins in scratch->hist, which is all zero
+ * before. `counts`: classes and weights are those of counts.h. */
+INLINE void add_moments(const float *restrict weight, const Scratch *scratch, int64_t n, const bool counts) {
+    double *restrict hist = scratch->hist;
     const uint8_t *restrict bins = scratch->bins;
     for (int64_t i = 0; i < n; i++) {
         const double w = counts ? (double)scratch->small_weight[i] : (double)weight[i];
         hist[2 * (int64_t)bins[i]] += w;
         hist[2 * (int64_t)bins[i] + 1] += counts ? w * (double)scratch->small_code[i] : scratch->pairs[i][1];
     }
+}
+
+/* Add the weights of a node's rows to those of their bin and class in scratch->hist, likewise. */
+INLINE void
+add_classes(const float *restrict weight, const Scratch *scratch, int64_t n, int64_t width, const bool counts) {
+    double *restrict hist = scratch->hist;
+    const uint8_t *restrict bins = scratch->bins;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t code = counts ? scratch->small_code[i] : scratch->code[i];
+        hist[(int64_t)bins[i] * width + code] += counts ? (double)scratch->small_weight[i] : (double)weight[i];
+    }
+}
+
+/* Best split by sums of weight and weight * target in each bin. */
+INLINE Split best_moment_split(
+    const float *restrict weight, const Scratch *scratch, int64_t n, Range range, const Described *node,
+    int64_t criterion, int64_t min_leaf, double min_weight, const bool counts
+) {
+    double *restrict hist = scratch->hist; /* all zero here, and left so */
+    add_moments(weight, scratch, n, counts);
     if (min_leaf > 1) count_rows(scratch, n, range);
     const double n_lost = hist[2 * MISSING], v_lost = hist[2 * MISSING + 1];
     hist[2 * MISSING] = hist[2 * MISSING + 1] = 0.0;
@@ -325,19 +343,14 @@ INLINE Move move_bin(const Scratch *scratch, int64_t b, int64_t width, int64_t c
     return (Move){(n[0] + n[1]) + (n[2] + n[3]), (l[0] + l[1]) + (l[2] + l[3]), (r[0] + r[1]) + (r[2] + r[3])};
 }
 
-/* Best split by the weights of each class in each bin, moved from the right side to the left bin after bin. `counts`:
- * classes and weights are those of counts.h. */
+/* Best split by the weights of each class in each bin, moved from the right side to the left bin after bin. */
 INLINE Split best_class_split(
     const float *restrict weight, const Scratch *scratch, int64_t n, Range range, const Described *node,
     int64_t criterion, int64_t min_leaf, double min_weight, const bool counts
 ) {
     double *restrict hist = scratch->hist, *restrict left = scratch->left; /* hist is all zero here, and left so */
-    const uint8_t *restrict bins = scratch->bins;
     const int64_t width = padded(node->n_present), n_missing = range.n_missing;
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t code = counts ? scratch->small_code[i] : scratch->code[i];
-        hist[(int64_t)bins[i] * width + code] += counts ? (double)scratch->small_weight[i] : (double)weight[i];
-    }
+    add_classes(weight, scratch, n, width, counts);
     if (min_leaf > 1) count_rows(scratch, n, range);
     const int64_t n_bins = list_bins(scratch, n, range.low, range.high);
     Split best = no_split;
@@ -390,8 +403,8 @@ INLINE int64_t count_at_most(const double *values, double threshold) {
     return __builtin_popcount(bits);
 }
 
-/* The last bin of [low, high) whose centre is at most the threshold, if that of `low` is. Sixteen comparisons choose the
- * block of sixteen centres, and sixteen the centre: nothing is waited for eight times, as in a binary search. */
+/* The last bin of [low, high) whose centre is at most the threshold, if that of `low` is. Sixteen comparisons choose
+ * the block of sixteen centres, and sixteen the centre: nothing is waited for eight times, as in a binary search. */
 INLINE int64_t cut_at(const Centers *centers, int64_t feature, double threshold, int64_t low, int64_t high) {
     const double *own = centers->values + feature * 255;
     const int64_t block = 16 * count_at_most(centers->pivots + 16 * feature, threshold);

@@ -76,9 +76,9 @@ static const uint32_t set_first[16][8] __attribute__((aligned(32))) = {
 };
 #endif
 
-/* Move the values of rows whose bits are set to the front, both kinds in their old order; `right` has room for the others.
- * Returns how many are at the front. Without branches: values are written to both sides, and what is too much is written
- * over. */
+/* Move the values of rows whose bits are set to the front, both kinds in their old order; `right` has room for the
+ * others. Returns how many are at the front. Without branches: values are written to both sides, and what is too much
+ * is written over. */
 INLINE int64_t partition_words(uint64_t *values, uint64_t *restrict right, const uint64_t *restrict side, int64_t n) {
     int64_t left = 0, n_right = 0;
     for (int64_t first = 0; first < n; first += 64) {

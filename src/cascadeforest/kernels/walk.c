@@ -25,6 +25,11 @@ typedef struct {
     const int32_t *rows; /* rows of the matrix */
 } Matrix;
 
+/* The sets of a tree's categorical splits; NULL if it has none. */
+static inline const uint64_t *sets_of(const uint64_t *sets, const int64_t *set_offsets, int64_t tree) {
+    return set_offsets[tree] < set_offsets[tree + 1] ? sets + SET_WORDS * set_offsets[tree] : NULL;
+}
+
 /* A row on its way down a tree. */
 typedef struct {
     const uint8_t *bins; /* its bins, one every `stride` bytes */
@@ -36,8 +41,13 @@ static inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static inline int is_leaf(uint64_t word) { return feature_of(word) == LEAF; }
 
-/* The child of `node` to which the row goes whose bins are given; `word` is that of a split. */
-static inline uint64_t child_of(uint64_t word, uint64_t node, const uint8_t *bins, uint64_t stride) {
+/* The child of `node` to which the row goes whose bins are given; `word` is that of a split, `sets` are its tree's. */
+static inline uint64_t
+child_of(uint64_t word, uint64_t node, const uint8_t *bins, uint64_t stride, const uint64_t *sets) {
+    if (sets && (uint8_t)word == OF_SET) {
+        const uint64_t *set = sets + SET_WORDS * (uint64_t)feature_of(word);
+        return in_set(set + 1, bins[set[0] * stride]) ? node + 1 : target_of(word);
+    }
     return next_node(word, bins[(uint64_t)feature_of(word) * stride], node);
 }
 
@@ -50,8 +60,9 @@ static inline int64_t next_row(const double *weights, int64_t row, int64_t n) {
 }
 
 /* Find the leaves of the first `n` rows, but for those whose weight is 0: leaf[i] is the leaf of row i. */
-static inline void descend(
-    const uint64_t *restrict tree, Matrix matrix, int64_t n, const double *restrict weights, uint32_t *restrict leaf
+INLINE void descend_in(
+    const uint64_t *restrict tree, const uint64_t *restrict sets, Matrix matrix, int64_t n,
+    const double *restrict weights, uint32_t *restrict leaf
 ) {
     Lane lanes[LANES];
     int64_t n_lanes = 0, row = next_row(weights, 0, n);
@@ -74,7 +85,7 @@ static inline void descend(
                 word = tree[0];
                 if (is_leaf(word)) continue; /* the whole tree: the next turn writes it down */
             }
-            lane->node = (uint32_t)child_of(word, lane->node, lane->bins, matrix.stride);
+            lane->node = (uint32_t)child_of(word, lane->node, lane->bins, matrix.stride, sets);
         }
     }
     while (n_lanes > 0) { /* no rows left to hand lanes to */
@@ -85,7 +96,7 @@ static inline void descend(
             if (is_leaf(word)) {
                 leaf[lane.row] = lane.node;
             } else {
-                lane.node = (uint32_t)child_of(word, lane.node, lane.bins, matrix.stride);
+                lane.node = (uint32_t)child_of(word, lane.node, lane.bins, matrix.stride, sets);
                 lanes[n_kept++] = lane;
             }
         }
@@ -93,9 +104,19 @@ static inline void descend(
     }
 }
 
+/* `descend_in`, compiled twice: the look at each split whether it is one of a set took a seventh of the time. */
+APART void
+descend(const uint64_t *tree, const uint64_t *sets, Matrix matrix, int64_t n, const double *weights, uint32_t *leaf) {
+    if (sets)
+        descend_in(tree, sets, matrix, n, weights, leaf);
+    else
+        descend_in(tree, NULL, matrix, n, weights, leaf);
+}
+
 /* Add the values of the leaves that rows reach, in the order of the trees.
  *
  * nodes, offsets, values: the forest: uint64 (n_nodes), int64 (n_trees_of_forest + 1), float32 (n_values, n_outputs)
+ * sets, set_offsets: of its categorical splits: uint64 (n_sets, SET_WORDS), int64 (n_trees_of_forest + 1)
  * trees: int64 (n_trees), trees to walk
  * bins: uint8 (n_features * stride), the binned matrix, column after column
  * stride: length of a column
@@ -105,17 +126,18 @@ static inline void descend(
  * out: float64 (n_rows, n_outputs), added to
  * first, last: part of `rows` to be done */
 EXPORT void add_values(
-    const uint64_t *nodes, const int64_t *offsets, const float *restrict values, int64_t n_outputs,
-    const int64_t *trees, int64_t n_trees, const uint8_t *bins, uint64_t stride, const int32_t *rows,
-    const double *weights, int64_t weights_step, double *restrict out, int64_t first, int64_t last
+    const uint64_t *nodes, const int64_t *offsets, const uint64_t *sets, const int64_t *set_offsets,
+    const float *restrict values, int64_t n_outputs, const int64_t *trees, int64_t n_trees, const uint8_t *bins,
+    uint64_t stride, const int32_t *rows, const double *weights, int64_t weights_step, double *restrict out,
+    int64_t first, int64_t last
 ) {
     uint32_t leaf[BLOCK];
     for (int64_t begin = first; begin < last; begin += BLOCK) {
         int64_t n = smaller(BLOCK, last - begin);
         for (int64_t t = 0; t < n_trees; t++) {
-            const uint64_t *tree = nodes + offsets[trees[t]];
+            const uint64_t *tree = nodes + offsets[trees[t]], *own_sets = sets_of(sets, set_offsets, trees[t]);
             const double *own_weights = weights + t * weights_step + begin;
-            descend(tree, (Matrix){bins, stride, rows + begin}, n, own_weights, leaf);
+            descend(tree, own_sets, (Matrix){bins, stride, rows + begin}, n, own_weights, leaf);
             for (int64_t i = 0; i < n; i++) {
                 double weight = own_weights[i];
                 if (weight != 0.0) {
@@ -130,18 +152,20 @@ EXPORT void add_values(
 
 /* Write the leaves that rows reach, counted from the root of each tree.
  *
- * nodes, offsets: the forest, of n_trees trees
+ * nodes, offsets, sets, set_offsets: the forest, of n_trees trees
  * bins, stride, rows, first, last: as in `add_values`
  * out: int32 (n_rows, n_trees), written */
 EXPORT void find_leaves(
-    const uint64_t *nodes, const int64_t *offsets, int64_t n_trees, const uint8_t *bins, uint64_t stride,
-    const int32_t *rows, int32_t *restrict out, int64_t first, int64_t last
+    const uint64_t *nodes, const int64_t *offsets, const uint64_t *sets, const int64_t *set_offsets, int64_t n_trees,
+    const uint8_t *bins, uint64_t stride, const int32_t *rows, int32_t *restrict out, int64_t first, int64_t last
 ) {
     uint32_t leaf[BLOCK];
     for (int64_t begin = first; begin < last; begin += BLOCK) {
         int64_t n = smaller(BLOCK, last - begin);
         for (int64_t t = 0; t < n_trees; t++) {
-            descend(nodes + offsets[t], (Matrix){bins, stride, rows + begin}, n, NULL, leaf);
+            descend(
+                nodes + offsets[t], sets_of(sets, set_offsets, t), (Matrix){bins, stride, rows + begin}, n, NULL, leaf
+            );
             for (int64_t i = 0; i < n; i++) out[(begin + i) * n_trees + t] = (int32_t)leaf[i];
         }
     }
@@ -150,6 +174,7 @@ EXPORT void find_leaves(
 /* Add each row's weight, and weight * targets, to the leaf of one tree that it reaches, in the order of the rows.
  *
  * tree: uint64 (n_nodes), node words
+ * sets: uint64 (n_sets, SET_WORDS), the tree's
  * bins, stride, rows: as in `add_values`
  * n_rows: how many rows
  * weights: float64 (n_rows); rows of weight 0 do not walk
@@ -157,14 +182,14 @@ EXPORT void find_leaves(
  * weight: float64 (n_nodes), added to
  * sums: float64 (n_nodes, n_targets), added to */
 EXPORT void add_leaf_statistics(
-    const uint64_t *tree, const uint8_t *bins, uint64_t stride, const int32_t *rows, int64_t n_rows,
-    const double *weights, const double *restrict targets, int64_t n_targets, double *restrict weight,
-    double *restrict sums
+    const uint64_t *tree, const uint64_t *sets, int64_t n_sets, const uint8_t *bins, uint64_t stride,
+    const int32_t *rows, int64_t n_rows, const double *weights, const double *restrict targets, int64_t n_targets,
+    double *restrict weight, double *restrict sums
 ) {
     uint32_t leaf[BLOCK];
     for (int64_t begin = 0; begin < n_rows; begin += BLOCK) {
         int64_t n = smaller(BLOCK, n_rows - begin);
-        descend(tree, (Matrix){bins, stride, rows + begin}, n, weights + begin, leaf);
+        descend(tree, n_sets ? sets : NULL, (Matrix){bins, stride, rows + begin}, n, weights + begin, leaf);
         for (int64_t i = 0; i < n; i++) {
             double w = weights[begin + i];
             if (w != 0.0) {
@@ -196,20 +221,21 @@ EXPORT void add_up(const uint64_t *tree, int64_t n_nodes, double *weight, double
 
 /* Add the nodes, from root to leaf, that each row passes in all trees together to the lengths of the rows.
  *
- * nodes, offsets, n_trees, bins, stride, rows, first, last: as in `find_leaves`
+ * nodes, offsets, sets, set_offsets, n_trees, bins, stride, rows, first, last: as in `find_leaves`
  * lengths: int64 (n_rows), added to */
 EXPORT void path_lengths(
-    const uint64_t *nodes, const int64_t *offsets, int64_t n_trees, const uint8_t *bins, uint64_t stride,
-    const int32_t *rows, int64_t *restrict lengths, int64_t first, int64_t last
+    const uint64_t *nodes, const int64_t *offsets, const uint64_t *sets, const int64_t *set_offsets, int64_t n_trees,
+    const uint8_t *bins, uint64_t stride, const int32_t *rows, int64_t *restrict lengths, int64_t first, int64_t last
 ) {
     for (int64_t begin = first; begin < last; begin += BLOCK) {
         int64_t end = smaller(begin + BLOCK, last);
         for (int64_t t = 0; t < n_trees; t++) {
-            const uint64_t *tree = nodes + offsets[t];
+            const uint64_t *tree = nodes + offsets[t], *own_sets = sets_of(sets, set_offsets, t);
             for (int64_t i = begin; i < end; i++) {
                 uint64_t node = 0;
                 int64_t length = 1;
-                for (; !is_leaf(tree[node]); length++) node = child_of(tree[node], node, bins + rows[i], stride);
+                for (; !is_leaf(tree[node]); length++)
+                    node = child_of(tree[node], node, bins + rows[i], stride, own_sets);
                 lengths[i] += length;
             }
         }
@@ -219,19 +245,20 @@ EXPORT void path_lengths(
 /* `write_paths` for either type of `passed`. */
 #define WRITE_PATHS(NAME, TYPE)                                                                                        \
     EXPORT void NAME(                                                                                                  \
-        const uint64_t *nodes, const int64_t *offsets, int64_t n_trees, const uint8_t *bins, uint64_t stride,          \
-        const int32_t *rows, int64_t *restrict positions, TYPE *restrict passed, int64_t first, int64_t last           \
+        const uint64_t *nodes, const int64_t *offsets, const uint64_t *sets, const int64_t *set_offsets,               \
+        int64_t n_trees, const uint8_t *bins, uint64_t stride, const int32_t *rows, int64_t *restrict positions,       \
+        TYPE *restrict passed, int64_t first, int64_t last                                                             \
     ) {                                                                                                                \
         for (int64_t begin = first; begin < last; begin += BLOCK) {                                                    \
             int64_t end = smaller(begin + BLOCK, last);                                                                \
             for (int64_t t = 0; t < n_trees; t++) {                                                                    \
-                const uint64_t *tree = nodes + offsets[t];                                                             \
+                const uint64_t *tree = nodes + offsets[t], *own_sets = sets_of(sets, set_offsets, t);                  \
                 for (int64_t i = begin; i < end; i++) {                                                                \
                     int64_t position = positions[i];                                                                   \
                     uint64_t node = 0;                                                                                 \
                     passed[position++] = (TYPE)offsets[t];                                                             \
                     while (!is_leaf(tree[node])) {                                                                     \
-                        node = child_of(tree[node], node, bins + rows[i], stride);                                     \
+                        node = child_of(tree[node], node, bins + rows[i], stride, own_sets);                           \
                         passed[position++] = (TYPE)(offsets[t] + (int64_t)node);                                       \
                     }                                                                                                  \
                     positions[i] = position;                                                                           \
@@ -242,7 +269,7 @@ EXPORT void path_lengths(
 
 /* Write the nodes that each row passes, counted over the forest and ascending.
  *
- * nodes, offsets, n_trees, bins, stride, rows, first, last: as in `find_leaves`
+ * nodes, offsets, sets, set_offsets, n_trees, bins, stride, rows, first, last: as in `find_leaves`
  * positions: int64 (n_rows), where in `passed` the path of each row begins; moved to where it ends
  * passed: int32 or int64 (sum of all lengths), written */
 WRITE_PATHS(write_paths_int32, int32_t)
@@ -258,14 +285,15 @@ EXPORT void number_value_rows(uint64_t *tree, int64_t n_nodes, int64_t n_classes
     }
 }
 
-/* One more than the highest feature of the splits; 0 without splits.
+/* One more than the highest feature of the splits, those of sets left out; 0 without splits.
  *
  * nodes: uint64 (n_nodes), node words of any trees */
 EXPORT int64_t n_features_needed(const uint64_t *nodes, int64_t n_nodes) {
     int64_t highest = -1;
     for (int64_t node = 0; node < n_nodes; node++) {
-        int64_t feature = feature_of(nodes[node]);
-        highest = feature != LEAF && feature > highest ? feature : highest;
+        const int64_t feature = feature_of(nodes[node]);
+        const int is_cut = (uint8_t)nodes[node] != OF_SET; /* neither a leaf's */
+        highest = is_cut && feature > highest ? feature : highest;
     }
     return highest + 1;
 }

@@ -2,7 +2,8 @@
 
 All functions take a binned matrix as `bins`, uint8 of shape (n_features * stride,), column after column, the length of
 a column, `stride`, and `rows`, int32 of shape (n_rows,): rows of the matrix. Those with `first` and `last` do that part
-of `rows`. `nodes` and `offsets` are a forest's (see `forest.trees.Trees`), `tree` the part of `nodes` that is one tree.
+of `rows`. `nodes`, `offsets`, `sets` and `set_offsets` are a forest's (see `forest.trees.Trees`), `tree` the part of
+`nodes` that is one tree.
 """
 
 import ctypes
@@ -13,7 +14,7 @@ from cascadeforest.kernels import array, function, out
 
 _size = ctypes.c_int64
 _matrix = (array(np.uint8), ctypes.c_uint64, array(np.int32))
-_forest = (array(np.uint64), array(np.int64))
+_forest = (array(np.uint64), array(np.int64), array(np.uint64), array(np.int64))
 _add_values = function(
     "add_values",
     *(*_forest, array(np.float32), _size, array(np.int64), _size, *_matrix, array(np.float64), _size),
@@ -22,7 +23,7 @@ _add_values = function(
 _find_leaves = function("find_leaves", *_forest, _size, *_matrix, out(np.int32), _size, _size)
 _add_leaf_statistics = function(
     "add_leaf_statistics",
-    *(array(np.uint64), *_matrix, _size, array(np.float64), array(np.float64), _size),
+    *(array(np.uint64), array(np.uint64), _size, *_matrix, _size, array(np.float64), array(np.float64), _size),
     *(out(np.float64), out(np.float64)),
 )
 _add_up = function("add_up", array(np.uint64), _size, out(np.float64), out(np.float64), _size)
@@ -40,6 +41,8 @@ _n_features_needed = function("n_features_needed", array(np.uint64), _size, resu
 def add_values(
     nodes: np.ndarray,
     offsets: np.ndarray,
+    sets: np.ndarray,
+    set_offsets: np.ndarray,
     values: np.ndarray,
     trees: np.ndarray,
     bins: np.ndarray,
@@ -54,7 +57,7 @@ def add_values(
 
     Parameters
     ----------
-    nodes, offsets, values
+    nodes, offsets, sets, set_offsets, values
         The forest.
     trees : int64 array of shape (n,)
         Trees to walk.
@@ -67,7 +70,7 @@ def add_values(
     """
     n_lines, n_rows = weights.shape
     _add_values(
-        *(nodes, offsets, values, values.shape[1], trees, trees.size, bins, stride, rows),
+        *(nodes, offsets, sets, set_offsets, values, values.shape[1], trees, trees.size, bins, stride, rows),
         *(weights, n_rows if n_lines > 1 else 0, out, first, last),
     )
 
@@ -75,6 +78,8 @@ def add_values(
 def find_leaves(
     nodes: np.ndarray,
     offsets: np.ndarray,
+    sets: np.ndarray,
+    set_offsets: np.ndarray,
     bins: np.ndarray,
     stride: int,
     rows: np.ndarray,
@@ -83,11 +88,12 @@ def find_leaves(
     last: int,
 ) -> None:
     """Write the leaves that rows reach, counted from the root of each tree, to `out` (n_rows, n_trees), int32."""
-    _find_leaves(nodes, offsets, offsets.size - 1, bins, stride, rows, out, first, last)
+    _find_leaves(nodes, offsets, sets, set_offsets, offsets.size - 1, bins, stride, rows, out, first, last)
 
 
 def add_leaf_statistics(
     tree: np.ndarray,
+    sets: np.ndarray,
     bins: np.ndarray,
     stride: int,
     rows: np.ndarray,
@@ -102,6 +108,8 @@ def add_leaf_statistics(
     ----------
     tree, bins, stride, rows
         See the module.
+    sets : uint64 array of shape (n_sets, SET_WORDS)
+        The tree's.
     weights : float64 array of shape (n_rows,)
         Rows of weight 0 do not walk.
     targets : float64 array of shape (n_rows, n_targets)
@@ -111,7 +119,7 @@ def add_leaf_statistics(
     sums : float64 array of shape (n_nodes, n_targets)
         Added to.
     """
-    _add_leaf_statistics(tree, bins, stride, rows, rows.size, weights, targets, targets.shape[1], weight, sums)
+    _add_leaf_statistics(tree, sets, len(sets), bins, stride, rows, rows.size, weights, targets, targets.shape[1], weight, sums)
 
 
 def add_up(tree: np.ndarray, weight: np.ndarray, sums: np.ndarray) -> None:
@@ -122,6 +130,8 @@ def add_up(tree: np.ndarray, weight: np.ndarray, sums: np.ndarray) -> None:
 def path_lengths(
     nodes: np.ndarray,
     offsets: np.ndarray,
+    sets: np.ndarray,
+    set_offsets: np.ndarray,
     bins: np.ndarray,
     stride: int,
     rows: np.ndarray,
@@ -130,12 +140,14 @@ def path_lengths(
     last: int,
 ) -> None:
     """Add the nodes that each row passes in all trees, from root to leaf, to `lengths` (n_rows,), int64."""
-    _path_lengths(nodes, offsets, offsets.size - 1, bins, stride, rows, lengths, first, last)
+    _path_lengths(nodes, offsets, sets, set_offsets, offsets.size - 1, bins, stride, rows, lengths, first, last)
 
 
 def write_paths(
     nodes: np.ndarray,
     offsets: np.ndarray,
+    sets: np.ndarray,
+    set_offsets: np.ndarray,
     bins: np.ndarray,
     stride: int,
     rows: np.ndarray,
@@ -149,7 +161,7 @@ def write_paths(
     `passed` is of int32 or int64; `positions` (n_rows,), int64, is moved to the ends of the paths.
     """
     write = _write_paths[passed.dtype]
-    write(nodes, offsets, offsets.size - 1, bins, stride, rows, positions, passed, first, last)
+    write(nodes, offsets, sets, set_offsets, offsets.size - 1, bins, stride, rows, positions, passed, first, last)
 
 
 def number_value_rows(tree: np.ndarray, n_classes: int, shift: int) -> None:
