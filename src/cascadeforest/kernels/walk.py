@@ -119,7 +119,10 @@ def add_leaf_statistics(
     sums : float64 array of shape (n_nodes, n_targets)
         Added to.
     """
-    _add_leaf_statistics(tree, sets, len(sets), bins, stride, rows, rows.size, weights, targets, targets.shape[1], weight, sums)
+    _add_leaf_statistics(
+        *(tree, sets, len(sets), bins, stride, rows, rows.size),
+        *(weights, targets, targets.shape[1], weight, sums),
+    )
 
 
 def add_up(tree: np.ndarray, weight: np.ndarray, sums: np.ndarray) -> None:
