@@ -76,22 +76,22 @@ def function(name: str, *arguments: Any, result: Any = None) -> Callable[..., An
     def call(*values: Any) -> Any:
         nonlocal kernel
         if kernel is None:
-            found = getattr(_library(), name)
-            found.argtypes, found.restype = arguments, result
-            if result is ctypes.c_int32:
-                found.errcheck = _check_memory
-            kernel = found
-        return kernel(*values)
+            kernel = getattr(_library(), name)
+            kernel.argtypes = [ctypes.c_void_p if isinstance(kind, Array) else kind for kind in arguments]
+            kernel.restype = result
+        # Not by `from_param`: ctypes makes an error of its own of an interrupt that arrives there.
+        returned = kernel(
+            *[
+                kind.address(one) if isinstance(kind, Array) else one
+                for kind, one in zip(arguments, values, strict=True)
+            ]
+        )
+        if result is ctypes.c_int32 and returned < 0:  # NO_MEMORY of export.h
+            raise MemoryError(f"There is not enough memory for {name}.")
+        return returned
 
     call.__name__ = name
     return call
-
-
-def _check_memory(result: Any, kernel: Any, values: tuple) -> Any:
-    """Return what a kernel returned, unless it says that it found no memory (NO_MEMORY of export.h)."""
-    if result < 0:
-        raise MemoryError(f"There is not enough memory for {kernel.__name__}.")
-    return result
 
 
 #: Bits of numpy's `flags.num`.
@@ -113,14 +113,14 @@ class Array:
         self.dtype = np.dtype(dtype)
         self.flags = _C_CONTIGUOUS | (_WRITEABLE if is_written else 0)
 
-    def from_param(self, values: np.ndarray) -> ctypes.c_void_p:
-        """Return the address of an array's first element; ctypes calls this for each argument."""
+    def address(self, values: np.ndarray) -> int:
+        """Return the address of an array's first element; `TypeError` if it is not such an array."""
         if values.dtype != self.dtype or values.flags.num & self.flags != self.flags:
             raise TypeError(
                 f"A kernel was given an array of type {values.dtype} and flags {values.flags.num}; it takes a "
                 f"C-ordered one of {self.dtype}{' that can be written to' if self.flags & _WRITEABLE else ''}."
             )
-        return ctypes.c_void_p(values.ctypes.data)
+        return values.ctypes.data
 
 
 @cache
