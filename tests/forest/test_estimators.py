@@ -902,6 +902,7 @@ WRONG = {
     "oob_score": ["yes", 1, None],
     "max_samples": [0, -1, 31, 0.0, 1.5, NAN, "all", True],
     "class_weight": ["auto", 3, [1, 2], {0: -1.0}, {0: NAN}, {0: "a"}, {0: 0, 1: 0, 2: 0}],
+    "categorical_features": ["dtype", 1, [1.5], [-1], [99], [True], ["age"], [[0]]],
     "n_jobs": [0, 1.5, "all", True],
     "random_state": ["seed", -1, 1.5, np.random.default_rng(0)],
     "feature_weights": [[1.0], "equal", ["a"] * 4, [-1.0, 1, 1, 1], [0.0] * 4, [NAN, 1, 1, 1], [[1.0] * 4]],

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_matrix
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from cascadeforest.forest._parameters import (
     check_choice,
@@ -31,6 +31,7 @@ from cascadeforest.forest._parameters import (
 )
 from cascadeforest.forest._types import MatrixLike
 from cascadeforest.forest.binning import BinMapper, BinnedMatrix
+from cascadeforest.forest.categories import TakesCategories
 from cascadeforest.forest.growth import GrownForest, GrowthRules, grow_forest, in_bag_counts, tree_seeds
 from cascadeforest.forest.learned_rows import KeepsRows, LearnedRows, Rows
 from cascadeforest.forest.walks import ForestWalk, Walk
@@ -89,7 +90,7 @@ def balanced_factors(label: np.ndarray, weight: np.ndarray | None, n_classes: in
     return factor
 
 
-class Forest(KeepsRows, BaseEstimator):
+class Forest(KeepsRows, TakesCategories):
     """Base class of all forests: validation, growing, importances, leaves and decision paths."""
 
     #: Whether splits use the "best" cut of a feature or a "random" cut.
@@ -201,7 +202,7 @@ class Forest(KeepsRows, BaseEstimator):
         feature_weights = self._feature_weights(X.shape[1])
         entropy = entropy_of(self.random_state)
         self.bin_mapper_ = BinMapper()
-        binned = self.bin_mapper_.fit_transform(X, sample_weight, n_jobs=self.n_jobs)
+        binned = self.bin_mapper_.fit_transform(X, sample_weight, n_jobs=self.n_jobs, levels=self._n_levels)
         forest = grow_forest(
             binned,
             y,
@@ -246,9 +247,7 @@ class Forest(KeepsRows, BaseEstimator):
     def _binned(self, X: MatrixLike) -> BinnedMatrix:
         check_is_fitted(self)
         check_jobs(self.n_jobs)
-        X = validate_data(
-            self, X, reset=False, dtype=X_DTYPES, accept_sparse=["csc", "csr"], ensure_all_finite="allow-nan"
-        )
+        X = self._validated(X, dtype=X_DTYPES, accept_sparse=["csc", "csr"], ensure_all_finite="allow-nan")
         return self.bin_mapper_.transform(X, n_jobs=self.n_jobs)
 
     @property
@@ -399,7 +398,9 @@ class ForestClassifier(ProbabilisticClassifier, Forest):
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> tuple[Any, np.ndarray, np.ndarray | None, np.ndarray | None, bool]:
         """X, class numbers, sample weights, the weights that trees use, and whether bootstraps balance the classes."""
-        X, y = validate_data(self, X, y, dtype=X_DTYPES, accept_sparse=["csc", "csr"], ensure_all_finite="allow-nan")
+        X, y = self._validated(
+            X, y, reset=True, dtype=X_DTYPES, accept_sparse=["csc", "csr"], ensure_all_finite="allow-nan"
+        )
         check_classification_targets(y)
         weight = row_weights(sample_weight, X.shape[0])
         self.classes_, label = np.unique(y, return_inverse=True)
@@ -511,10 +512,10 @@ class ForestRegressor(RegressorMixin, Forest):
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> tuple[Any, np.ndarray, np.ndarray | None, np.ndarray | None, bool]:
         """X, targets, sample weights, the weights that trees use (the same), and False."""
-        X, y = validate_data(
-            self,
+        X, y = self._validated(
             X,
             y,
+            reset=True,
             dtype=X_DTYPES,
             accept_sparse=["csc", "csr"],
             ensure_all_finite="allow-nan",

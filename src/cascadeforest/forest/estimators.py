@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from cascadeforest.forest._base import ForestClassifier, ForestRegressor
 from cascadeforest.forest._parameters import feature_chances
 from cascadeforest.forest._types import ClassWeight, MaxFeatures, RandomState, Score
+from cascadeforest.forest.categories import CategoricalFeatures
 
 
 class RandomForestClassifier(ForestClassifier):
@@ -44,6 +45,9 @@ class RandomForestClassifier(ForestClassifier):
     class_weight : {"balanced", "balanced_subsample"}, dict or None, default=None
         Weights of the classes. "balanced": inversely proportional to class frequencies in y; "balanced_subsample":
         inversely proportional to class frequencies in the rows of each tree.
+    categorical_features : {"from_dtype"}, array-like of bool, int or str, or None, default="from_dtype"
+        Categorical features: a mask, column numbers, or names of columns. "from_dtype": the columns of a DataFrame that
+        have a categorical type or strings. None: none.
     n_jobs : int or None, default=None
         Number of threads for binning, growing and prediction; None for one, -1 for all. The result does not depend on
         it.
@@ -68,6 +72,11 @@ class RandomForestClassifier(ForestClassifier):
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, if X had names.
+    is_categorical_ : ndarray of shape (n_features_in_,), bool, or None
+        Which features are categorical; None if none is.
+    categories_ : list of (ndarray or None), or None
+        Levels of each categorical feature, None for a numeric one; None if no feature is categorical. In prediction,
+        other levels are missing values.
     oob_score_ : float
         Out-of-bag score. Exists only if `oob_score` is not False.
     oob_decision_function_ : ndarray of shape (n_samples, n_classes)
@@ -112,6 +121,7 @@ class RandomForestClassifier(ForestClassifier):
         oob_score: bool | Score = False,
         max_samples: int | float | None = None,
         class_weight: ClassWeight = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ):
@@ -128,6 +138,7 @@ class RandomForestClassifier(ForestClassifier):
         self.oob_score = oob_score
         self.max_samples = max_samples
         self.class_weight = class_weight
+        self.categorical_features = categorical_features
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -145,7 +156,7 @@ class RandomForestRegressor(ForestRegressor):
     oob_score : bool or callable, default=False
         Whether to compute an out-of-bag score: R² (True) or a function of ``(y_true, y_pred)``.
     n_estimators, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_leaf_nodes, \
-min_impurity_decrease, bootstrap, max_samples, n_jobs, random_state
+min_impurity_decrease, bootstrap, max_samples, categorical_features, n_jobs, random_state
         As in `RandomForestClassifier`.
 
     Attributes
@@ -153,7 +164,7 @@ min_impurity_decrease, bootstrap, max_samples, n_jobs, random_state
     oob_prediction_ : ndarray of shape (n_samples,)
         Out-of-bag predictions, NaN in rows that every tree drew. Exists only if `oob_score` is not False.
     trees_, bin_mapper_, mean_decrease_impurity_, feature_importances_, n_features_in_, feature_names_in_, \
-oob_score_
+is_categorical_, categories_, oob_score_
         As in `RandomForestClassifier`.
 
     Notes
@@ -187,6 +198,7 @@ oob_score_
         bootstrap: bool = True,
         oob_score: bool | Score = False,
         max_samples: int | float | None = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ):
@@ -202,6 +214,7 @@ oob_score_
         self.bootstrap = bootstrap
         self.oob_score = oob_score
         self.max_samples = max_samples
+        self.categorical_features = categorical_features
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -214,13 +227,13 @@ class ExtraTreesClassifier(ForestClassifier):
     bootstrap : bool, default=False
         Whether each tree learns from rows drawn with replacement, or from all.
     n_estimators, criterion, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_features, \
-max_leaf_nodes, min_impurity_decrease, oob_score, max_samples, class_weight, n_jobs, random_state
+max_leaf_nodes, min_impurity_decrease, oob_score, max_samples, class_weight, categorical_features, n_jobs, random_state
         As in `RandomForestClassifier`.
 
     Attributes
     ----------
     classes_, n_classes_, trees_, bin_mapper_, mean_decrease_impurity_, feature_importances_, n_features_in_, \
-feature_names_in_, oob_score_, oob_decision_function_
+feature_names_in_, is_categorical_, categories_, oob_score_, oob_decision_function_
         As in `RandomForestClassifier`.
 
     Notes
@@ -257,6 +270,7 @@ feature_names_in_, oob_score_, oob_decision_function_
         oob_score: bool | Score = False,
         max_samples: int | float | None = None,
         class_weight: ClassWeight = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ):
@@ -273,6 +287,7 @@ feature_names_in_, oob_score_, oob_decision_function_
         self.oob_score = oob_score
         self.max_samples = max_samples
         self.class_weight = class_weight
+        self.categorical_features = categorical_features
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -285,13 +300,13 @@ class ExtraTreesRegressor(ForestRegressor):
     bootstrap : bool, default=False
         Whether each tree learns from rows drawn with replacement, or from all.
     n_estimators, criterion, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_features, \
-max_leaf_nodes, min_impurity_decrease, oob_score, max_samples, n_jobs, random_state
+max_leaf_nodes, min_impurity_decrease, oob_score, max_samples, categorical_features, n_jobs, random_state
         As in `RandomForestRegressor`.
 
     Attributes
     ----------
     trees_, bin_mapper_, mean_decrease_impurity_, feature_importances_, n_features_in_, feature_names_in_, \
-oob_score_, oob_prediction_
+is_categorical_, categories_, oob_score_, oob_prediction_
         As in `RandomForestRegressor`.
 
     Notes
@@ -327,6 +342,7 @@ oob_score_, oob_prediction_
         bootstrap: bool = False,
         oob_score: bool | Score = False,
         max_samples: int | float | None = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ):
@@ -342,6 +358,7 @@ oob_score_, oob_prediction_
         self.bootstrap = bootstrap
         self.oob_score = oob_score
         self.max_samples = max_samples
+        self.categorical_features = categorical_features
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -352,13 +369,13 @@ class CompletelyRandomForestClassifier(ForestClassifier):
     Parameters
     ----------
     n_estimators, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_leaf_nodes, \
-min_impurity_decrease, bootstrap, oob_score, max_samples, class_weight, n_jobs, random_state
+min_impurity_decrease, bootstrap, oob_score, max_samples, class_weight, categorical_features, n_jobs, random_state
         As in `ExtraTreesClassifier`.
 
     Attributes
     ----------
     classes_, n_classes_, trees_, bin_mapper_, mean_decrease_impurity_, feature_importances_, n_features_in_, \
-feature_names_in_, oob_score_, oob_decision_function_
+feature_names_in_, is_categorical_, categories_, oob_score_, oob_decision_function_
         As in `ExtraTreesClassifier`.
 
     Notes
@@ -394,6 +411,7 @@ feature_names_in_, oob_score_, oob_decision_function_
         oob_score: bool | Score = False,
         max_samples: int | float | None = None,
         class_weight: ClassWeight = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ):
@@ -408,6 +426,7 @@ feature_names_in_, oob_score_, oob_decision_function_
         self.oob_score = oob_score
         self.max_samples = max_samples
         self.class_weight = class_weight
+        self.categorical_features = categorical_features
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -418,13 +437,13 @@ class CompletelyRandomForestRegressor(ForestRegressor):
     Parameters
     ----------
     n_estimators, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_leaf_nodes, \
-min_impurity_decrease, bootstrap, oob_score, max_samples, n_jobs, random_state
+min_impurity_decrease, bootstrap, oob_score, max_samples, categorical_features, n_jobs, random_state
         As in `ExtraTreesRegressor`.
 
     Attributes
     ----------
     trees_, bin_mapper_, mean_decrease_impurity_, feature_importances_, n_features_in_, feature_names_in_, \
-oob_score_, oob_prediction_
+is_categorical_, categories_, oob_score_, oob_prediction_
         As in `ExtraTreesRegressor`.
 
     Notes
@@ -459,6 +478,7 @@ oob_score_, oob_prediction_
         bootstrap: bool = False,
         oob_score: bool | Score = False,
         max_samples: int | float | None = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ):
@@ -472,6 +492,7 @@ oob_score_, oob_prediction_
         self.bootstrap = bootstrap
         self.oob_score = oob_score
         self.max_samples = max_samples
+        self.categorical_features = categorical_features
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -486,13 +507,14 @@ class EnrichedRandomForestClassifier(ForestClassifier):
         with a probability proportional to its weight among the features not yet drawn. A feature of weight 0 is never
         used. None for equal weights.
     n_estimators, criterion, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_features, \
-max_leaf_nodes, min_impurity_decrease, bootstrap, oob_score, max_samples, class_weight, n_jobs, random_state
+max_leaf_nodes, min_impurity_decrease, bootstrap, oob_score, max_samples, class_weight, categorical_features, n_jobs, \
+random_state
         As in `RandomForestClassifier`.
 
     Attributes
     ----------
     classes_, n_classes_, trees_, bin_mapper_, mean_decrease_impurity_, feature_importances_, n_features_in_, \
-feature_names_in_, oob_score_, oob_decision_function_
+feature_names_in_, is_categorical_, categories_, oob_score_, oob_decision_function_
         As in `RandomForestClassifier`.
 
     Notes
@@ -529,6 +551,7 @@ feature_names_in_, oob_score_, oob_decision_function_
         oob_score: bool | Score = False,
         max_samples: int | float | None = None,
         class_weight: ClassWeight = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ):
@@ -546,6 +569,7 @@ feature_names_in_, oob_score_, oob_decision_function_
         self.oob_score = oob_score
         self.max_samples = max_samples
         self.class_weight = class_weight
+        self.categorical_features = categorical_features
         self.n_jobs = n_jobs
         self.random_state = random_state
 

@@ -25,6 +25,8 @@ class Rows(NamedTuple):
         Weights of the rows, multiplied by class weights.
     balanced : bool
         Whether each tree balanced the weights of its classes (class_weight="balanced_subsample").
+    categorical : ndarray of shape (n_features,), bool, or None
+        Which features are categorical; None if none is.
     """
 
     columns: np.ndarray
@@ -32,6 +34,7 @@ class Rows(NamedTuple):
     y: np.ndarray
     weights: np.ndarray | None
     balanced: bool = False
+    categorical: np.ndarray | None = None
 
     @classmethod
     def of(cls, binned: BinnedMatrix, y: np.ndarray, weights: np.ndarray | None, *, balanced: bool = False) -> Rows:
@@ -39,21 +42,21 @@ class Rows(NamedTuple):
 
         Adding 0 makes a copy and turns -0.0 into 0.0: the numbers are equal, but their digests would differ.
         """
-        columns = binned.columns
         centers = None if binned.centers is None else _fixed(binned.centers)
-        return cls(
-            _fixed(columns), centers, _fixed(y + 0), None if weights is None else _fixed(weights + 0.0), balanced
-        )
+        weights = None if weights is None else _fixed(weights + 0.0)
+        return cls(_fixed(binned.columns), centers, _fixed(y + 0), weights, balanced, binned.categorical)
 
     @property
     def binned(self) -> BinnedMatrix:
         """The features."""
-        return BinnedMatrix(self.columns, self.centers)
+        return BinnedMatrix(self.columns, self.centers, self.categorical)
 
     def values(self) -> np.ndarray:
-        """Feature values as bin centers, NaN if missing; shape (n_rows, n_features)."""
+        """Feature values as bin centers (codes of levels, if categorical), NaN if missing; (n_rows, n_features)."""
         values = np.empty(self.columns.shape[::-1])
         for k, (column, centers) in enumerate(zip(self.columns, self.binned.known_centers, strict=True)):
+            if self.categorical is not None and self.categorical[k]:
+                centers = np.arange(len(centers))
             # Centers after the last bin are infinite. Only rows of weight 0 can be there.
             of_bins = np.where(np.isfinite(centers), centers, np.nan)
             values[:, k] = np.where(column == MISSING, np.nan, of_bins[column % len(of_bins)])

@@ -1,0 +1,249 @@
+"""Categorical features: which columns are categorical, their levels, and X with codes in place of levels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_array, validate_data
+
+from cascadeforest.forest._types import MatrixLike
+
+#: Levels that a categorical feature may have: its codes are bins, and one bin is for missing values.
+MOST_LEVELS = 254
+#: What the parameter `categorical_features` may be.
+CategoricalFeatures = str | ArrayLike | None
+_CHOICE = "'from_dtype', a list of column numbers or names, a boolean mask, or None"
+
+
+class Categories:
+    """The levels of categorical features.
+
+    Parameters
+    ----------
+    levels : list of (ndarray or None)
+        Levels of each feature in the order of their codes; None for numeric features.
+    """
+
+    def __init__(self, levels: list[np.ndarray | None]):
+        self.levels = levels
+
+    @classmethod
+    def learn(cls, X: MatrixLike, chosen: CategoricalFeatures) -> Categories | None:
+        """Find the categorical features and their levels in training rows.
+
+        Parameters
+        ----------
+        X : DataFrame, array-like or sparse matrix of shape (n_samples, n_features)
+            Training rows.
+        chosen : "from_dtype", array-like or None
+            The parameter `categorical_features` of estimators.
+
+        Returns
+        -------
+        Categories or None
+            None if no feature is categorical.
+
+        Raises
+        ------
+        ValueError
+            If `chosen` does not fit X, X is sparse, or a column has too many levels or values that have no order.
+        """
+        mask = _chosen_mask(X, chosen)
+        if mask is None or not mask.any():
+            return None
+        table = _table(X)
+        return cls([_levels_of(_column(table, k), _name(X, k)) if own else None for k, own in enumerate(mask)])
+
+    @property
+    def mask(self) -> np.ndarray:
+        """Which features are categorical."""
+        return np.array([levels is not None for levels in self.levels])
+
+    @property
+    def n_levels(self) -> np.ndarray:
+        """Number of levels of each feature; 0 for numeric features."""
+        return np.array([0 if levels is None else len(levels) for levels in self.levels])
+
+    def encode(self, X: MatrixLike) -> Any:
+        """Put codes in place of levels; NaN for missing values and for levels that training rows did not have.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_features)
+            Rows with the columns of the training rows; not changed.
+
+        Returns
+        -------
+        DataFrame or ndarray
+            As X. If all numeric columns have single precision, codes have it, too.
+        """
+        table = _table(X)
+        if isinstance(table, pd.DataFrame):
+            single = all(d == np.float32 for d, own in zip(table.dtypes, self.levels, strict=True) if own is None)
+            encoded = table.copy(deep=False)
+        else:
+            single = table.dtype == np.float32
+            encoded = table.astype(table.dtype if table.dtype.kind in "fO" else np.float64)  # a copy
+        for k, own in enumerate(self.levels):
+            if own is not None:
+                codes = _codes(_column(table, k), own).astype(np.float32 if single else np.float64)
+                if isinstance(encoded, pd.DataFrame):
+                    encoded.isetitem(k, codes)
+                else:
+                    encoded[:, k] = codes
+        return encoded
+
+
+class TakesCategories(BaseEstimator):
+    """Mixin of estimators with the parameter `categorical_features`: the door through which X comes in."""
+
+    categorical_features: CategoricalFeatures
+    categories_: list[np.ndarray | None] | None
+    is_categorical_: np.ndarray | None
+    _categories: Categories | None = None
+
+    def _validated(self, X: MatrixLike, *y: Any, reset: bool = False, **checks: Any) -> Any:
+        """`validate_data` of scikit-learn, with codes in place of levels; ``reset=True`` in `fit` learns the levels."""
+        if reset:
+            self._categories = Categories.learn(X, self.categorical_features)
+            self.categories_ = None if self._categories is None else self._categories.levels
+            self.is_categorical_ = None if self._categories is None else self._categories.mask
+        if self._categories is None:
+            try:
+                return validate_data(self, X, *y, reset=reset, **checks)
+            except ValueError as error:
+                _explain(X, error)
+                raise
+        if not reset:
+            validate_data(self, X, reset=False, skip_check_array=True)  # names and number of columns
+        encoded = self._categories.encode(X)
+        try:
+            if reset:
+                return validate_data(self, encoded, *y, reset=True, **checks)
+            return check_array(encoded, estimator=self, input_name="X", **checks)
+        except ValueError as error:
+            _explain(encoded, error)
+            raise
+
+    @property
+    def _n_levels(self) -> np.ndarray | None:
+        """`levels` for `BinMapper`."""
+        return None if self._categories is None else self._categories.n_levels
+
+    def _refuse_categories(self, why: str) -> None:
+        """Raise an error if a feature is categorical."""
+        if self._categories is not None:
+            raise ValueError(
+                f"X has {np.count_nonzero(self._categories.mask)} categorical feature(s), but {why}; encode them, for "
+                "instance by sklearn.preprocessing.TargetEncoder or OneHotEncoder, or leave them out."
+            )
+
+
+def _chosen_mask(X: Any, chosen: CategoricalFeatures) -> np.ndarray | None:
+    """Which columns are categorical; None if none is."""
+    if isinstance(chosen, str) and chosen == "from_dtype":
+        return np.array([_has_levels(X, k) for k in range(X.shape[1])]) if isinstance(X, pd.DataFrame) else None
+    if chosen is None or (given := np.asarray(chosen)).size == 0:
+        return None
+    shape = np.shape(X)
+    if len(shape) != 2:
+        return None  # refused later, in scikit-learn's words
+    if given.ndim != 1 or given.dtype.kind not in "biuUO":
+        remedy = _CHOICE
+    elif given.dtype.kind == "b":
+        if given.shape == shape[1:]:
+            return given
+        remedy = f"a mask of {shape[1]} entries, one for each column"
+    elif given.dtype.kind in "iu":
+        if given.min() >= 0 and given.max() < shape[1]:
+            return np.isin(np.arange(shape[1]), given)
+        remedy = f"column numbers from 0 to {shape[1] - 1}"
+    else:
+        names = [*getattr(X, "columns", ())]
+        if not names:
+            remedy = "column numbers or a mask, since X has no column names"
+        elif unknown := [name for name in given if name not in names]:
+            remedy = f"names of columns: X has none with the name {unknown[0]!r}"
+        else:
+            return np.isin(np.arange(shape[1]), [k for k, name in enumerate(names) if name in given])
+    raise ValueError(f"categorical_features is {chosen!r}; give {remedy}.")
+
+
+def _has_levels(X: pd.DataFrame, k: int) -> bool:
+    """Whether a column has a categorical type or strings."""
+    dtype = X.dtypes.iloc[k]
+    if pd.api.types.is_object_dtype(dtype):
+        return any(isinstance(value, str) for value in X.iloc[:, k])
+    return isinstance(dtype, pd.CategoricalDtype | pd.StringDtype)
+
+
+def _table(X: MatrixLike) -> Any:
+    """X as a data frame or an array; of objects if it has strings."""
+    if scipy.sparse.issparse(X):
+        raise ValueError("X is sparse, but has categorical features; give a dense array or a DataFrame.")
+    if isinstance(X, pd.DataFrame):
+        return X
+    table = X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
+    return table.astype(object) if table.dtype.kind in "US" else table
+
+
+def _column(table: Any, k: int) -> pd.Series:
+    return table.iloc[:, k] if isinstance(table, pd.DataFrame) else pd.Series(table[:, k])
+
+
+def _name(X: Any, k: int) -> str:
+    return f"column {X.columns[k]!r}" if isinstance(X, pd.DataFrame) else f"column {k}"
+
+
+def _levels_of(column: pd.Series, name: str) -> np.ndarray:
+    """Distinct values of a column: categories in their own order, other values sorted."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        codes = np.unique(column.cat.codes)
+        levels = np.array(column.cat.categories)[codes[codes >= 0]]
+    else:
+        levels = np.asarray(column.dropna().unique())
+        try:
+            levels = np.sort(levels)
+        except TypeError as error:
+            kinds = sorted({type(value).__name__ for value in levels})
+            raise ValueError(
+                f"The categorical {name} has values of the types {', '.join(kinds)}, which have no common order; "
+                "convert them to one type, for instance by astype(str)."
+            ) from error
+    if len(levels) > MOST_LEVELS:
+        raise ValueError(
+            f"The categorical {name} has {len(levels)} levels, more than {MOST_LEVELS}; group rare levels, or encode "
+            "the column, for instance by sklearn.preprocessing.TargetEncoder."
+        )
+    return levels
+
+
+def _codes(column: pd.Series, levels: np.ndarray) -> np.ndarray:
+    known = pd.Index(levels)
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        of_categories = np.append(known.get_indexer(column.cat.categories), -1)  # the last is for missing values
+        codes = of_categories[column.cat.codes]
+    else:
+        codes = known.get_indexer(pd.Index(column))
+    return np.where(codes < 0, np.nan, codes)
+
+
+def _explain(X: Any, error: ValueError) -> None:
+    """Say in which column of X strings are, if that is why scikit-learn refused it."""
+    if not (isinstance(X, pd.DataFrame) or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS")):
+        return
+    for k in range(X.shape[1]):
+        for value in _column(X, k):
+            try:
+                if isinstance(value, str):
+                    float(value)
+            except ValueError:
+                raise ValueError(
+                    f"The {_name(X, k)} has the string {str(value)!r}, but is not categorical; name the column in "
+                    "categorical_features, or encode it as numbers."
+                ) from error
