@@ -898,6 +898,7 @@ WRONG = {
     "max_features": [0, -1, 0.0, 1.5, NAN, "auto", True, ["sqrt"]],
     "vector_dtype": ["int8", "double", np.float32, 32],
     "class_weight": ["auto", 3, {0: -1.0}, {0: NAN}, {0: "a"}, {0: 0, 1: 0, 2: 0}],
+    "categorical_features": ["dtype", 1, [1.5], [-1], [99], [True], ["age"]],
     "n_jobs": [0, 1.5, "all", True],
     "random_state": ["seed", -1, 1.5, np.random.default_rng(0)],
     "verbose": [-1, 1.5, "yes", None],

@@ -1544,6 +1544,7 @@ WRONG = {
     "min_samples_leaf": [0, -1, 0.0, 1.0, 1.5, math.nan, "1", None, True],
     "max_features": [0, -1, 0.0, 1.5, math.nan, "auto", True],
     "class_weight": ["auto", 3, {0: -1.0}, {0: math.nan}, {0: "a"}],
+    "categorical_features": ["dtype", 1, [1.5], [-1], [99], [True], ["age"]],
     "n_jobs": [0, 1.5, "all", True],
     "random_state": ["seed", -1, 1.5],
     "verbose": [-1, 1.5, "yes", None],

@@ -1108,6 +1108,7 @@ WRONG = {
     "min_samples_leaf": [0, 1.5, None],
     "max_features": [0, 1.5, "all"],
     "class_weight": ["heavy", 5],
+    "categorical_features": ["dtype", 1, [1.5], [-1], [99], [True], ["age"]],
     "n_jobs": [0, 1.5, "all"],
     "random_state": [-1, "seed", 1.5],
     "verbose": [-1, 1.5, None],

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from cascadeforest.cascade.layer import (
     CLASS_VECTORS,
@@ -37,6 +37,7 @@ from cascadeforest.forest._parameters import (
     row_weights,
 )
 from cascadeforest.forest._types import MatrixLike
+from cascadeforest.forest.categories import TakesCategories
 from cascadeforest.forest.estimators import FORESTS
 
 PRESETS = ("paper", "official")
@@ -44,7 +45,7 @@ PRESETS = ("paper", "official")
 Features = PlainFeatures | FixedGrains | FreshGrains
 
 
-class Cascade(BaseEstimator):
+class Cascade(TakesCategories):
     """Base class of all cascades: checks of parameters, growing and predicting layer by layer."""
 
     layers_: list[Any]
@@ -117,10 +118,8 @@ class Cascade(BaseEstimator):
         check_is_fitted(self)
         check_jobs(self.n_jobs)
         scans = isinstance(getattr(self, "features_", None), FixedGrains | FreshGrains)
-        return validate_data(
-            self,
+        return self._validated(
             X,
-            reset=False,
             dtype=X_DTYPES,
             order="C" if scans else None,  # windows need a row in one piece
             accept_sparse=False if scans else self._sparse_formats,
@@ -130,10 +129,10 @@ class Cascade(BaseEstimator):
     def _training_X_y(
         self, X: MatrixLike, y: ArrayLike, *, numeric: bool, sparse: bool = True
     ) -> tuple[Any, np.ndarray]:
-        return validate_data(
-            self,
+        return self._validated(
             X,
             y,
+            reset=True,
             dtype=X_DTYPES,
             order=None if sparse else "C",  # windows need a row in one piece
             accept_sparse=self._sparse_formats if sparse else False,
@@ -144,8 +143,13 @@ class Cascade(BaseEstimator):
 
     def _plain_features(self, members: Sequence[BaseEstimator], n_outputs: int) -> PlainFeatures:
         """Columns that levels see without scanning."""
-        room = len(members) * n_outputs
-        return PlainFeatures(room, not all(map(grows_on_bins, members)), self.n_jobs)
+        foreign = [member for member in members if not grows_on_bins(member)]
+        if foreign:
+            self._refuse_categories(
+                f"estimators has {foreign[0]!r}, and only our forests (without class_weight, feature_weights or "
+                "oob_score of their own) take them"
+            )
+        return PlainFeatures(len(members) * n_outputs, bool(foreign), self.n_jobs, self._n_levels)
 
     def _grow_layers(
         self,
@@ -205,6 +209,7 @@ class CascadeClassifier(ProbabilisticClassifier, Cascade):
         """Columns that levels see: the features, or class vectors of windows."""
         if self.scanning is None:
             return self._plain_features(members, self.n_classes_)
+        self._refuse_categories("scanning takes windows of numbers")
         scanner = self.scanning
         if isinstance(scanner, Mapping):
             try:

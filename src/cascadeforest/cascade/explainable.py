@@ -46,7 +46,7 @@ class ExplainableCascade(KeepsRows, Cascade):
         self._importances = None
         fitted = object.__new__(type(self))  # without the checks that `clone` makes
         learned = {name for name in vars(self) if name.endswith("_")} - set(self._get_param_names())
-        learned |= {"_as_fitted", "_learned_rows", "_importances"}
+        learned |= {"_as_fitted", "_learned_rows", "_importances", "_categories"}
         fitted.__dict__.update({name: value for name, value in vars(self).items() if name not in learned})
         if isinstance(self.estimators, Sequence) and not isinstance(self.estimators, str):
             fitted.estimators = [

@@ -17,6 +17,7 @@ from cascadeforest.cascade.stopping import KEEPS, Scoring
 from cascadeforest.cascade.walks import CascadeWalk
 from cascadeforest.forest._parameters import check_choice
 from cascadeforest.forest._types import ClassWeight, MatrixLike, MaxFeatures, RandomState, Scorer
+from cascadeforest.forest.categories import CategoricalFeatures
 
 
 class GCForestClassifier(ExplainableCascade, CascadeClassifier):
@@ -76,6 +77,9 @@ class GCForestClassifier(ExplainableCascade, CascadeClassifier):
         Shape of a row for scanning (see `MultiGrainedScanner`), unless the scanner has one.
     class_weight : {"balanced"}, dict or None, default=None
         Weights of the classes.
+    categorical_features : {"from_dtype"}, array-like of bool, int or str, or None, default="from_dtype"
+        Categorical features: a mask, column numbers, or names of columns. "from_dtype": the columns of a DataFrame that
+        have a categorical type or strings. None: none.
     n_jobs : int or None, default=None
         Number of threads; None for one, -1 for all. The result does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -103,6 +107,11 @@ class GCForestClassifier(ExplainableCascade, CascadeClassifier):
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, if X had names.
+    is_categorical_ : ndarray of shape (n_features_in_,), bool, or None
+        Which features are categorical; None if none is.
+    categories_ : list of (ndarray or None), or None
+        Levels of each categorical feature, None for a numeric one; None if no feature is categorical. In prediction,
+        other levels are missing values.
 
     Notes
     -----
@@ -151,6 +160,7 @@ class GCForestClassifier(ExplainableCascade, CascadeClassifier):
         scanning: MultiGrainedScanner | Mapping[str, Any] | None = None,
         input_shape: Sequence[int] | None = None,
         class_weight: ClassWeight = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
         n_jobs: int | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
@@ -173,6 +183,7 @@ class GCForestClassifier(ExplainableCascade, CascadeClassifier):
         self.scanning = scanning
         self.input_shape = input_shape
         self.class_weight = class_weight
+        self.categorical_features = categorical_features
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

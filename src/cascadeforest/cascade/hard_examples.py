@@ -26,6 +26,7 @@ from cascadeforest.cascade.stopping import KEEPS, Scoring
 from cascadeforest.forest._parameters import check_choice, check_count, check_jobs, check_number, entropy_of
 from cascadeforest.forest._types import ClassWeight, MatrixLike, MaxFeatures, RandomState, Scorer
 from cascadeforest.forest.binning import BinMapper, BinnedMatrix
+from cascadeforest.forest.categories import CategoricalFeatures
 from cascadeforest.forest.estimators import RandomForestClassifier
 from cascadeforest.forest.growth import in_bag_counts
 from cascadeforest.forest.tree_subsets import some_trees, trees_beside
@@ -392,12 +393,12 @@ class DDBFClassifier(CascadeClassifier):
         score and both rules use probabilities without calibration.
     criterion, max_depth, min_samples_leaf, max_features
         As in `RandomForestClassifier`.
-    class_weight, n_jobs, random_state, verbose
+    class_weight, categorical_features, n_jobs, random_state, verbose
         As in `GCForestClassifier`.
 
     Attributes
     ----------
-    classes_, n_classes_, n_features_in_, feature_names_in_
+    classes_, n_classes_, n_features_in_, feature_names_in_, is_categorical_, categories_
         As in `GCForestClassifier`.
     n_layers_ : int
         Number of iterations that were kept.
@@ -477,6 +478,7 @@ class DDBFClassifier(CascadeClassifier):
         min_samples_leaf: int | float = 1,
         max_features: MaxFeatures = "sqrt",
         class_weight: ClassWeight = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
         n_jobs: int | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
@@ -500,6 +502,7 @@ class DDBFClassifier(CascadeClassifier):
         self.min_samples_leaf = min_samples_leaf
         self.max_features = max_features
         self.class_weight = class_weight
+        self.categorical_features = categorical_features
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -551,7 +554,9 @@ class DDBFClassifier(CascadeClassifier):
             own, w = label[rows], weights_at(weights, rows)
             if seen is None:
                 given = X if len(rows) == X.shape[0] else X[rows]
-                seen, mapper = Representation.of_training_rows(given, 0, sample_weight=w, n_jobs=self.n_jobs)
+                seen, mapper = Representation.of_training_rows(
+                    given, 0, sample_weight=w, n_jobs=self.n_jobs, levels=self._n_levels
+                )
             with progress.layer(iteration, rules.n_models(1, len(rows))):  # line 4, and its out-of-sample predictions
                 places = np.arange(len(rows), dtype=np.int32)
                 layer, vectors = fit_layer([member], seen, places, own, w, rules, iteration, None)

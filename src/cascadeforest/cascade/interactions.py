@@ -33,6 +33,7 @@ from cascadeforest.cascade.stopping import KEEPS, BestLayer, Scoring
 from cascadeforest.forest._parameters import check_choice, check_count, check_flag, check_jobs, check_number
 from cascadeforest.forest._types import ClassWeight, MatrixLike, MaxFeatures, RandomState, Scorer
 from cascadeforest.forest.binning import MAX_BINS, MISSING, BinMapper
+from cascadeforest.forest.categories import CategoricalFeatures
 from cascadeforest.forest.estimators import (
     EnrichedRandomForestClassifier,
     ExtraTreesClassifier,
@@ -234,14 +235,16 @@ class HiDFClassifier(CascadeClassifier):
         Representation that predicts: the first one with the best score, or the last. With "best" the features alone are
         a candidate, and interactions that do not raise the score are dropped. Use "last" to see all interactions that
         were found.
-    tol, scoring, max_depth, min_samples_leaf, max_features, class_weight, n_jobs, random_state, verbose
+    tol, scoring, max_depth, min_samples_leaf, max_features, class_weight, categorical_features, n_jobs, random_state, \
+verbose
         As in `GCForestClassifier`. `max_depth`, `min_samples_leaf` and `max_features` apply to enriched forests too.
+        Categorical features are refused: conditions of interactions are thresholds.
     preset : {"paper", "official"}, default="paper"
         Source of the values of parameters that are None: the paper's text or the released code.
 
     Attributes
     ----------
-    classes_, n_classes_, n_features_in_, feature_names_in_
+    classes_, n_classes_, n_features_in_, feature_names_in_, is_categorical_, categories_
         As in `GCForestClassifier`.
     n_layers_ : int
         Number of layers whose interactions are used; 0 if the features alone are as good.
@@ -330,6 +333,7 @@ class HiDFClassifier(CascadeClassifier):
         min_samples_leaf: int | float = 1,
         max_features: MaxFeatures = "sqrt",
         class_weight: ClassWeight = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
         n_jobs: int | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
@@ -361,6 +365,7 @@ class HiDFClassifier(CascadeClassifier):
         self.min_samples_leaf = min_samples_leaf
         self.max_features = max_features
         self.class_weight = class_weight
+        self.categorical_features = categorical_features
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -389,6 +394,7 @@ class HiDFClassifier(CascadeClassifier):
         """
         chosen = self._checked_parameters()
         X, label, rows, weights = self._training_data(X, y, sample_weight)
+        self._refuse_categories("the conditions of interactions are thresholds")
         members = self._layer_members(chosen)
         scoring = Scoring(self.scoring, self.classes_)
         progress = Progress(self.verbose)

@@ -61,7 +61,14 @@ def rules_of_rows(
     list of Rule
         One rule for each row. A split that only separates missing values gives no condition, nor does a split at which
         the row's value is missing.
+
+    Raises
+    ------
+    ValueError
+        If a feature is categorical.
     """
+    if binned.categorical is not None and binned.categorical.any():
+        raise ValueError("binned has categorical features, but conditions are thresholds; encode them as numbers.")
     steps = path_steps(trees, binned, rows, of_tree)
     thresholds = mapper.threshold(steps.feature, steps.cut)
     says = np.isfinite(thresholds) & ~steps.is_missing

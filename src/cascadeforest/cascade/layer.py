@@ -517,6 +517,9 @@ def check_member(member: BaseEstimator, *, classification: bool, class_vectors: 
             "columns; leave feature_weights out."
         )
     if isinstance(member, Forest):
+        given = member.categorical_features
+        if given is not None and not (isinstance(given, str) and given == "from_dtype"):
+            raise ValueError(f"estimators has {member!r}; give categorical_features to the cascade instead.")
         check_count("n_estimators", member.n_estimators)
         check_flag("bootstrap", member.bootstrap)
         member.growth_rules(_SOME, _SOME)

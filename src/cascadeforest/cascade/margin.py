@@ -28,6 +28,7 @@ from cascadeforest.forest._base import Forest
 from cascadeforest.forest._parameters import check_choice, check_count, check_flag, check_number
 from cascadeforest.forest._types import ClassWeight, MatrixLike, MaxFeatures, RandomState, Scorer
 from cascadeforest.forest.binning import BinMapper
+from cascadeforest.forest.categories import CategoricalFeatures
 from cascadeforest.forest.learned_rows import Rows
 from cascadeforest.forest.walks import Reached, TrainedLayer, Walk
 
@@ -423,8 +424,8 @@ class MDDFClassifier(ExplainableCascade, CascadeClassifier):
         Number of folds of each forest.
     shared_folds : bool or None, default=None
         Whether all layers and forests use the same folds. None: False; True in preset "official".
-    class_vectors, max_layers, tol, scoring, min_samples_leaf, max_features, class_weight, n_jobs, random_state, \
-verbose
+    class_vectors, max_layers, tol, scoring, min_samples_leaf, max_features, class_weight, categorical_features, \
+n_jobs, random_state, verbose
         As in `GCForestClassifier`.
     patience : int or None, default=None
         As in `GCForestClassifier`. None: 2; `max_layers` in preset "official", so that all layers are grown.
@@ -441,7 +442,7 @@ verbose
     Attributes
     ----------
     classes_, n_classes_, n_layers_, layers_, validation_scores_, features_, feature_importances_, \
-n_features_in_, feature_names_in_
+n_features_in_, feature_names_in_, is_categorical_, categories_
         As in `GCForestClassifier`. The score of a layer is the score of the sum up to it.
     gamma_, mu_, theta_ : float, float, int
         Values that were used.
@@ -513,6 +514,7 @@ n_features_in_, feature_names_in_
         min_samples_leaf: int | float = 1,
         max_features: MaxFeatures = "sqrt",
         class_weight: ClassWeight = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
         n_jobs: int | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
@@ -543,6 +545,7 @@ n_features_in_, feature_names_in_
         self.min_samples_leaf = min_samples_leaf
         self.max_features = max_features
         self.class_weight = class_weight
+        self.categorical_features = categorical_features
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

@@ -10,19 +10,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from cascadeforest.cascade.hard_examples import DDBFClassifier
 from cascadeforest.forest._base import X_DTYPES, ProbabilisticClassifier
 from cascadeforest.forest._parameters import check_count, entropy_of
 from cascadeforest.forest._types import MatrixLike, RandomState
+from cascadeforest.forest.categories import CategoricalFeatures, TakesCategories
 from cascadeforest.forest.seeds import whole_seed_at
 
 #: Seed addresses of the forest and of the learner.
 _MINING, _LEARNER = 0, 1
 
 
-class HardExampleClassifier(ProbabilisticClassifier, BaseEstimator):
+class HardExampleClassifier(ProbabilisticClassifier, TakesCategories):
     """A forest predicts the rows that it finds easy; another classifier learns from hard rows and predicts them.
 
     Parameters
@@ -34,6 +35,9 @@ class HardExampleClassifier(ProbabilisticClassifier, BaseEstimator):
         Number of trees in the forest.
     leaf_score, threshold, vote_fraction, elimination, validation
         Parameters of the forest's iteration, as in `DDBFClassifier`.
+    categorical_features : {"from_dtype"}, array-like of bool, int or str, or None, default="from_dtype"
+        As in `GCForestClassifier`. The learner gets codes of the levels, and must have this parameter, too, if features
+        are categorical.
     n_jobs : int or None, default=None
         Number of threads; also passed to the learner if it has the parameter `n_jobs`.
     random_state : int, RandomState or None, default=None
@@ -54,6 +58,11 @@ class HardExampleClassifier(ProbabilisticClassifier, BaseEstimator):
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, if X had names.
+    is_categorical_ : ndarray of shape (n_features_in_,), bool, or None
+        Which features are categorical; None if none is.
+    categories_ : list of (ndarray or None), or None
+        Levels of each categorical feature, None for a numeric one; None if no feature is categorical. In prediction,
+        other levels are missing values.
 
     Notes
     -----
@@ -84,6 +93,7 @@ class HardExampleClassifier(ProbabilisticClassifier, BaseEstimator):
         vote_fraction: float = 1.0,
         elimination: float = 0.2,
         validation: str = "k_fold",
+        categorical_features: CategoricalFeatures = "from_dtype",
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ):
@@ -94,6 +104,7 @@ class HardExampleClassifier(ProbabilisticClassifier, BaseEstimator):
         self.vote_fraction = vote_fraction
         self.elimination = elimination
         self.validation = validation
+        self.categorical_features = categorical_features
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -118,7 +129,11 @@ class HardExampleClassifier(ProbabilisticClassifier, BaseEstimator):
         """
         check_count("n_estimators", self.n_estimators)
         learner = self._unfitted_learner()
-        X, labels = validate_data(self, X, y, dtype=X_DTYPES, ensure_all_finite="allow-nan")
+        X, labels = self._validated(X, y, reset=True, dtype=X_DTYPES, ensure_all_finite="allow-nan")
+        if "categorical_features" not in learner.get_params():
+            self._refuse_categories(f"the learner {learner!r} has no parameter categorical_features")
+        elif self.is_categorical_ is not None:
+            learner = clone(learner).set_params(categorical_features=self.is_categorical_)
         check_classification_targets(labels)
         self.classes_ = np.unique(labels)
         entropy = entropy_of(self.random_state)
@@ -130,6 +145,7 @@ class HardExampleClassifier(ProbabilisticClassifier, BaseEstimator):
             vote_fraction=self.vote_fraction,
             elimination=self.elimination,
             validation=self.validation,
+            categorical_features=self.is_categorical_,
             n_jobs=self.n_jobs,
             random_state=whole_seed_at(entropy, _MINING),
         ).fit(X, labels)
@@ -173,7 +189,7 @@ class HardExampleClassifier(ProbabilisticClassifier, BaseEstimator):
             Columns in the order of `classes_`. For a hard row, classes without a hard training example have 0.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=X_DTYPES, ensure_all_finite="allow-nan", reset=False)
+        X = self._validated(X, dtype=X_DTYPES, ensure_all_finite="allow-nan")
         if self.learner_ is None:
             return self.forest_.predict_proba(X)
         easy = self.forest_.easy(X)

@@ -17,6 +17,7 @@ from cascadeforest.cascade.stopping import KEEPS, Scoring
 from cascadeforest.cascade.walks import CascadeWalk
 from cascadeforest.forest._parameters import check_choice
 from cascadeforest.forest._types import MatrixLike, MaxFeatures, RandomState, Scorer
+from cascadeforest.forest.categories import CategoricalFeatures
 
 
 class CascadeForestRegressor(ExplainableCascade, RegressorMixin, Cascade):
@@ -45,7 +46,8 @@ class CascadeForestRegressor(ExplainableCascade, RegressorMixin, Cascade):
         Precision of a forest's predictions; None: "float16" in preset "official", else "float64".
     preset : {"paper", "official"}, default="paper"
         Source of the values of parameters that are None: the paper's text or the released code.
-    n_folds, class_vectors, max_layers, keep, tol, max_depth, min_samples_leaf, n_jobs, random_state, verbose
+    n_folds, class_vectors, max_layers, keep, tol, max_depth, min_samples_leaf, categorical_features, n_jobs, \
+random_state, verbose
         As in `GCForestClassifier`.
 
     Attributes
@@ -64,6 +66,11 @@ class CascadeForestRegressor(ExplainableCascade, RegressorMixin, Cascade):
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, if X had names.
+    is_categorical_ : ndarray of shape (n_features_in_,), bool, or None
+        Which features are categorical; None if none is.
+    categories_ : list of (ndarray or None), or None
+        Levels of each categorical feature, None for a numeric one; None if no feature is categorical. In prediction,
+        other levels are missing values.
 
     References
     ----------
@@ -100,6 +107,7 @@ class CascadeForestRegressor(ExplainableCascade, RegressorMixin, Cascade):
         min_samples_leaf: int | float = 1,
         max_features: MaxFeatures = "sqrt",
         vector_dtype: str | None = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
         n_jobs: int | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
@@ -119,6 +127,7 @@ class CascadeForestRegressor(ExplainableCascade, RegressorMixin, Cascade):
         self.min_samples_leaf = min_samples_leaf
         self.max_features = max_features
         self.vector_dtype = vector_dtype
+        self.categorical_features = categorical_features
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

@@ -32,10 +32,19 @@ class Representation:
         Number of features of X.
     X : array, sparse matrix or None
         The values of the features, kept if the layer has estimators of other packages.
+    categorical : ndarray of shape (n_features,), bool, or None
+        Which features of X are categorical; None if none is.
     """
 
-    def __init__(self, columns: np.ndarray, centers: np.ndarray | None, n_given: int, X: MatrixLike | None = None):
-        self._columns, self._centers = columns, centers
+    def __init__(
+        self,
+        columns: np.ndarray,
+        centers: np.ndarray | None,
+        n_given: int,
+        X: MatrixLike | None = None,
+        categorical: np.ndarray | None = None,
+    ):
+        self._columns, self._centers, self._categorical = columns, centers, categorical
         self.n_given, self.n_added = n_given, 0
         self._X = X
         self._added: np.ndarray | None = None
@@ -49,6 +58,7 @@ class Representation:
         sample_weight: np.ndarray | None = None,
         keep_values: bool = False,
         n_jobs: int | None = None,
+        levels: np.ndarray | None = None,
     ) -> tuple[Representation, BinMapper]:
         """Bin the training rows.
 
@@ -64,6 +74,8 @@ class Representation:
             Keep X for estimators of other packages, which do not use bins.
         n_jobs : int, optional
             Threads.
+        levels : ndarray of shape (n_features,), int, or None
+            Number of levels of each categorical feature, 0 for numeric ones; None if none is categorical.
 
         Returns
         -------
@@ -75,8 +87,9 @@ class Representation:
         columns = np.empty((n_given + room, n_rows), np.uint8)
         centers = np.empty((n_given + room, MAX_BINS))
         mapper = BinMapper()
-        centers[:n_given] = mapper.fit_transform(X, sample_weight, n_jobs=n_jobs, out=columns[:n_given]).centers
-        return cls(columns, centers, n_given, X if keep_values else None), mapper
+        binned = mapper.fit_transform(X, sample_weight, n_jobs=n_jobs, out=columns[:n_given], levels=levels)
+        centers[:n_given] = binned.centers
+        return cls(columns, centers, n_given, X if keep_values else None, binned.categorical), mapper
 
     @classmethod
     def of_bins(cls, given: BinnedMatrix, room: int) -> Representation:
@@ -98,7 +111,7 @@ class Representation:
         columns[:n_given] = given.columns
         if given.centers is not None:  # needed only to grow trees
             centers[:n_given] = given.centers
-        return cls(columns, centers, n_given)
+        return cls(columns, centers, n_given, categorical=given.categorical)
 
     @classmethod
     def of_new_rows(
@@ -118,8 +131,8 @@ class Representation:
         Representation
         """
         columns = np.empty((X.shape[1] + room, X.shape[0]), np.uint8)
-        mapper.transform(X, n_jobs=n_jobs, out=columns[: X.shape[1]])
-        return cls(columns, None, X.shape[1], X if keep_values else None)
+        categorical = mapper.transform(X, n_jobs=n_jobs, out=columns[: X.shape[1]]).categorical
+        return cls(columns, None, X.shape[1], X if keep_values else None, categorical)
 
     @classmethod
     def of_added(cls, like: Representation) -> Representation:
@@ -153,13 +166,16 @@ class Representation:
     def binned(self) -> BinnedMatrix:
         """The matrix that forests see; a view."""
         centers = None if self._centers is None else self._centers[: self.n_features]
-        return BinnedMatrix(self._columns[: self.n_features], centers)
+        categorical = self._categorical
+        if categorical is not None and self.n_added:
+            categorical = np.append(categorical, np.zeros(self.n_added, bool))
+        return BinnedMatrix(self._columns[: self.n_features], centers, categorical)
 
     @property
     def given(self) -> BinnedMatrix:
         """The given features alone; a view."""
         centers = None if self._centers is None else self._centers[: self.n_given]
-        return BinnedMatrix(self._columns[: self.n_given], centers)
+        return BinnedMatrix(self._columns[: self.n_given], centers, self._categorical)
 
     def fit_added(self, values: np.ndarray, rows: np.ndarray, n_jobs: int | None = None) -> BinMapper:
         """Compute bins for added columns, and put the columns after the features, replacing earlier added columns.
@@ -261,16 +277,22 @@ class PlainFeatures:
         Whether layers hold estimators of other packages, which need values instead of bins.
     n_jobs : int or None
         Threads.
+    levels : ndarray of shape (n_features,), int, or None
+        Number of levels of each categorical feature, 0 for numeric ones; None if none is categorical.
     """
 
-    def __init__(self, room: int, keep_values: bool, n_jobs: int | None):
-        self._room, self._keep_values, self._n_jobs = room, keep_values, n_jobs
+    def __init__(self, room: int, keep_values: bool, n_jobs: int | None, levels: np.ndarray | None = None):
+        self._room, self._keep_values, self._n_jobs, self._levels = room, keep_values, n_jobs, levels
 
     def fit(self, X: MatrixLike, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> None:
         """Bin the training rows; rows of weight 0 have no influence on bins."""
         of_all = weights_of_all(rows, weights, X.shape[0])
         self._seen, self.mapper = Representation.of_training_rows(
-            X, self._room, sample_weight=of_all, keep_values=self._keep_values, n_jobs=self._n_jobs
+            *(X, self._room),
+            sample_weight=of_all,
+            keep_values=self._keep_values,
+            n_jobs=self._n_jobs,
+            levels=self._levels,
         )
 
     def at(self, level: int, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> Representation:

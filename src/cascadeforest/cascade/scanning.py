@@ -37,6 +37,7 @@ from cascadeforest.forest._base import X_DTYPES, ForestClassifier
 from cascadeforest.forest._parameters import check_choice, check_count, check_jobs, count_of, entropy_of
 from cascadeforest.forest._types import MatrixLike, RandomState
 from cascadeforest.forest.binning import MAX_BINS, BinMapper, BinnedMatrix
+from cascadeforest.forest.categories import Categories
 from cascadeforest.forest.estimators import FORESTS
 from cascadeforest.forest.growth import grow_forest, tree_seeds
 from cascadeforest.forest.seeds import seed_at
@@ -757,6 +758,8 @@ default=("random_forest", "extra_trees")
         return np.hstack([b for scan, fold in parts for b in scan.blocks(pixels, rows, self.n_jobs, fold)])
 
     def _fit(self, X: MatrixLike, y: ArrayLike) -> tuple[Pixels, np.ndarray, list]:
+        if Categories.learn(X, "from_dtype") is not None:
+            raise ValueError("X has categorical features, but windows are of numbers; encode or drop them.")
         X, y = validate_data(self, X, y, dtype=X_DTYPES, order="C", ensure_all_finite="allow-nan", ensure_min_samples=2)
         check_classification_targets(y)
         self.classes_, label = np.unique(y, return_inverse=True)

@@ -24,6 +24,7 @@ from cascadeforest.cascade.stopping import KEEPS, BestLayer, Scoring
 from cascadeforest.cascade.walks import CascadeWalk
 from cascadeforest.forest._parameters import check_choice, check_number
 from cascadeforest.forest._types import ClassWeight, MatrixLike, MaxFeatures, RandomState, Scorer
+from cascadeforest.forest.categories import CategoricalFeatures
 from cascadeforest.forest.seeds import seed_at
 from cascadeforest.forest.walks import Reached, Walk
 
@@ -145,7 +146,7 @@ class GCForestCSClassifier(ExplainableCascade, CascadeClassifier):
         Rows whose error rate `a` multiplies: the rows at the level, or all training rows. A row that left counts with
         the prediction of the level that it left.
     estimators, n_folds, class_vectors, max_layers, keep, tol, scoring, max_depth, min_samples_leaf, max_features, \
-vector_dtype, scanning, input_shape, class_weight, n_jobs, random_state, verbose
+vector_dtype, scanning, input_shape, class_weight, categorical_features, n_jobs, random_state, verbose
         As in `GCForestClassifier`. The score of a level is the score of the whole cascade if it ended at this level.
     patience : int or None, default=None
         As in `GCForestClassifier`. None: 1 in preset "paper", 4 in preset "official".
@@ -156,7 +157,7 @@ vector_dtype, scanning, input_shape, class_weight, n_jobs, random_state, verbose
     Attributes
     ----------
     classes_, n_classes_, n_layers_, layers_, validation_scores_, features_, feature_importances_, \
-n_features_in_, feature_names_in_
+n_features_in_, feature_names_in_, is_categorical_, categories_
         As in `GCForestClassifier`.
     a_ : float
         Value of `a` that was used.
@@ -221,6 +222,7 @@ n_features_in_, feature_names_in_
         scanning: MultiGrainedScanner | Mapping[str, Any] | None = None,
         input_shape: Sequence[int] | None = None,
         class_weight: ClassWeight = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
         n_jobs: int | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
@@ -247,6 +249,7 @@ n_features_in_, feature_names_in_
         self.scanning = scanning
         self.input_shape = input_shape
         self.class_weight = class_weight
+        self.categorical_features = categorical_features
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
