@@ -218,3 +218,16 @@ def test_a_number_is_a_label_where_labels_are_numbers():
     assert truth.output(True) == truth.output(np.True_) == 1
     floats = Explanation(np.zeros(2), np.zeros((1, 2, 2)), np.zeros((1, 2)), ["a", "b"], ["1.0", "2.0"], X[:1, :2])
     assert floats.output(1) == 0
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, np.asarray])
+def test_levels_have_names_and_no_rank(kind):
+    """In all plots; a missing level is no point of the dependence, and grey among the ranks."""
+    frame = pd.DataFrame(X, columns=["age", "dose", "rare"]).assign(dose=["much", None, "little"])
+    given = explanation(kind(frame))
+    assert ticks(plot_waterfall(given, 2, "ill")) == ["dose = little", "age = 3", "rare = 0"]
+    ax = plot_dependence(given, "dose")
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["little", "much"]
+    np.testing.assert_array_equal(np.ma.filled(ax.collections[0].get_offsets()[:, 0], np.nan), [1, np.nan, 0])
+    ranks = {str(np.ma.filled(part.get_array(), np.nan)) for part in plot_beeswarm(given).collections}
+    assert ranks == {"[nan nan nan]", "[0.  0.5 1. ]", "[0. 1. 0.]"}

@@ -420,7 +420,7 @@ class Explainer:
         -------
         Explanation
             Explanation of all training rows, each with its own bias. In cascades, rows of weight 0 have NaN. If X_train
-            was not given, feature values are centers of up to 255 bins.
+            was not given, feature values are centers of up to 255 bins, and levels.
         """
         return deque(self._held_out([self._checked(layer)]), maxlen=1).pop()
 
@@ -661,9 +661,14 @@ class Explainer:
 
     def _held_out(self, layers: Sequence[int]) -> Iterator[Explanation]:
         for part, prediction in self._of_training_rows(layers):
-            X = self._learned.values() if self._X_train is None else self._X_train
+            X = self._binned_values() if self._X_train is None else self._X_train
             names = (self.feature_names, self.output_names)
             yield Explanation(part.bias, part.contributions, prediction, *names, X, self._classes)
+
+    def _binned_values(self) -> np.ndarray:
+        """Values of the training rows: centers of bins, and levels of categorical features."""
+        values, categories = self._learned.values(), self.model._categories
+        return values if categories is None else categories.decode(values)
 
     def _of_training_rows(self, layers: Sequence[int]) -> Iterator[tuple[Part, np.ndarray]]:
         """Bias, contributions (n, n_features, n_outputs) and predictions of training rows, held out."""
@@ -708,8 +713,13 @@ def _kept(X: Any) -> Samples:
 
 
 def shown(value: Any, digits: int = 6) -> str:
-    """Format a feature's value, which may be a string of digits or any missing value of data frames."""
-    return "nan" if pd.isna(value) else f"{float(value):.{digits}g}"
+    """Format a feature's value, which may be a string, a string of digits, or any missing value of data frames."""
+    if pd.isna(value):
+        return "nan"
+    try:
+        return f"{float(value):.{digits}g}"
+    except (TypeError, ValueError):
+        return str(value)
 
 
 def _number(label: object) -> Any:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from cascadeforest.explanations.explainer import Explanation, shown
@@ -137,7 +138,7 @@ def plot_beeswarm(
     ax.set_xlabel(f"contribution to the {explanation.quantity(c)}")
     bar = ax.figure.colorbar(points, ax=ax, ticks=[0, 1], fraction=0.03, pad=0.02)
     bar.set_ticklabels(["low", "high"])
-    bar.set_label("value (rank; grey: missing)" if misses else "value of the feature (rank)", labelpad=-12)
+    bar.set_label("value (rank; grey: missing or category)" if misses else "value of the feature (rank)", labelpad=-12)
     bar.outline.set_visible(False)
     _plain(ax)
     return ax
@@ -245,7 +246,10 @@ def plot_dependence(
     c = explanation.output(output)
     ax = _axes(ax, 3.6)
     own = explanation.contributions[:, k, c]
-    ax.scatter(_column(explanation, k), own, s=12, color=[RAISES if f > 0 else LOWERS for f in own], alpha=0.7)
+    values, levels = _column(explanation, k)
+    ax.scatter(values, own, s=12, color=[RAISES if f > 0 else LOWERS for f in own], alpha=0.7)
+    if levels is not None:
+        ax.set_xticks(range(len(levels)), levels)
     ax.axhline(0, color=_GREY, linewidth=0.8)
     ax.set_xlabel(names[k])
     ax.set_ylabel(f"contribution to the\n{explanation.quantity(c)}")
@@ -305,18 +309,26 @@ def _number(value: float) -> str:
     return f"{value:.4g}"
 
 
-def _column(explanation: Explanation, k: int) -> np.ndarray:
-    """Values of a feature."""
+def _column(explanation: Explanation, k: int) -> tuple[np.ndarray, list[str] | None]:
+    """Values of a feature; if they are not numbers, codes and the names of the levels."""
     X = explanation.X
     if hasattr(X, "iloc"):
-        return np.asarray(X.iloc[:, k], np.float64)
-    column = X[:, [k]]
-    return np.asarray(column.toarray() if hasattr(column, "toarray") else column, np.float64)[:, 0]
+        column = X.iloc[:, k]
+    else:
+        column = X[:, [k]]
+        column = np.asarray(column.toarray() if hasattr(column, "toarray") else column)[:, 0]
+    try:
+        return np.asarray(column, np.float64), None
+    except (TypeError, ValueError):
+        levels = pd.Categorical(column)
+        return np.where(levels.codes < 0, np.nan, levels.codes), [str(level) for level in levels.categories]
 
 
 def _ranks(explanation: Explanation, k: int) -> np.ndarray:
-    """Ranks of a feature's values from 0 to 1; equal values have equal ranks, missing values have none."""
-    column = _column(explanation, k)
+    """Ranks of a feature's values from 0 to 1; equal values have equal ranks, missing values and levels have none."""
+    column, names = _column(explanation, k)
+    if names is not None:
+        return np.full(len(column), np.nan)
     levels, place = np.unique(column, return_inverse=True)
     ranks = place / np.maximum(np.count_nonzero(np.isfinite(levels)) - 1, 1)
     return np.where(np.isnan(column), np.nan, np.minimum(ranks, 1.0))

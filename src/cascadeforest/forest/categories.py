@@ -98,11 +98,30 @@ class Categories:
                     encoded[:, k] = codes
         return encoded
 
+    def decode(self, codes: np.ndarray) -> np.ndarray:
+        """Put levels in place of codes; NaN stays.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_samples, n_features)
+            What `encode` gave.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), object
+        """
+        X = codes.astype(object)
+        for k, own in enumerate(self.levels):
+            if own is not None:
+                known = ~np.isnan(codes[:, k])
+                X[known, k] = own[codes[known, k].astype(int)]
+        return X
+
 
 class TakesCategories(BaseEstimator):
     """Mixin of estimators with the parameter `categorical_features`: the door through which X comes in."""
 
-    categorical_features: CategoricalFeatures
+    categorical_features: CategoricalFeatures = "from_dtype"
     categories_: list[np.ndarray | None] | None
     is_categorical_: np.ndarray | None
     _categories: Categories | None = None
@@ -167,7 +186,7 @@ def _chosen_mask(X: Any, chosen: CategoricalFeatures) -> np.ndarray | None:
         names = [*getattr(X, "columns", ())]
         if not names:
             remedy = "column numbers or a mask, since X has no column names"
-        elif unknown := [name for name in given if name not in names]:
+        elif unknown := [name for name in given.tolist() if name not in names]:
             remedy = f"names of columns: X has none with the name {unknown[0]!r}"
         else:
             return np.isin(np.arange(shape[1]), [k for k, name in enumerate(names) if name in given])
@@ -238,6 +257,8 @@ def _explain(X: Any, error: ValueError) -> None:
     if not (isinstance(X, pd.DataFrame) or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS")):
         return
     for k in range(X.shape[1]):
+        if isinstance(X, pd.DataFrame) and pd.api.types.is_numeric_dtype(X.dtypes.iloc[k]):
+            continue
         for value in _column(X, k):
             try:
                 if isinstance(value, str):
