@@ -166,7 +166,9 @@ class TakesCategories(BaseEstimator):
 def _chosen_mask(X: Any, chosen: CategoricalFeatures) -> np.ndarray | None:
     """Which columns are categorical; None if none is."""
     if isinstance(chosen, str) and chosen == "from_dtype":
-        return np.array([_has_levels(X, k) for k in range(X.shape[1])]) if isinstance(X, pd.DataFrame) else None
+        if not isinstance(X, pd.DataFrame):
+            return None
+        return np.array([_has_levels(X, k, dtype) for k, dtype in enumerate(X.dtypes)])
     if chosen is None or (given := np.asarray(chosen)).size == 0:
         return None
     shape = np.shape(X)
@@ -193,9 +195,8 @@ def _chosen_mask(X: Any, chosen: CategoricalFeatures) -> np.ndarray | None:
     raise ValueError(f"categorical_features is {chosen!r}; give {remedy}.")
 
 
-def _has_levels(X: pd.DataFrame, k: int) -> bool:
+def _has_levels(X: pd.DataFrame, k: int, dtype: Any) -> bool:
     """Whether a column has a categorical type or strings."""
-    dtype = X.dtypes.iloc[k]
     if pd.api.types.is_object_dtype(dtype):
         return any(isinstance(value, str) for value in X.iloc[:, k])
     return isinstance(dtype, pd.CategoricalDtype | pd.StringDtype)
@@ -256,8 +257,8 @@ def _explain(X: Any, error: ValueError) -> None:
     """Say in which column of X strings are, if that is why scikit-learn refused it."""
     if not (isinstance(X, pd.DataFrame) or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS")):
         return
-    for k in range(X.shape[1]):
-        if isinstance(X, pd.DataFrame) and pd.api.types.is_numeric_dtype(X.dtypes.iloc[k]):
+    for k, dtype in enumerate(X.dtypes if isinstance(X, pd.DataFrame) else [X.dtype] * X.shape[1]):
+        if pd.api.types.is_numeric_dtype(dtype):
             continue
         for value in _column(X, k):
             try:
