@@ -1,5 +1,6 @@
 """Cascades on categorical features: equal to cascades on codes, through every door; and who refuses them."""
 
+import importlib
 import pickle
 
 import numpy as np
@@ -23,6 +24,7 @@ from cascadeforest import (
     RandomForestClassifier,
 )
 from cascadeforest.cascade.intersection import rules_of_rows
+from cascadeforest.forest.binning import BinMapper
 
 LAYERED = {"n_forests": 2, "n_estimators": 4, "max_layers": 2, "patience": 2, "random_state": 0}
 MODELS = [
@@ -140,3 +142,34 @@ def test_other_refusals():
     forest = RandomForestClassifier(2).fit(X, y)
     with pytest.raises(ValueError, match="binned has categorical features, but conditions are thresholds"):
         rules_of_rows(forest.trees_, forest._binned(X), np.arange(2), np.zeros(2, int), forest.bin_mapper_)
+
+
+@explained
+def test_added_columns_are_numeric_in_every_layer(model):
+    """In training and prediction, from the rows in memory and from rows that are given again."""
+    X, _, y = table()
+    walk = model.fit(X, y).walk()
+    layers = [*walk.layers(X), *walk.trained_layers(walk.training_rows())]
+    layers += walk.trained_layers(walk.training_rows((X, y, None)))
+    assert len(layers) == 3 * walk.n_layers
+    for layer in layers:
+        n_added = len(layer.binned.columns) - len(MASK)
+        assert layer.binned.categorical.tolist() == MASK + [False] * n_added
+
+
+@pytest.mark.parametrize("model", [*MODELS[:7], RandomForestClassifier(2)], ids=lambda model: type(model).__name__)
+def test_forests_grow_on_columns_that_are_marked(model, monkeypatch):
+    """With levels that no row of a fold or an iteration has."""
+    X, _, y = table()
+    seen, learned = [], []
+    for module in ("cascadeforest.cascade.layer", "cascadeforest.forest._base"):
+        grow = importlib.import_module(module).grow_forest
+        monkeypatch.setattr(
+            f"{module}.grow_forest", lambda b, *a, g=grow, **k: seen.append(b.categorical) or g(b, *a, **k)
+        )
+    fit = BinMapper.fit_transform
+    monkeypatch.setattr(BinMapper, "fit_transform", lambda *a, **k: learned.append(k.get("levels")) or fit(*a, **k))
+    model.fit(X, y)
+    assert {tuple(own[:3].tolist()) for own in seen} == {tuple(MASK)}
+    assert not any(own[3:].any() for own in seen)
+    assert {tuple(levels.tolist()) for levels in learned if levels is not None} == {(4, 0, 3)}
