@@ -9,7 +9,8 @@ import scipy.sparse
 from sklearn.base import is_classifier
 
 import cascadeforest
-from cascadeforest.forest.categories import MOST_LEVELS, Categories
+from cascadeforest.forest.binning import MAX_LEVELS
+from cascadeforest.forest.categories import Categories
 
 NAMES = [name for name, home in cascadeforest._HOME.items() if home == "cascadeforest.forest.estimators"]
 FORESTS = [getattr(cascadeforest, name) for name in sorted(NAMES)]
@@ -159,8 +160,8 @@ def test_what_is_learned_has_no_reference_to_the_data():
 
 
 def test_too_many_levels_and_levels_without_order_are_named():
-    many = pd.DataFrame({"id": [f"{i:03}" for i in range(MOST_LEVELS + 1)], "x": 1.0})
-    forest, y = cascadeforest.RandomForestClassifier(2), np.arange(MOST_LEVELS + 1) % 2
+    many = pd.DataFrame({"id": [f"{i:03}" for i in range(MAX_LEVELS + 1)], "x": 1.0})
+    forest, y = cascadeforest.RandomForestClassifier(2), np.arange(MAX_LEVELS + 1) % 2
     forest.fit(many[1:], y[1:])
     with pytest.raises(ValueError, match=r"column 'id' has 255 levels, more than 254; group .*TargetEncoder"):
         forest.fit(many, y)

@@ -33,7 +33,7 @@ from cascadeforest.kernels.bins import assign_bins, find_edges
 from cascadeforest.kernels.grow import MISSING
 
 MAX_BINS = 255
-#: Levels of a categorical feature.
+#: Levels that a categorical feature may have: its codes are bins, and one bin is for missing values.
 MAX_LEVELS = 254
 #: Columns copied at once: a cache line of float32, so that each line of a matrix in C order is read once.
 _BLOCK_COLUMNS = 16

@@ -12,9 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
 from cascadeforest.forest._types import MatrixLike
+from cascadeforest.forest.binning import MAX_LEVELS
 
-#: Levels that a categorical feature may have: its codes are bins, and one bin is for missing values.
-MOST_LEVELS = 254
 #: What the parameter `categorical_features` may be.
 CategoricalFeatures = str | ArrayLike | None
 _CHOICE = "'from_dtype', a list of column numbers or names, a boolean mask, or None"
@@ -235,9 +234,9 @@ def _levels_of(column: pd.Series, name: str) -> np.ndarray:
                 f"The categorical {name} has values of the types {', '.join(kinds)}, which have no common order; "
                 "convert them to one type, for instance by astype(str)."
             ) from error
-    if len(levels) > MOST_LEVELS:
+    if len(levels) > MAX_LEVELS:
         raise ValueError(
-            f"The categorical {name} has {len(levels)} levels, more than {MOST_LEVELS}; group rare levels, or encode "
+            f"The categorical {name} has {len(levels)} levels, more than {MAX_LEVELS}; group rare levels, or encode "
             "the column, for instance by sklearn.preprocessing.TargetEncoder."
         )
     return levels
