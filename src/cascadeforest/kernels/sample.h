@@ -69,8 +69,7 @@ typedef struct {
     int64_t n_words, stride;
 } Sample;
 
-/* Working memory of one tree; contents mean something within one call only. Arrays of n rows have room for some more.
- */
+/* Working memory of one tree; contents mean something within one call only. Arrays of n rows have room for more. */
 typedef struct {
     uint8_t *bins;     /* (n): bins of the node's rows in the feature at hand */
     int64_t feature;   /* whose bins these are; -1 if no feature's */

@@ -18,10 +18,8 @@
 #include "sample.h"
 
 #define NO_SPLIT (-1)
-#define SMALL_NODE                                                                                                     \
-    256             /* up to so many rows a node's bins are looked up one by one; above it all from low to high are */
-#define FEW_ROWS 32 /* up to so many rows a random threshold is compared with the rows' own values */
-
+/* Up to so many rows a node's bins are looked up one by one; above it all from the lowest to the highest are. */
+#define SMALL_NODE 256
 #define MOST_IN_ORDER 128 /* up to so many rows of a node in regression are put in order */
 
 typedef uint16_t Shorts32 __attribute__((ext_vector_type(32)));
