@@ -1,4 +1,4 @@
-"""Our forests beside scikit-learn and scikit-learn-intelex: CPU seconds, pickled size, peak memory; see README.md."""
+"""Our forests beside those of other libraries: CPU seconds, pickled size, peak memory; see README.md."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from forest_cases import CASES, CRF, ET, Case, save_data
+import peers
+from forest_cases import CASES, CRF, ET, RF, Case, save_data
 from measuring import (
     COSTS,
     THREAD_VARIABLES,
@@ -33,7 +34,16 @@ from measuring import (
     write_rows,
 )
 
-LIBRARIES = {"ours": "cascadeforest", "sklearn": "sklearn", "intelex": "sklearnex"}
+LIBRARIES = {
+    "ours": "cascadeforest",
+    "sklearn": "sklearn",
+    "intelex": "sklearnex",
+    "ydf": "ydf",
+    "lightgbm": "lightgbm",
+}
+DISTRIBUTIONS = {"sklearn": "scikit-learn", "intelex": "scikit-learn-intelex"}
+#: These have random forests only.
+ONLY_RANDOM = ("ydf", "lightgbm")
 
 #: What is measured beside the costs: column, heading, digits. Checks have no ratio: they show that the work is equal.
 WALL = [("fit_wall_seconds", "fit, elapsed s", 2), ("predict_wall_seconds", "predict, elapsed s", 3)]
@@ -51,12 +61,44 @@ COLUMNS = [
 ]
 
 
+def _random(case: Case) -> bool:
+    return case.kind == RF and case.rows >= 15_000
+
+
+def _cuts(case: Case) -> bool:
+    return case.kind in (ET, CRF)
+
+
+def _all_features(case: Case) -> bool:
+    return case.kind == RF and not case.classes and case.max_features is None
+
+
+#: What is meant to hold: words, cases, whose cost over ours, which cost, the least ratio, in which share of the cases.
+AIMS: list[tuple[str, Callable[[Case], bool], str, str, float, float]] = [
+    ("random forests from 15,000 rows on", _random, "sklearn", "fit_cpu_seconds", 6, 1),
+    ("random forests from 15,000 rows on", _random, "sklearn", "fit_cpu_seconds", 8, 0.5),
+    ("random forests from 15,000 rows on", _random, "intelex", "fit_cpu_seconds", 2.5, 1),
+    ("extra and completely random trees", _cuts, "sklearn", "fit_cpu_seconds", 3.5, 1),
+    ("extra and completely random trees", _cuts, "sklearn", "fit_cpu_seconds", 4.5, 0.5),
+    ("extra and completely random trees", _cuts, "intelex", "fit_cpu_seconds", 2.5, 1),
+    ("regression, all features a node", _all_features, "sklearn", "fit_cpu_seconds", 10, 1),
+    ("all but 800 features", lambda case: case.features != 800, "sklearn", "fit_peak_mib", 2, 1),
+    ("800 features", lambda case: case.features == 800, "sklearn", "fit_peak_mib", 1, 1),
+]
+
+
 # One measurement, in a process of its own.
 
 
 def build(case: Case, library: str, n_jobs: int, n_estimators: int) -> Any:
     """The unfitted estimator; what is not named stays at the library's default."""
     kind, extra = case.kind, {}
+    what = "Classifier" if case.classes else "Regressor"
+    if library == "ydf":
+        return peers.YDFForest(case.classes, n_estimators, case.max_features, threads(n_jobs))
+    if library == "lightgbm":
+        share = peers.candidates(case.features, case.max_features, case.classes) / case.features
+        return peers.lightgbm_forest(what, n_estimators, share, case.rows, threads(n_jobs))
     if case.max_features is not None:
         extra["max_features"] = case.max_features
     if library == "ours":
@@ -65,8 +107,7 @@ def build(case: Case, library: str, n_jobs: int, n_estimators: int) -> Any:
         module = importlib.import_module(f"{LIBRARIES[library]}.ensemble")
         if kind == CRF:  # they have no such class: one random cut of one random feature is this
             kind, extra = ET, {"max_features": 1}
-    estimator = getattr(module, kind + ("Classifier" if case.classes else "Regressor"))
-    return estimator(n_estimators=n_estimators, n_jobs=n_jobs, random_state=0, **extra)
+    return getattr(module, kind + what)(n_estimators=n_estimators, n_jobs=n_jobs, random_state=0, **extra)
 
 
 class FallbackRecord(logging.Handler):
@@ -90,6 +131,10 @@ def count_nodes(model: Any) -> int:
     """Nodes of all trees, leaves included."""
     if hasattr(model, "trees_"):
         return len(model.trees_.nodes)
+    if hasattr(model, "n_nodes"):
+        return model.n_nodes()
+    if hasattr(model, "booster_"):
+        return peers.lightgbm_nodes(model)
     return sum(tree.tree_.node_count for tree in model.estimators_)
 
 
@@ -122,16 +167,20 @@ def version_of(library: str) -> str:
         import cascadeforest
 
         return cascadeforest.__version__
-    return importlib.metadata.version({"sklearn": "scikit-learn", "intelex": "scikit-learn-intelex"}[library])
+    return importlib.metadata.version(DISTRIBUTIONS.get(library, library))
 
 
-def run_cell(case: Case, library: str, n_jobs: int, data: Path) -> Row:
+def threads(n_jobs: int) -> int:
+    """How many threads `n_jobs` means."""
+    return n_jobs if n_jobs > 0 else max(1, cores() + 1 + n_jobs)
+
+
+def run_cell(case: Case, library: str, n_jobs: int, data: Path, limit: float | None = None) -> Row:
     """Measure in a new process; a failure becomes a note, so that the others go on."""
-    # Not always 1: scikit-learn-intelex takes a limit on OpenMP for a limit of its own.
-    threads = str(n_jobs if n_jobs > 0 else max(1, cores() + 1 + n_jobs))
     cell = json.dumps({"case": asdict(case), "library": library, "n_jobs": n_jobs, "data": str(data)})
     command = [sys.executable, str(Path(__file__).resolve()), "--cell", cell]
-    return run_measurement(command, os.environ | dict.fromkeys(THREAD_VARIABLES, threads))
+    # Not always 1: scikit-learn-intelex takes a limit on OpenMP for a limit of its own.
+    return run_measurement(command, os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads(n_jobs))), limit)
 
 
 # Tables.
@@ -147,7 +196,9 @@ def case_table(case: Case, n_jobs: int, rows: dict[str, Row], libraries: Sequenc
     """All measurements of one case: a column for each library, then the ratios."""
     others = [library for library in libraries if library != "ours"]
     missing = {library: "not installed" for library in libraries if not installed(library)}
-    missing |= {library: "failed" for library, row in rows.items() if row.get("note", "").startswith("failed")}
+    for library, row in rows.items():
+        if row["note"].startswith(("failed", "stopped")):
+            missing[library] = row["note"].partition(":")[0]
     body = []
     for column, heading, digits in [*COSTS, *(WALL if n_jobs != 1 else []), *CHECKS]:
         values = [missing.get(library) or number(rows.get(library, {}).get(column), digits) for library in libraries]
@@ -163,20 +214,36 @@ def case_table(case: Case, n_jobs: int, rows: dict[str, Row], libraries: Sequenc
 
 
 def summary_table(groups: list[tuple[Case, int, dict[str, Row]]], libraries: Sequence[str], markdown: bool) -> str:
-    """Ratios only, a line for each case."""
+    """Ratios only, a line for each case: all of them for fit, the libraries that have every case for the rest."""
     others = [library for library in libraries if library != "ours"]
     short = {"fit_cpu_seconds": "fit", "predict_cpu_seconds": "predict", "model_mib": "size", "fit_peak_mib": "peak"}
-    header = ["case", "n_jobs", *(f"{word} {library}" for word in short.values() for library in others), "falls back"]
+    shown = [(c, o) for c in short for o in others if c == "fit_cpu_seconds" or o not in ONLY_RANDOM]
+    header = ["case", "n_jobs", *(f"{short[column]} {library}" for column, library in shown), "falls back"]
     body = [
         [
             case.name,
             str(n_jobs),
-            *(ratio(rows, library, column) for column in short for library in others),
+            *(ratio(rows, library, column) for column, library in shown),
             ", ".join(library for library in others if "by scikit-learn" in rows.get(library, {}).get("note", "")),
         ]
         for case, n_jobs, rows in groups
     ]
     return layout(header, body, markdown)
+
+
+def aims_table(groups: list[tuple[Case, int, dict[str, Row]]], markdown: bool) -> str:
+    """In how many of its cases each aim is reached, with one thread; no line where nothing of it was measured."""
+    body, costs = [], {column: heading for column, heading, _ in COSTS}
+    for words, holds, library, column, least, share in AIMS:
+        found = [ratio(rows, library, column) for case, n_jobs, rows in groups if n_jobs == 1 and holds(case)]
+        values = [float(text.replace(",", "")) for text in found if text != "–"]
+        if values:
+            reached = sum(value >= least for value in values)
+            wanted = "every case" if share == 1 else f"{share:.0%} of the cases"
+            aim = f"{words}: {costs[column].split(',')[0]}, {library} / ours at least {least:g} in {wanted}"
+            verdict = "yes" if reached >= share * len(values) else "no"
+            body.append([aim, f"{reached} of {len(values)}", number(min(values), 2), verdict])
+    return layout(["aim", "reached in", "least", "holds"], body, markdown) if body else ""
 
 
 # Command line.
@@ -213,8 +280,11 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--cases", nargs="+", metavar="NAME", help="names of cases (default: all)")
     parser.add_argument("--list", action="store_true", help="list the cases and stop")
     parser.add_argument("--libraries", nargs="+", choices=list(LIBRARIES), default=list(LIBRARIES))
-    parser.add_argument("--n-jobs", nargs="+", type=int, default=[1, -1], metavar="N", help="-1 is all cores")
-    parser.add_argument("--repeats", type=int, default=2, help="new processes for each measurement; the best counts")
+    parser.add_argument("--n-jobs", nargs="+", type=int, default=[1], metavar="N", help="-1 is all cores (default: 1)")
+    parser.add_argument("--repeats", type=int, default=3, help="new processes for each measurement; the best counts")
+    parser.add_argument(
+        "--limit", type=float, default=120, metavar="S", help="stop a measurement after S seconds (120)"
+    )
     parser.add_argument("--quick", action="store_true", help="only the cases that take a few seconds")
     parser.add_argument("--max-rows", type=int, metavar="N", help="bound the training rows (for a trial of the script)")
     parser.add_argument("--csv", type=Path, metavar="PATH", help="also write every measurement here, as they come")
@@ -231,7 +301,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def measure_group(case: Case, n_jobs: int, libraries: Sequence[str], repeats: int) -> dict[str, Row]:
+def measure_group(
+    case: Case, n_jobs: int, libraries: Sequence[str], repeats: int, limit: float | None = None
+) -> dict[str, Row]:
     """The libraries in turn, repeat by repeat, so that a busy minute of the machine meets all of them."""
     found: dict[str, list[Row]] = {library: [] for library in libraries}
     with tempfile.TemporaryDirectory() as folder:
@@ -239,7 +311,9 @@ def measure_group(case: Case, n_jobs: int, libraries: Sequence[str], repeats: in
         save_data(case, data)
         for _ in range(repeats):
             for library in libraries:
-                row = run_cell(case, library, n_jobs, data)
+                if any("fit_cpu_seconds" not in row for row in found[library]):
+                    continue  # it would fail, or take too long, again
+                row = run_cell(case, library, n_jobs, data, limit)
                 found[library].append(row)
                 report_progress(case, library, n_jobs, row)
     facts = {name: getattr(case, name) for name in FACTS} | {"repeats": repeats}
@@ -255,7 +329,7 @@ def report_progress(case: Case, library: str, n_jobs: int, row: Row) -> None:
         fit, predict, size, peak = (number(row[column], digits) for column, _, digits in COSTS[:4])
         score, nodes = (number(row[column], digits) for column, _, digits in CHECKS)
         text = f"fit {fit} s  predict {predict} s  {size} MiB  peak {peak} MiB  score {score}  nodes {nodes}"
-    line = f"{time.strftime('%H:%M:%S')}  {case.name:16} n_jobs={n_jobs:<3} {library:8}{text}"
+    line = f"{time.strftime('%H:%M:%S')}  {case.name:16} n_jobs={n_jobs:<3} {library:9}{text}"
     print(line, file=sys.stderr, flush=True)
 
 
@@ -278,9 +352,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for case in cases:
         for n_jobs in options.n_jobs:
             wanted = {library: key_of(case, library, n_jobs) for library in options.libraries}
+            wanted = {library: key for library, key in wanted.items() if case.kind == RF or library not in ONLY_RANDOM}
             missing = [library for library, key in wanted.items() if key not in rows and installed(library)]
             if missing:
-                measured = measure_group(case, n_jobs, missing, options.repeats)
+                measured = measure_group(case, n_jobs, missing, options.repeats, options.limit)
                 rows |= {wanted[library]: row for library, row in measured.items()}
                 if options.csv:
                     write_rows(options.csv, rows, KEY, COLUMNS)
@@ -291,6 +366,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if len(groups) > 1 and len(options.libraries) > 1 and "ours" in options.libraries:
         print("Cost of the others over ours\n")
         print(summary_table(groups, options.libraries, options.markdown))
+        print(f"\nAims\n\n{aims_table(groups, options.markdown)}")
+    unequal = [library for library in options.libraries if library in peers.WORK]
+    if unequal:
+        print("\nWork that is not equal\n\n" + "\n".join(f"- {library}: {peers.WORK[library]}" for library in unequal))
     return int(any(row.get("note", "").startswith("failed") for _, _, found in groups for row in found.values()))
 
 

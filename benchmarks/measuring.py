@@ -54,9 +54,12 @@ def measure_model(measure: Callable[..., Any], model: Any, X: Any, y: Any, X_tes
     return row, calls[0][0]
 
 
-def run_measurement(command: Sequence[str], environment: Mapping[str, str]) -> Row:
-    """Run a command whose last line is a row as JSON; a failure becomes a note, so that the others go on."""
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+def run_measurement(command: Sequence[str], environment: Mapping[str, str], limit: float | None = None) -> Row:
+    """Run a command whose last line is a row as JSON; a failure, or too long a time, becomes a note: others go on."""
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return {"note": f"stopped: longer than {limit:g} s"}
     if done.returncode == 0:
         return json.loads(done.stdout.splitlines()[-1])
     reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]

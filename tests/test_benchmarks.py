@@ -5,8 +5,10 @@ import csv
 import importlib
 import json
 import logging
+import pickle
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +40,7 @@ def cascade(monkeypatch):
 
 
 def forget_scripts():
-    for name in ("forest", "forest_cases", "cascade", "cascade_cases", "measuring"):
+    for name in ("forest", "forest_cases", "peers", "cascade", "cascade_cases", "measuring"):
         sys.modules.pop(name, None)
 
 
@@ -113,6 +115,9 @@ def test_the_grid_covers_what_is_asked_for(forest):
     assert {0, 2, 26} <= {case.classes for case in random_forests}
     assert {case.kind for case in forest.CASES} == {"RandomForest", "ExtraTrees", "CompletelyRandomForest"}
     assert {case.kind for case in forest.CASES if case.quick} == {case.kind for case in forest.CASES}
+    assert all(case.n_estimators >= 100 for case in forest.CASES if case.rows <= 100_000)
+    for words, holds, *_ in forest.AIMS:
+        assert any(map(holds, forest.CASES)), words
 
 
 def test_data_have_the_shapes_that_their_names_promise(forest):
@@ -141,13 +146,114 @@ def test_data_have_the_shapes_that_their_names_promise(forest):
 def test_a_library_that_is_absent_or_fails_is_named_in_the_table(forest, monkeypatch):
     monkeypatch.setattr(forest, "installed", lambda library: library != "intelex")
     row = {"fit_cpu_seconds": 2.0, "model_mib": 0.5, "note": ""}
-    rows = {"ours": row, "sklearn": {"note": "failed: MemoryError"}}
-    table = forest.case_table(forest.CASES[0], 1, rows, ["ours", "sklearn", "intelex"], markdown=True)
+    rows = {"ours": row, "sklearn": {"note": "failed: MemoryError"}, "ydf": {"note": "stopped: longer than 9 s"}}
+    table = forest.case_table(forest.CASES[0], 1, rows, ["ours", "sklearn", "intelex", "ydf"], markdown=True)
     cells = [
         cell.strip() for cell in next(line for line in table.splitlines() if "fit, CPU s" in line).split("|")[1:-1]
     ]
-    assert cells == ["fit, CPU s", "2.00", "failed", "not installed", "–", "–"]
+    assert cells == ["fit, CPU s", "2.00", "failed", "not installed", "stopped", "–", "–", "–"]
     assert "sklearn: failed: MemoryError" in table
+    assert "ydf: stopped: longer than 9 s" in table
+
+
+def test_a_measurement_that_takes_too_long_is_stopped_and_not_repeated(forest, monkeypatch):
+    monkeypatch.setattr(forest, "save_data", lambda case, path: None)
+    run, commands = forest.run_measurement, []
+
+    def slow(command, environment, limit):
+        commands.append(command)
+        return run([sys.executable, "-c", "import time; time.sleep(60)"], environment, limit)
+
+    monkeypatch.setattr(forest, "run_measurement", slow)
+    found = forest.measure_group(forest.CASES[0], 1, ["ydf"], repeats=3, limit=0.1)
+    assert (found["ydf"]["note"], len(commands)) == ("stopped: longer than 0.1 s", 1)
+
+
+def test_aims_count_the_cases_that_reach_them(forest):
+    """Two random forests, of which one has too few rows, and two of extra trees."""
+    wanted = {"rf-20000x20x2": 9.0, "rf-2000x10x2": 1.0, "et-20000x20x2": 5.0, "et-20000x50": 3.0}
+    groups = []
+    for case in forest.CASES:
+        if case.name in wanted:
+            rows = {"ours": {"fit_cpu_seconds": "1", "fit_peak_mib": "10"}}
+            rows["sklearn"] = {"fit_cpu_seconds": str(wanted[case.name]), "fit_peak_mib": "25"}
+            groups.append((case, 1, rows))
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in forest.aims_table(groups, True).splitlines()]
+    assert [line[1:] for line in lines[2:]] == [
+        ["1 of 1", "9.00", "yes"],
+        ["1 of 1", "9.00", "yes"],
+        ["1 of 2", "3.00", "no"],
+        ["1 of 2", "3.00", "yes"],
+        ["4 of 4", "2.50", "yes"],
+    ]
+
+
+class StandInForYDF:
+    """What `peers.py` needs of YDF: it predicts the shares of all rows, whatever the row."""
+
+    def __init__(self, **parameters):
+        self.parameters = parameters
+
+    def train(self, data):
+        self.y = data["y"]
+        return self
+
+    def predict(self, data):
+        n = len(data["X"])
+        if self.parameters["task"] == "regression":
+            return np.full(n, self.y.mean())
+        shares = np.bincount(self.y) / len(self.y)
+        return np.full(n, shares[1]) if len(shares) == 2 else np.tile(shares, (n, 1))
+
+    def label_classes(self):
+        return [str(k) for k in np.unique(self.y)]
+
+    def num_nodes(self):
+        return 7
+
+    def serialize(self):
+        return b"trees"
+
+
+class StandInForLightGBM:
+    """What `peers.py` needs of LightGBM."""
+
+    def __init__(self, **parameters):
+        self.parameters, self.booster_ = parameters, self
+
+    def model_to_string(self):
+        return "tree\nTree=0\nnum_leaves=3\nsplit_feature=1 0\nTree=1\nnum_leaves=1\n"
+
+
+def test_peers_get_the_same_trees_to_grow_and_answer_alike(forest, monkeypatch):
+    """Stand-ins for libraries that need not be installed; that the real ones take this is seen in a run."""
+    task = types.SimpleNamespace(CLASSIFICATION="classification", REGRESSION="regression")
+    ydf = types.SimpleNamespace(Task=task, RandomForestLearner=StandInForYDF, verbose=lambda level: None)
+    lightgbm = types.SimpleNamespace(LGBMClassifier=StandInForLightGBM, LGBMRegressor=StandInForLightGBM)
+    monkeypatch.setitem(sys.modules, "ydf", ydf)
+    monkeypatch.setitem(sys.modules, "lightgbm", lightgbm)
+    X = np.zeros((10, 20), np.float32)
+    binary, three = np.repeat([0, 1], [4, 6]), np.repeat([0, 1, 2], [2, 5, 3])
+    cases = {case.name: case for case in forest.CASES}
+    for name, y, looked_at, answer in (
+        ("rf-20000x20x2", binary, 4, 1),
+        ("rf-20000x20x2", three, 4, 1),
+        ("rf-20000x20", three * 1.0, 20, 1.1),
+    ):
+        model = forest.build(cases[name], "ydf", 1, 100).fit(X, y)
+        asked = model.model_.parameters
+        assert (asked["num_trees"], asked["num_candidate_attributes"], asked["num_threads"]) == (100, looked_at, 1)
+        assert (asked["winner_take_all"], asked["max_depth"], asked["min_examples"]) == (False, -1, 1)
+        np.testing.assert_allclose(model.predict(X), answer)
+        assert forest.count_nodes(model) == 7
+        assert b"trees" in pickle.dumps(model)
+        model = forest.build(cases[name], "lightgbm", 1, 100)
+        asked = model.parameters
+        assert (asked["boosting_type"], asked["n_estimators"], asked["num_leaves"]) == ("rf", 100, 20_000)
+        assert asked["feature_fraction_bynode"] * 20 == pytest.approx(looked_at)
+        assert forest.count_nodes(model) == 5 + 1
+    third = cases["rf-500000x20"]
+    assert forest.peers.candidates(third.features, third.max_features, third.classes) == 6
 
 
 def test_ratios_are_the_others_cost_over_ours(forest):
