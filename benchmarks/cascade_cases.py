@@ -45,8 +45,8 @@ class Case:
 
 CASES = [
     Case("made-15000x50x5", "15,000 × 50, 5 classes (made: `continuous` of forest_cases.py)"),
-    Case("adult-integer", "Adult, integer codes, the given split", "adult_integer"),
     Case("adult-one-hot", "Adult, one-hot, the given split", "adult"),
+    Case("letter", "letter, the given split", "letter"),
     Case("covertype", "Covertype, the mirror's 92,962 rows, first of five folds", "covertype_subset"),
 ]
 

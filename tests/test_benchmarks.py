@@ -40,7 +40,7 @@ def cascade(monkeypatch):
 
 
 def forget_scripts():
-    for name in ("forest", "forest_cases", "peers", "cascade", "cascade_cases", "measuring"):
+    for name in ("forest", "forest_cases", "peers", "growth", "first_use", "cascade", "cascade_cases", "measuring"):
         sys.modules.pop(name, None)
 
 
@@ -256,6 +256,35 @@ def test_peers_get_the_same_trees_to_grow_and_answer_alike(forest, monkeypatch):
     assert forest.peers.candidates(third.features, third.max_features, third.classes) == 6
 
 
+def test_growth_is_told_by_row_and_tree(forest, capsys, monkeypatch):
+    """A cost of n log n and 2 bytes a row and feature beside the trees."""
+    growth = importlib.import_module("growth")
+
+    def measured(case, n_jobs, libraries, repeats):
+        seconds = 1e-7 * case.n_estimators * case.rows * np.log(case.rows)
+        memory = {"fit_peak_mib": (2 * 28 + 50) * case.rows / 2**20, "model_mib": 50 * case.rows / 2**20}
+        return {"ours": {"fit_cpu_seconds": seconds, "fit_wall_seconds": seconds / n_jobs, "note": "", **memory}}
+
+    monkeypatch.setattr(growth, "measure_group", measured)
+    growth.main(["--rows", "10000", "100", "--trees", "3"])
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in capsys.readouterr().out.splitlines()[4:]]
+    assert [line[0] for line in lines] == ["100", "10,000", "11,000,000, extrapolated"]
+    assert [line[3] for line in lines] == ["1.00", "2.00", f"{np.log(11e6) / np.log(100):.2f}"]
+    assert {line[6] for line in lines} == {"2.00"}
+    assert {line[10] for line in lines} == {"2.00"}
+
+
+def test_growth_and_first_use_run(forest, capsys, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
+    importlib.import_module("growth").main(["--rows", "300", "--trees", "2", "--repeats", "1"])
+    assert "| 11,000,000, extrapolated |" in capsys.readouterr().out
+    importlib.import_module("first_use").main(["--repeats", "1"])
+    lines = [line.split("|")[1:-1] for line in capsys.readouterr().out.splitlines()[4:]]
+    assert [line[0].split(",")[0].strip() for line in lines] == ["scikit-learn", "ours", "ours"]
+    assert all(float(line[1]) > 0 for line in lines)
+    assert float(lines[0][4]) == 0
+
+
 def test_ratios_are_the_others_cost_over_ours(forest):
     rows = {"ours": {"fit_cpu_seconds": "0.5"}, "intelex": {"fit_cpu_seconds": 1.0}}
     assert forest.ratio(rows, "intelex", "fit_cpu_seconds") == "2.00"
@@ -370,7 +399,7 @@ def save_prepared(path):
 @pytest.fixture
 def prepared(tmp_path):
     """A folder with one prepared data set."""
-    save_prepared(tmp_path / "adult_integer.npz")
+    save_prepared(tmp_path / "letter.npz")
     return tmp_path
 
 
@@ -383,7 +412,7 @@ def test_a_tiny_run_measures_cascades_and_df21_on_equal_terms(
 ):
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
     table = tmp_path / "cascade.csv"
-    cases = ["--cases", "adult-integer", "covertype"]
+    cases = ["--cases", "letter", "covertype"]
     arguments = [*TINY_CASCADE, *cases, "--data", str(prepared), "--csv", str(table), "--markdown"]
     models = ["--models", "gcforest-oob", "cs", "df21"]
     assert cascade.main([*arguments, *models, "--df21-python", df21_python]) == 0
@@ -391,7 +420,7 @@ def test_a_tiny_run_measures_cascades_and_df21_on_equal_terms(
     rows = read(table)
     assert [row["model"] for row in rows] == ["gcforest-oob", "cs", "df21"]
     for row in rows:
-        assert [row[fact] for fact in ("case", "rows", "features", "classes")] == ["adult-integer", "200", "4", "2"]
+        assert [row[fact] for fact in ("case", "rows", "features", "classes")] == ["letter", "200", "4", "2"]
         assert row["repeats"] == "1"
         assert float(row["fit_peak_mib"]) >= 0
         if row["model"] != "df21":
