@@ -34,16 +34,9 @@ from measuring import (
     write_rows,
 )
 
-LIBRARIES = {
-    "ours": "cascadeforest",
-    "sklearn": "sklearn",
-    "intelex": "sklearnex",
-    "ydf": "ydf",
-    "lightgbm": "lightgbm",
-}
+ONLY_RANDOM = ("ydf", "lightgbm")  # they have no extra or completely random trees
+LIBRARIES = {"ours": "cascadeforest", "sklearn": "sklearn", "intelex": "sklearnex"} | {x: x for x in ONLY_RANDOM}
 DISTRIBUTIONS = {"sklearn": "scikit-learn", "intelex": "scikit-learn-intelex"}
-#: These have random forests only.
-ONLY_RANDOM = ("ydf", "lightgbm")
 
 #: What is measured beside the costs: column, heading, digits. Checks have no ratio: they show that the work is equal.
 WALL = [("fit_wall_seconds", "fit, elapsed s", 2), ("predict_wall_seconds", "predict, elapsed s", 3)]
@@ -60,30 +53,27 @@ COLUMNS = [
     "note",
 ]
 
-
-def _random(case: Case) -> bool:
-    return case.kind == RF and case.rows >= 15_000
-
-
-def _cuts(case: Case) -> bool:
-    return case.kind in (ET, CRF)
-
-
-def _all_features(case: Case) -> bool:
-    return case.kind == RF and not case.classes and case.max_features is None
-
-
-#: What is meant to hold: words, cases, whose cost over ours, which cost, the least ratio, in which share of the cases.
-AIMS: list[tuple[str, Callable[[Case], bool], str, str, float, float]] = [
-    ("random forests from 15,000 rows on", _random, "sklearn", "fit_cpu_seconds", 6, 1),
-    ("random forests from 15,000 rows on", _random, "sklearn", "fit_cpu_seconds", 8, 0.5),
-    ("random forests from 15,000 rows on", _random, "intelex", "fit_cpu_seconds", 2.5, 1),
-    ("extra and completely random trees", _cuts, "sklearn", "fit_cpu_seconds", 3.5, 1),
-    ("extra and completely random trees", _cuts, "sklearn", "fit_cpu_seconds", 4.5, 0.5),
-    ("extra and completely random trees", _cuts, "intelex", "fit_cpu_seconds", 2.5, 1),
-    ("regression, all features a node", _all_features, "sklearn", "fit_cpu_seconds", 10, 1),
-    ("all but 800 features", lambda case: case.features != 800, "sklearn", "fit_peak_mib", 2, 1),
-    ("800 features", lambda case: case.features == 800, "sklearn", "fit_peak_mib", 1, 1),
+RANDOM, CUTS = "random forests from 15,000 rows on", "extra and completely random trees"
+ALL, FEW, WIDE = "regression, all features a node", "all but 800 features", "800 features"
+#: The cases of an aim.
+MEANT: dict[str, Callable[[Case], bool]] = {
+    RANDOM: lambda case: case.kind == RF and case.rows >= 15_000,
+    CUTS: lambda case: case.kind in (ET, CRF),
+    ALL: lambda case: case.kind == RF and not case.classes and case.max_features is None,
+    FEW: lambda case: case.features != 800,
+    WIDE: lambda case: case.features == 800,
+}
+#: What is meant to hold: cases, whose cost over ours, which cost, the least ratio, in which share of the cases.
+AIMS = [
+    (RANDOM, "sklearn", "fit_cpu_seconds", 6.0, 1.0),
+    (RANDOM, "sklearn", "fit_cpu_seconds", 8.0, 0.5),
+    (RANDOM, "intelex", "fit_cpu_seconds", 2.5, 1.0),
+    (CUTS, "sklearn", "fit_cpu_seconds", 3.5, 1.0),
+    (CUTS, "sklearn", "fit_cpu_seconds", 4.5, 0.5),
+    (CUTS, "intelex", "fit_cpu_seconds", 2.5, 1.0),
+    (ALL, "sklearn", "fit_cpu_seconds", 10.0, 1.0),
+    (FEW, "sklearn", "fit_peak_mib", 2.0, 1.0),
+    (WIDE, "sklearn", "fit_peak_mib", 1.0, 1.0),
 ]
 
 
@@ -234,8 +224,8 @@ def summary_table(groups: list[tuple[Case, int, dict[str, Row]]], libraries: Seq
 def aims_table(groups: list[tuple[Case, int, dict[str, Row]]], markdown: bool) -> str:
     """In how many of its cases each aim is reached, with one thread; no line where nothing of it was measured."""
     body, costs = [], {column: heading for column, heading, _ in COSTS}
-    for words, holds, library, column, least, share in AIMS:
-        found = [ratio(rows, library, column) for case, n_jobs, rows in groups if n_jobs == 1 and holds(case)]
+    for words, library, column, least, share in AIMS:
+        found = [ratio(rows, library, column) for case, n_jobs, rows in groups if n_jobs == 1 and MEANT[words](case)]
         values = [float(text.replace(",", "")) for text in found if text != "–"]
         if values:
             reached = sum(value >= least for value in values)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,12 @@ MOST_LEAVES, HISTOGRAM_MIB = 131_072, 512
 
 WORK = {
     "intelex": "256 bins a feature; constant features are not among the max_features of a node, so trees are smaller",
-    "ydf": "exact thresholds in columns sorted once a forest, no bins; entropy instead of Gini; random forests only",
-    "lightgbm": "255 bins; grows the leaf of largest gain first; 63.2 % of the rows without replacement; squared loss "
-    "of gradients at the mean score instead of Gini, and with more than two classes a tree for each class: K times the "
-    f"trees; at most {MOST_LEAVES:,} leaves, histograms within {HISTOGRAM_MIB} MiB; random forests only",
+    "ydf": "exact thresholds in columns sorted once a forest, no bins; entropy instead of Gini; constant features as "
+    "intelex; random forests only",
+    "lightgbm": "255 bins, one-hot columns bundled; grows the leaf of largest gain first; 63.2 % of the rows without "
+    "replacement; squared loss of gradients at the mean score instead of Gini, and with more than two classes a tree "
+    f"for each class: K times the trees; at most {MOST_LEAVES:,} leaves, histograms within {HISTOGRAM_MIB} MiB; random "
+    "forests only",
 }
 
 
@@ -28,12 +31,14 @@ def candidates(n_features: int, max_features: float | None, classes: int) -> int
     return max(1, int(np.sqrt(n_features))) if classes else n_features
 
 
+@dataclass
 class YDFForest:
     """Fully grown trees of YDF that vote with the shares of their leaves; one thread for `n_jobs=1`."""
 
-    def __init__(self, classes: int, n_estimators: int, max_features: float | None, n_threads: int) -> None:
-        self.classes, self.n_estimators = classes, n_estimators
-        self.max_features, self.n_threads = max_features, n_threads
+    classes: int
+    n_estimators: int
+    max_features: float | None
+    n_threads: int
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> YDFForest:
         """Grow the forest."""
