@@ -32,6 +32,11 @@ SLOW = (
     "explanations/test_reference.py",
     "explanations/test_reference_regression.py",
     "experiments/test_measure.py",
+    "cascade/test_estimators.py",
+    "reports/test_accept_some.py",
+    "reports/test_renderers.py",
+    "reports/test_figures.py",
+    "cascade/test_hard_examples.py",
 )
 
 
