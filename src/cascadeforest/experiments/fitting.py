@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cascadeforest.data.dataset import Split
     from cascadeforest.experiments.plan import Run
 
-#: Bounds for the warm-up fit, which only has to load and compile what the real fit will use.
+#: Bounds for the warm-up fit, which only has to load what the real fit will use.
 WARM_UP_ROWS = 60
 WARM_UP_CAPS = {"n_estimators": 2, "max_layers": 2, "max_iter": 2}
 #: What models choose while they are fitted, by the name in the cell: the attribute that says it.

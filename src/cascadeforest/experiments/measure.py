@@ -72,8 +72,8 @@ def resident_bytes() -> int:
 def measure(function: Callable[[], T], *, profile: bool = True) -> tuple[T, Measurement]:
     """Call a function once and measure what it cost.
 
-    Call it in a fresh process after a small warm-up of the same code: lazily imported libraries, compiled
-    kernels and pages copied after a fork would be counted otherwise.
+    Call it in a fresh process after a small warm-up of the same code: lazily imported libraries and
+    pages copied after a fork would be counted otherwise.
 
     Parameters
     ----------
