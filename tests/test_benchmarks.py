@@ -9,6 +9,7 @@ import pickle
 import subprocess
 import sys
 import types
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +41,7 @@ def cascade(monkeypatch):
 
 
 def forget_scripts():
-    for name in ("forest", "forest_cases", "peers", "growth", "first_use", "cascade", "cascade_cases", "measuring"):
+    for name in (path.stem for path in SCRIPT.parent.glob("*.py")):
         sys.modules.pop(name, None)
 
 
@@ -272,6 +273,41 @@ def test_growth_is_told_by_row_and_tree(forest, capsys, monkeypatch):
     assert [line[3] for line in lines] == ["1.00", "2.00", f"{np.log(11e6) / np.log(100):.2f}"]
     assert {line[6] for line in lines} == {"2.00"}
     assert {line[10] for line in lines} == {"2.00"}
+
+
+def test_codings_of_categories_are_compared_on_the_same_rows(forest, tmp_path, monkeypatch, capsys):
+    """Files like those of Adult and Bank, in which one column says everything."""
+    categories = importlib.import_module("categories")
+    rng = np.random.default_rng(0)
+    n, columns = 400, len(categories.ADULT_COLUMNS)
+    job = rng.choice(["clerk", "cook", "pilot", "?"], n)
+    table = rng.integers(0, 9, (n, columns)).astype(object)
+    table[:, 1], table[:, -1] = job, np.where(np.isin(job, ["clerk", "pilot"]), ">50K", "<=50K")
+    lines = [", ".join(map(str, row)) for row in table]
+    (tmp_path / "adult.data").write_text("\n".join(lines[:200]) + "\n")
+    (tmp_path / "adult.test").write_text("|banner\n" + "".join(f"{line}.\n" for line in lines[200:]))
+    bank = "job;age;duration;y\n" + "".join(f"{row[1]};{row[2]};{row[-1]};{row[-1]}\n" for row in table)
+    with zipfile.ZipFile(tmp_path / "bank-additional.zip", "w") as archive:
+        archive.writestr("bank-additional-full.csv", bank)
+    files = {path.name: path for path in tmp_path.iterdir()}
+    monkeypatch.setattr(categories, "fetched_files", lambda dataset, raw: ({}, files))
+    X, y = categories.adult(files)
+    assert (X.shape, sorted(set(y))) == ((n, columns - 1), ["<=50K", ">50K"])
+    assert [categories.coded(X, coding).shape[1] for coding in categories.CODINGS] == [
+        columns - 1,
+        columns + 2,
+        columns - 1,
+    ]
+    assert categories.bank(files)[0].columns.tolist() == ["job", "age"]
+    categories.main(["--seeds", "2", "--models", "random forest"])
+    body = [[cell.strip() for cell in line.split("|")[1:-1]] for line in capsys.readouterr().out.splitlines()[4:]]
+    assert [(line[0].split(",")[0], line[1]) for line in body] == [
+        (name, coding) for name in ("adult", "bank") for coding in categories.CODINGS
+    ]
+    assert all(float(line[2].split(" ")[0]) > 80 for line in body)  # the larger class has about half of the rows
+    assert all(float(line[7].replace(",", "")) > 3 * 200 for line in body)
+    assert [line[3:5] == ["", ""] for line in body] == [True, False, False] * 2
+    assert categories.interval(np.array([1.0, 2.0, 3.0])).startswith("+2.00 ± ")
 
 
 def test_growth_and_first_use_run(forest, capsys, monkeypatch):

@@ -22,7 +22,14 @@ def entropy_of(random_state):
 
 def of_rows(binned, rows):
     """A matrix that has these rows only."""
-    return BinnedMatrix(np.ascontiguousarray(binned.columns[:, rows]), binned.centers)
+    return binned._replace(columns=np.ascontiguousarray(binned.columns[:, rows]))
+
+
+def goes_left(trees, view, node, b):
+    """Whether a row of bin b goes left at a split."""
+    if view.set_row[node] >= 0:
+        return bool(int(trees.sets[view.set_row[node], 1 + b // 64]) >> (b % 64) & 1)
+    return bool(view.missing_go_to_left[node]) if b == 255 else bool(b <= view.cut[node])
 
 
 def add_columns(binned, vectors, mapper, *, fit=False):

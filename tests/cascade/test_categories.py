@@ -23,7 +23,6 @@ from cascadeforest import (
     MultiGrainedScanner,
     RandomForestClassifier,
 )
-from cascadeforest.cascade.intersection import rules_of_rows
 from cascadeforest.forest.binning import BinMapper
 
 LAYERED = {"n_forests": 2, "n_estimators": 4, "max_layers": 2, "patience": 2, "random_state": 0}
@@ -35,6 +34,15 @@ MODELS = [
     MDDFClassifier(**LAYERED, gamma=0.85, mu=0.05, theta=16),
     CascadeForestRegressor(**LAYERED),
     DDBFClassifier(n_estimators=4, max_layers=2, random_state=0),
+    HiDFClassifier(
+        n_estimators=8,
+        intersection_depth=2,
+        stability_threshold=0.1,
+        max_layers=2,
+        max_new_features=3,
+        keep="last",
+        random_state=0,
+    ),
     HardExampleClassifier(RandomForestClassifier(4), 4, random_state=0),
     HardExampleClassifier(HistGradientBoostingClassifier(max_iter=2), 4, random_state=0),
 ]
@@ -123,7 +131,6 @@ def test_explanations_read_categories_as_the_model_does(model):
             r"has LinearRegression\(\), and only our",
         ),
         (GCForestClassifier(2, 2, scanning={"windows": [2]}), "scanning takes windows of numbers"),
-        (HiDFClassifier(2, 2), "conditions of interactions are thresholds"),
         (HardExampleClassifier(GaussianNB(), 2), r"the learner GaussianNB\(\) has no parameter categorical_features"),
     ],
 )
@@ -139,9 +146,6 @@ def test_other_refusals():
         MultiGrainedScanner().fit(X, y)
     with pytest.raises(ValueError, match="give categorical_features to the cascade instead"):
         GCForestClassifier(2, 2, estimators=[RandomForestClassifier(2, categorical_features=[0])]).fit(X, y)
-    forest = RandomForestClassifier(2).fit(X, y)
-    with pytest.raises(ValueError, match="binned has categorical features, but conditions are thresholds"):
-        rules_of_rows(forest.trees_, forest._binned(X), np.arange(2), np.zeros(2, int), forest.bin_mapper_)
 
 
 @explained
@@ -157,12 +161,13 @@ def test_added_columns_are_numeric_in_every_layer(model):
         assert layer.binned.categorical.tolist() == MASK + [False] * n_added
 
 
-@pytest.mark.parametrize("model", [*MODELS[:7], RandomForestClassifier(2)], ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("model", [*MODELS[:8], RandomForestClassifier(2)], ids=lambda model: type(model).__name__)
 def test_forests_grow_on_columns_that_are_marked(model, monkeypatch):
     """With levels that no row of a fold or an iteration has."""
     X, _, y = table()
     seen, learned = [], []
-    for module in ("cascadeforest.cascade.layer", "cascadeforest.forest._base"):
+    for module in ("cascade.layer", "cascade.interactions", "forest._base"):
+        module = f"cascadeforest.{module}"
         grow = importlib.import_module(module).grow_forest
         monkeypatch.setattr(
             f"{module}.grow_forest", lambda b, *a, g=grow, **k: seen.append(b.categorical) or g(b, *a, **k)
@@ -173,3 +178,27 @@ def test_forests_grow_on_columns_that_are_marked(model, monkeypatch):
     assert {tuple(own[:3].tolist()) for own in seen} == {tuple(MASK)}
     assert not any(own[3:].any() for own in seen)
     assert {tuple(levels.tolist()) for levels in learned if levels is not None} == {(4, 0, 3)}
+
+
+def test_interactions_print_their_levels():
+    """Two levels or more; values are 1 in the set, 0 outside of it, and missing where the level is."""
+    X, _, y = table()
+    X["half"] = np.where(X["day"] == "Sat", "no", "yes")
+    y = np.where(X["city"].isin(["Bonn", "Rome"]) & (X["half"] == "yes") & (X["number"] > -1), 1, 0)
+    model = HiDFClassifier(
+        n_estimators=20,
+        intersection_depth=2,
+        stability_threshold=0.1,
+        max_layers=1,
+        keep="last",
+        random_state=0,
+    ).fit(X[["city", "half", "number"]], y)
+    found = {str(condition) for one in model.interactions_ for condition in one.conditions}
+    assert {"city in {Bonn, Rome}", "half in {yes}"} <= found
+    one = next(
+        o for o in model.interactions_ if {str(c) for c in o.conditions} == {"city in {Bonn, Rome}", "half in {yes}"}
+    )
+    rows = pd.DataFrame({"city": ["Bonn", "Rome", "Oslo", "Lyon", "Paris"], "half": ["yes", "no", "yes", "yes", "no"]})
+    values = model.interaction_values(rows.assign(number=0.0))[:, [*model.interactions_].index(one)]
+    city, half = one.weights
+    np.testing.assert_array_equal(values, [city + half, city, half, np.nan, 0.0])

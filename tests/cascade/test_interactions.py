@@ -117,12 +117,20 @@ def eq_3(one, row):
     for (column, sign, threshold), w in zip(one.conditions, one.weights, strict=True):
         if math.isnan(row[column]):
             return math.nan
-        total += sign * w * (float(row[column]) - threshold)
+        if isinstance(threshold, frozenset):
+            total += w if row[column] in threshold else 0.0
+        else:
+            total += sign * w * (float(row[column]) - threshold)
     return max(total, 0.0)
 
 
 def holds(conditions, row):
-    return all(row[c] > t if sign > 0 else row[c] <= t for c, sign, t in conditions)
+    def one_holds(value, sign, threshold):
+        if isinstance(threshold, frozenset):
+            return value in threshold
+        return value > threshold if sign > 0 else value <= threshold
+
+    return all(one_holds(row[c], sign, t) for c, sign, t in conditions)
 
 
 def with_features(X, interactions):
@@ -148,8 +156,7 @@ def root_decreases(grown, binned, y, weights):
             continue
         sides = {True: Counter(), False: Counter()}
         for i, count in enumerate(grown.in_bag_counts(tree).tolist()):
-            b = binned.columns[view.feature[0], i]
-            left = bool(view.missing_go_to_left[0]) if b == 255 else bool(b <= view.cut[0])
+            left = naive.goes_left(grown.trees, view, 0, int(binned.columns[view.feature[0], i]))
             sides[left][int(y[i])] += count * (1.0 if weights is None else float(weights[i]))
         total = sides[True] + sides[False]
         after = sum(gini(side) * side.total() for side in sides.values()) / total.total()
@@ -179,7 +186,11 @@ class Twin:
         self.n_classes = int(self.y.max()) + 1
         self.entropy = naive.entropy_of(model.random_state)
         self.mappers = [BinMapper()]
-        self.binned = self.mappers[0].fit_transform(self.X, weights)
+        of_levels = np.isin(np.arange(self.X.shape[1]), model.categorical_features)
+        #: Number of levels of each feature, 0 for numbers; a condition has the set of its levels for a threshold.
+        self.n_levels = [len(set(x[~np.isnan(x)])) if own else 0 for x, own in zip(self.X.T, of_levels, strict=True)]
+        levels = self.n_levels if of_levels.any() else None
+        self.binned = self.mappers[0].fit_transform(self.X, weights, levels=levels)
         self.found = []
         self.grow()
 
@@ -323,7 +334,9 @@ class Twin:
             )
             of_rules += shares(grown.mean_decrease_impurity)
             views = [grown.trees.tree(t, mapper) for t in range(n_trees)]
-            rule_set = [[self.rule(view, matrix.columns[:, i]) for view in views] for i in range(len(drawn))]  # line 9
+            rule_set = [  # line 9
+                [self.rule(grown.trees, view, matrix.columns[:, i]) for view in views] for i in range(len(drawn))
+            ]
             rng = np.random.default_rng(seed_at(self.entropy, 2**21, k, b, 2))
             depth, children = self.choice["depth"], self.model.n_children
             size = sum(children**d for d in range(depth))
@@ -331,22 +344,56 @@ class Twin:
             of_tree = rng.integers(n_trees, size=len(examples))
             rules = [rule_set[i][t] for i, t in zip(examples, of_tree, strict=True)]
             found.append(self.grit(rules, size, depth, children))
-        return found, of_rules if self.model.preset == "official" else layer_wide
+        return self.without_idle(found), of_rules if self.model.preset == "official" else layer_wide
 
-    def rule(self, view, bins):
+    def rule(self, trees, view, bins):
         """Conditions of one row's path, each feature by its first split or by the tightest on either side."""
         node, rule = 0, {}
         while not view.is_leaf[node]:
-            feature, threshold, b = int(view.feature[node]), float(view.threshold[node]), bins[view.feature[node]]
-            left = view.missing_go_to_left[node] if b == 255 else b <= view.cut[node]
-            if b != 255 and threshold < math.inf:
+            feature, threshold, b = int(view.feature[node]), float(view.threshold[node]), int(bins[view.feature[node]])
+            left = naive.goes_left(trees, view, node, b)
+            n_levels = self.levels_of(feature + 1)
+            if n_levels:
+                sides = [naive.goes_left(trees, view, node, level) for level in range(n_levels)]
+                threshold = frozenset(level for level in range(n_levels) if sides[level] == left)
+            if b != 255 and (len(threshold) < n_levels if n_levels else threshold < math.inf):
                 i = -(feature + 1) if left else feature + 1
                 if self.model.repeated == "tightest":
-                    rule[i] = (max if i > 0 else min)(rule.get(i, threshold), threshold)
+                    rule[i] = self.tightest(i, [rule.get(i, threshold), threshold])
                 elif not {i, -i} & set(rule):
                     rule[i] = threshold
             node = int(view.children_left[node] if left else view.children_right[node])
         return rule
+
+    def levels_of(self, i):
+        """Number of levels of the feature in a condition, 0 if it is a number."""
+        return self.n_levels[abs(i) - 1] if abs(i) <= len(self.n_levels) else 0
+
+    def loosest(self, i, thresholds):
+        if self.levels_of(i):
+            return frozenset.union(*thresholds)
+        return min(thresholds) if i > 0 else max(thresholds)
+
+    def tightest(self, i, thresholds):
+        if self.levels_of(i):
+            return frozenset.intersection(*thresholds)
+        return max(thresholds) if i > 0 else min(thresholds)
+
+    def is_idle(self, i, thresholds):
+        """Whether conditions, merged, have all levels."""
+        return bool(self.levels_of(i)) and len(self.loosest(i, thresholds)) == self.levels_of(i)
+
+    def without_idle(self, found):
+        """Rules without the conditions that say nothing once they are merged, longest interactions first."""
+        found = [[dict(rule) for rule in rules] for rules in found]
+        everything = [rule for rules in found for rule in rules]
+        for order in range(max(map(len, everything), default=0), 0, -1):
+            for index in {frozenset(rule) for rule in everything if len(rule) == order}:
+                alike = [rule for rule in everything if set(rule) == index]
+                for i in [i for i in index if self.is_idle(i, [rule[i] for rule in alike])]:
+                    for rule in alike:
+                        del rule[i]
+        return [[rule for rule in rules if rule] for rules in found]
 
     def grit(self, rules, size, depth, children):
         """Algorithm 1."""
@@ -360,8 +407,9 @@ class Twin:
                     for _ in range(children):
                         rule = rules[used]
                         used += 1
-                        both = [i for i in parent if i in rule]
-                        level.append({i: (max if i < 0 else min)(parent[i], rule[i]) for i in both})
+                        both = {i: [parent[i], rule[i]] for i in parent if i in rule}
+                        both = {i: pair for i, pair in both.items() if not self.is_idle(i, pair)}
+                        level.append({i: self.loosest(i, pair) for i, pair in both.items()})
                 found += level if d == depth or not self.choice["deepest"] else []
         return [rule for rule in found if rule]
 
@@ -377,13 +425,19 @@ class Twin:
             conditions = []
             for i in index:
                 seen = [rule[i] for rules in found for rule in rules if set(rule) == set(index)]
-                loosest = min(seen) if i > 0 else max(seen)
-                threshold = loosest if self.model.merge == "loosest" else float(np.median(seen))
-                conditions.append((abs(i) - 1, 1 if i > 0 else -1, threshold))
+                of_levels = self.levels_of(i) > 0
+                if self.model.merge == "loosest" or of_levels:
+                    threshold = self.loosest(i, seen)
+                else:
+                    threshold = float(np.median(seen))
+                conditions.append((abs(i) - 1, 1 if i > 0 or of_levels else -1, threshold))
             w = [float(weights_of[c]) for c, _, _ in conditions]
             if self.model.standardize:
-                table = np.array(rows)
-                w = [a / (np.nanstd(table[:, c]) or 1.0) for a, (c, _, _) in zip(w, conditions, strict=True)]
+                terms = np.array(rows)[:, [c for c, _, _ in conditions]]
+                for term, (_, _, t) in zip(terms.T, conditions, strict=True):
+                    if isinstance(t, frozenset):
+                        term[:] = [math.nan if math.isnan(v) else float(v in t) for v in term]
+                w = [a / (spread or 1.0) for a, spread in zip(w, np.nanstd(terms, axis=0), strict=True)]
             inside = np.array([holds(conditions, row) for row in rows])
             by_class = [float(mass[inside & (self.y == c)].sum()) for c in range(self.n_classes)]
             candidates.append(
@@ -441,14 +495,16 @@ def check_against_twin(model, X, y, weights=None, *, least=1):
     for k, (one, wanted) in enumerate(zip(model.interactions_, twin.interactions, strict=True)):
         assert one.name == f"I{k + 1}"
         assert (one.layer, one.order, one.stability) == (wanted.layer, wanted.order, wanted.stability)
-        assert [(c.column, c.sign, c.threshold) for c in one.conditions] == wanted.conditions
+        found = [(c.column, c.sign, frozenset(c.codes) if c.codes else c.threshold) for c in one.conditions]
+        assert found == wanted.conditions
+        assert all(c.threshold == 0.0 and c.levels == c.codes for c in one.conditions if c.codes)
         assert one.weights == pytest.approx(wanted.weights, rel=1e-6)
         assert one.support == pytest.approx(wanted.support, rel=1e-12)
         assert one.class_shares == pytest.approx(wanted.class_shares, rel=1e-12, nan_ok=True)
         assert one.importance == pytest.approx(wanted.importance, rel=1e-6)
     assert model.importances_ == pytest.approx(twin.importances, rel=1e-6)
     assert model.root_importances_ == pytest.approx(twin.root_importances, rel=1e-9)
-    new = np.random.default_rng(1).normal(size=(40, X.shape[1])).astype(X.dtype)
+    new = np.random.default_rng(1).permuted(X, axis=0)[:40]
     for rows in (X, new):
         wanted = [row[X.shape[1] :] for row in with_features(rows, twin.interactions)]
         values = model.interaction_values(rows)
@@ -510,6 +566,42 @@ def test_fit_is_algorithm_2_with_missing_values_weights_and_three_classes(preset
     X[np.random.default_rng(3).random(X.shape) < 0.15] = np.nan
     weights = np.random.default_rng(4).integers(1, 4, len(y)) / 2
     check_against_twin(small(preset=preset, keep="last", stability_threshold=0.3), X, y, weights)
+
+
+def with_levels(n_rows=150, seed=0, share_missing=0.1):
+    """Codes of five levels, a number, codes of two and of three levels; a conjunction of levels."""
+    rng = np.random.default_rng(seed)
+    five, two, three = (rng.integers(0, k, n_rows) for k in (5, 2, 3))
+    five[:5], two[:2], three[:3] = range(5), range(2), range(3)
+    X = np.column_stack([five, rng.normal(size=n_rows), two, three]).astype(float)
+    y = ((np.isin(five, [0, 3]) & (two == 1)) | (X[:, 1] > 1)).astype(int)
+    y = np.where(rng.random(n_rows) < 0.1, 1 - y, y)
+    X[5:][rng.random((n_rows - 5, 4)) < share_missing] = np.nan
+    return X, y
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {},
+        {"repeated": "tightest", "stability_threshold": 0.2},
+        {"merge": "median", "standardize": True},
+        {"intersection_depth": 3, "stability_threshold": 0.1},
+        {"use_class_vectors": True},
+    ],
+    ids=str,
+)
+@every_preset
+def test_fit_is_algorithm_2_with_levels(preset, others):
+    X, y = with_levels()
+    model = small(
+        preset=preset, keep="last", n_estimators=4, categorical_features=[0, 2, 3], **{"max_layers": 2, **others}
+    )
+    check_against_twin(model, X, y)
+    sets = [c for one in model.interactions_ for c in one.conditions if c.codes]
+    assert 0 in {c.column for c in sets}
+    y = np.where(X[:, 3] == 2, 2, y)
+    check_against_twin(model.set_params(max_layers=1), X, y, np.random.default_rng(4).integers(1, 4, len(y)) / 2)
 
 
 @every_preset
@@ -580,7 +672,7 @@ def test_importances_of_fold_models_are_those_of_their_growth(weighted):
     weights = np.random.default_rng(0).uniform(0.5, 2.0, len(y)) if weighted else None
     rows = np.flatnonzero(np.random.default_rng(1).random(len(y)) < 0.9).astype(np.int32)
     y, weights = y[rows], None if weights is None else weights[rows]
-    data = module._Training(X, rows, y, weights, 0, None)
+    data = module._Training(X, rows, y, weights, 0, None, None)
     members = [RandomForestClassifier(4), ExtraTreesClassifier(3, bootstrap=False), RandomForestClassifier(2)]
     rules = LayerRules(np.arange(3), 4, "k_fold", "float32", 11, None, Progress(), shared_folds=True)
     layer, _ = fit_layer(members, data.seen, rows, y, weights, rules, 5, None)

@@ -103,6 +103,24 @@ def test_thresholds_merge_to_the_looser_one_by_hand():
     assert intersection(one, other) == intersection(other, one) == {-1: 3.0, 2: 0.25}
 
 
+def test_sets_of_levels_are_united_and_all_levels_are_no_condition():
+    """A rule has the levels outside of the set."""
+    one, other = {-1: frozenset({0, 1}), 2: frozenset({1}), 3: 5.0}, {-1: frozenset({1, 2}), 2: frozenset({0}), 3: 4.0}
+    assert intersection(one, other) == intersection(other, one) == {-1: frozenset({1}), 3: 4.0}
+    found = [[{1: frozenset({0, 1}), -2: 3.0}], [{1: frozenset({1, 2}), -2: 4.0}], [{-2: 2.0}]]
+    assert stable_interactions(found) == [((-2,), (2.0,), 1 / 3), ((1, -2), (frozenset({1}), 4.0), 2 / 3)]
+    found[0] += [{1: frozenset({2}), -2: 1.0, 4: 0.0}, {1: frozenset({2, 3}), 3: frozenset({0})}]
+    found[2] += [{1: frozenset({0}), -2: 9.0, 4: 0.5}, {1: frozenset({0, 1}), 3: frozenset({1})}]
+    assert stable_interactions(found, "median") == [
+        ((-2,), (2.0,), 1 / 3),
+        ((-2, 4), (5.0, 0.25), 2 / 3),  # its sets of the first feature are all levels, united
+        ((1, -2), (frozenset({1}), 3.5), 2 / 3),
+    ]
+    found[1] += [{-2: 5.0, 4: 1.0}]  # joins them
+    assert stable_interactions(found)[1] == ((-2, 4), (9.0, 0.0), 1.0)
+    assert stable_interactions([[{1: frozenset({0})}, {1: frozenset({1})}]]) == []
+
+
 @examples
 @given(RULES, RULES, RULES)
 def test_intersections_do_not_depend_on_the_order(one, two, three):

@@ -56,7 +56,7 @@ def walk(trees, binned, row, tree):
     while not view.is_leaf[node]:
         b = int(binned.columns[view.feature[node], row])
         goes_left = bool(view.missing_go_to_left[node]) if b == MISSING else b <= view.cut[node]
-        steps.append((int(view.feature[node]), int(view.cut[node]), not goes_left, b == MISSING))
+        steps.append((int(view.feature[node]), int(view.cut[node]), -1, not goes_left, b == MISSING))
         node = int(view.children_left[node] if goes_left else view.children_right[node])
         passed.append(node)
     return steps, passed
@@ -105,13 +105,13 @@ def test_steps_by_hand():
     trees = join([(1, 4, False, None, (0, 2, True, None, None))])
     binned = matrix([(0, 4, 0), (2, 5, 0), (3, 5, 0), (MISSING, 200, 0), (3, MISSING, 0)])
     steps = path_steps(trees, binned, np.arange(5), np.zeros(5, int))
-    right, left = True, False
+    right, left = (-1, True), (-1, False)  # no sets
     assert as_lists(steps, 5) == [
-        [(1, 4, left, False)],
-        [(1, 4, right, False), (0, 2, left, False)],
-        [(1, 4, right, False), (0, 2, right, False)],
-        [(1, 4, right, False), (0, 2, left, True)],
-        [(1, 4, right, True), (0, 2, right, False)],
+        [(1, 4, *left, False)],
+        [(1, 4, *right, False), (0, 2, *left, False)],
+        [(1, 4, *right, False), (0, 2, *right, False)],
+        [(1, 4, *right, False), (0, 2, *left, True)],
+        [(1, 4, *right, True), (0, 2, *right, False)],
     ]
 
 
@@ -133,7 +133,7 @@ def test_directions_lead_along_the_decision_path(share_missing):
     paths = as_lists(path_steps(trees, binned, rows, of_tree), 200)
     for row, tree, path in zip(rows, of_tree, paths, strict=True):
         view, passed = trees.tree(tree), [0]
-        for feature, cut, goes_right, _ in path:
+        for feature, cut, _, goes_right, _ in path:
             assert (view.feature[passed[-1]], view.cut[passed[-1]]) == (feature, cut)
             passed.append((view.children_right if goes_right else view.children_left)[passed[-1]])
         assert view.is_leaf[passed[-1]]
@@ -152,18 +152,18 @@ def test_the_same_path_asked_for_twice_comes_twice():
 
 def test_trees_without_splits_have_no_steps():
     steps = path_steps(join([None, None]), matrix([(0, 1, 2), (3, 4, 5)]), np.array([0, 1, 1]), np.array([1, 0, 1]))
-    assert [len(part) for part in steps] == [0] * 5
+    assert [len(part) for part in steps] == [0] * 6
 
 
 def test_trees_without_splits_between_others():
     trees = join([None, (2, 0, False, None, None), None])
     steps = path_steps(trees, matrix([(0, 1, 2)]), np.zeros(3, int), np.array([0, 1, 2]))
-    assert as_lists(steps, 3) == [[], [(2, 0, True, False)], []]
+    assert as_lists(steps, 3) == [[], [(2, 0, -1, True, False)], []]
 
 
 def test_no_rows_no_steps():
     trees, binned = grown(2)
-    assert [len(part) for part in path_steps(trees, binned, np.empty(0, int), np.empty(0, int))] == [0] * 5
+    assert [len(part) for part in path_steps(trees, binned, np.empty(0, int), np.empty(0, int))] == [0] * 6
 
 
 def test_neither_trees_nor_rows_are_written_to():

@@ -19,7 +19,7 @@ _LARGEST = float(np.finfo(np.float64).max)
 
 @dataclass(frozen=True)
 class Condition:
-    """One condition of an interaction.
+    """One condition of an interaction: a value is above a threshold or not, or a level is in a set.
 
     Parameters
     ----------
@@ -31,14 +31,23 @@ class Condition:
         1 for ``x > threshold``, -1 for ``x <= threshold``.
     threshold : float
         In the units of the feature.
+    codes : tuple of int or None
+        Codes of the levels in the set, if the feature is categorical. The condition is then about the indicator of the
+        set, 1 or 0: `sign` is 1 and `threshold` 0.
+    levels : tuple or None
+        The levels of `codes`.
     """
 
     column: int
     name: str
     sign: int
     threshold: float
+    codes: tuple[int, ...] | None = None
+    levels: tuple[Any, ...] | None = None
 
     def __str__(self) -> str:
+        if self.levels is not None:
+            return f"{self.name} in {{{', '.join(map(str, self.levels))}}}"
         return f"{self.name} {'>' if self.sign > 0 else '<='} {self.threshold:.6g}"
 
 
@@ -210,10 +219,21 @@ class Columns:
                 found[:, k] = self._X[:, column]
         return found
 
+    def terms(self, conditions: Sequence[Condition]) -> np.ndarray:
+        """What conditions compare with their thresholds, shape (n_rows, n_conditions), float64.
+
+        Values; for a set of levels 1 if the row's level is in the set, 0 if it is not, NaN if it is missing.
+        """
+        found = self.values([c.column for c in conditions])
+        for term, condition in zip(found.T, conditions, strict=True):
+            if condition.codes is not None:
+                term[:] = np.where(np.isnan(term), np.nan, np.isin(term, condition.codes))
+        return found
+
     def combined(self, conditions: Sequence[Condition], weights: Sequence[float]) -> np.ndarray:
         """New feature of an interaction for all rows (Eq. 3)."""
         return activated_linear_combination(
-            self.values([c.column for c in conditions]),
+            self.terms(conditions),
             np.array([c.sign for c in conditions]),
             np.array(weights),
             np.array([c.threshold for c in conditions]),
@@ -221,7 +241,7 @@ class Columns:
 
     def satisfied(self, conditions: Sequence[Condition]) -> np.ndarray:
         """Whether each row satisfies all conditions; a missing value satisfies none."""
-        values = self.values([c.column for c in conditions])
+        values = self.terms(conditions)
         holds = np.ones(len(values), bool)
         for k, condition in enumerate(conditions):
             holds &= values[:, k] > condition.threshold if condition.sign > 0 else values[:, k] <= condition.threshold

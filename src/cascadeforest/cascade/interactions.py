@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,7 +32,7 @@ from cascadeforest.cascade.representation import Representation, weights_of_all
 from cascadeforest.cascade.stopping import KEEPS, BestLayer, Scoring
 from cascadeforest.forest._parameters import check_choice, check_count, check_flag, check_jobs, check_number
 from cascadeforest.forest._types import ClassWeight, MatrixLike, MaxFeatures, RandomState, Scorer
-from cascadeforest.forest.binning import MAX_BINS, MISSING, BinMapper
+from cascadeforest.forest.binning import MAX_BINS, BinMapper
 from cascadeforest.forest.categories import CategoricalFeatures
 from cascadeforest.forest.estimators import (
     EnrichedRandomForestClassifier,
@@ -87,13 +87,22 @@ class _Training:
     """Training data as layers see them: features and interactions, each binned once."""
 
     def __init__(
-        self, X: MatrixLike, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None, room: int, n_jobs: int | None
+        self,
+        X: MatrixLike,
+        rows: np.ndarray,
+        y: np.ndarray,
+        weights: np.ndarray | None,
+        room: int,
+        n_jobs: int | None,
+        levels: np.ndarray | None,
     ):
         self.rows, self.y, self.weights = rows, y, weights
         self.columns = Columns(X)
         self._room, self._n_jobs = room, n_jobs
         self._of_all = weights_of_all(rows, weights, X.shape[0])
-        self.seen, self.mapper = Representation.of_training_rows(X, room, sample_weight=self._of_all, n_jobs=n_jobs)
+        self.seen, self.mapper = Representation.of_training_rows(
+            X, room, sample_weight=self._of_all, n_jobs=n_jobs, levels=levels
+        )
         #: Of each layer's interactions.
         self.added_mappers: list[BinMapper] = []
         #: Of all columns, for thresholds.
@@ -115,9 +124,9 @@ class _Training:
             np.column_stack(new), self._of_all, n_jobs=self._n_jobs, out=columns[n_before:n_after]
         )
         centers[n_before:n_after] = binned.centers
-        self.seen = Representation(columns, centers, n_after)
-        self.added_mappers.append(mapper)
         self.all_mapper = self.all_mapper.extend(mapper)
+        self.seen = Representation(columns, centers, n_after, categorical=self.all_mapper.categorical)
+        self.added_mappers.append(mapper)
 
 
 @dataclass(frozen=True)
@@ -238,7 +247,8 @@ class HiDFClassifier(CascadeClassifier):
     tol, scoring, max_depth, min_samples_leaf, max_features, class_weight, categorical_features, n_jobs, random_state, \
 verbose
         As in `GCForestClassifier`. `max_depth`, `min_samples_leaf` and `max_features` apply to enriched forests too.
-        Categorical features are refused: conditions of interactions are thresholds.
+        A condition on a categorical feature is that its level is in a set; Eq. 3 then has 1 for levels in the set and
+        0 for others in the place of ``x - t`` (our own extension; the paper has numbers only).
     preset : {"paper", "official"}, default="paper"
         Source of the values of parameters that are None: the paper's text or the released code.
 
@@ -394,7 +404,6 @@ verbose
         """
         chosen = self._checked_parameters()
         X, label, rows, weights = self._training_data(X, y, sample_weight)
-        self._refuse_categories("the conditions of interactions are thresholds")
         members = self._layer_members(chosen)
         scoring = Scoring(self.scoring, self.classes_)
         progress = Progress(self.verbose)
@@ -404,7 +413,7 @@ verbose
             # Forests round weights to single precision, and leave out rows whose weight becomes 0.
             rows = rows[weights[rows] >= np.finfo(np.float32).tiny * weights.max()]
             weights = weights[rows]
-        data = _Training(X, rows, label[rows], weights, room, self.n_jobs)
+        data = _Training(X, rows, label[rows], weights, room, self.n_jobs, self._n_levels)
 
         patience = chosen["max_layers"] if chosen["patience"] is None else chosen["patience"]
         best = BestLayer(patience, self.tol)
@@ -658,13 +667,13 @@ verbose
         columns = [abs(i) - 1 for i in one.signed_features]
         orders = [1 if c < self.n_features_in_ else found[c - self.n_features_in_].order for c in columns]
         conditions = tuple(
-            Condition(c, self._column_name(c), 1 if i > 0 else -1, t)
+            self._condition(c, 1 if i > 0 else -1, t)
             for c, i, t in zip(columns, one.signed_features, one.thresholds, strict=True)
         )
         weights = weights_of[columns]
         if self.standardize:
             with np.errstate(over="ignore", invalid="ignore"):
-                spread = np.array([np.nanstd(column) for column in data.columns.values(columns)[data.rows].T])
+                spread = np.array([np.nanstd(term) for term in data.columns.terms(conditions)[data.rows].T])
             weights = weights / np.where((spread > 0) & np.isfinite(spread), spread, 1.0)
         satisfied = data.columns.satisfied(conditions)[data.rows]
         of_rows = np.ones(len(data.rows)) if data.weights is None else data.weights
@@ -682,6 +691,14 @@ verbose
             class_shares=tuple(shares.tolist()),
             importance=math.nan,
         )
+
+    def _condition(self, column: int, sign: int, threshold: float | frozenset[int]) -> Condition:
+        name = self._column_name(column)
+        if not isinstance(threshold, frozenset):
+            return Condition(column, name, sign, threshold)
+        levels = cast(list[np.ndarray], self.categories_)[column]
+        codes = tuple(code for code in range(len(levels)) if code not in threshold)
+        return Condition(column, name, 1, 0.0, codes, tuple(levels[[*codes]].tolist()))
 
     def _column_name(self, column: int) -> str:
         if column >= self.n_features_in_:
@@ -816,7 +833,7 @@ def _enter_roots(largest: np.ndarray, forest: FoldForest, data: _Training, learn
         if view.is_leaf[root] or column >= len(largest):  # class vectors are the last columns, and do not count
             continue
         bins = columns[column, rows]
-        left = np.where(bins == MISSING, view.missing_go_to_left[root], bins <= view.cut[root])
+        left = forest.trees.sends_left(view, np.full(len(rows), root), bins)
         of_rows = weights * in_bag_counts(forest.seeds[tree], forest.n_draws, len(rows))
         sides = np.bincount(2 * y + left, of_rows, 2 * n_classes).reshape(n_classes, 2)
         after = sum(_gini(side) * side.sum() for side in sides.T) / sides.sum()

@@ -3,23 +3,33 @@
 A rule is the premise of a decision rule, a set of conditions with signs and thresholds. Conditions are numbered as in
 the paper, from 1: ``-i`` stands for ``x_i <= t`` and ``+i`` for ``x_i > t`` (the paper writes < and >=; trees of
 scikit-learn and ours put equal values on the left).
+
+Categorical features (ours; the paper has numbers only): ``-i`` and ``+i`` stand for the levels that a split sends left
+and right. In place of a threshold, a rule has the levels outside of the set, so that the looser of two conditions, the
+union of their sets, is what they both exclude. A condition that excludes no level says nothing, and is left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from functools import partial, reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cascadeforest.forest.binning import BinMapper, BinnedMatrix
-from cascadeforest.forest.paths import path_steps
+from cascadeforest.forest.paths import PathSteps, path_steps
 from cascadeforest.forest.trees import Trees
 
+#: Threshold of a condition; of a categorical feature, the codes of the levels outside of its set.
+Threshold = float | frozenset[int]
 #: A rule: maps the signed number of each condition to its threshold.
-Rule = Mapping[int, float]
+Rule = Mapping[int, Threshold]
 #: Which splits on the same feature count: the split nearest to the root, or the tightest split on each side.
 REPEATED = ("first", "tightest")
+_NO_LEVEL: frozenset[int] = frozenset()
+#: Thresholds that all rows with a value satisfy: a cut above the last bin, a set of all levels.
+_SAYS_NOTHING = (np.inf, _NO_LEVEL)
 #: Threshold of an interaction that was found several times: the one that most rows satisfy, or the median.
 MERGES = ("loosest", "median")
 
@@ -28,7 +38,7 @@ class StableInteraction(NamedTuple):
     """An interaction with its stability."""
 
     signed_features: tuple[int, ...]  # numbers from 1 with the sign of the condition, by feature
-    thresholds: tuple[float, ...]
+    thresholds: tuple[Threshold, ...]
     stability: float
 
 
@@ -61,31 +71,42 @@ def rules_of_rows(
     list of Rule
         One rule for each row. A split that only separates missing values gives no condition, nor does a split at which
         the row's value is missing.
-
-    Raises
-    ------
-    ValueError
-        If a feature is categorical.
     """
-    if binned.categorical is not None and binned.categorical.any():
-        raise ValueError("binned has categorical features, but conditions are thresholds; encode them as numbers.")
     steps = path_steps(trees, binned, rows, of_tree)
-    thresholds = mapper.threshold(steps.feature, steps.cut)
-    says = np.isfinite(thresholds) & ~steps.is_missing
-    rules: list[dict[int, float]] = [{} for _ in rows]
+    thresholds = _thresholds(trees, steps, mapper)
+    rules: list[dict[int, Threshold]] = [{} for _ in rows]
     signed = np.where(steps.goes_right, 1, -1) * (steps.feature.astype(np.int64) + 1)
-    for path, index, threshold in zip(
-        steps.path[says].tolist(), signed[says].tolist(), thresholds[says].tolist(), strict=True
+    for path, index, threshold, is_missing in zip(
+        steps.path.tolist(), signed.tolist(), thresholds, steps.is_missing.tolist(), strict=True
     ):
         rule = rules[path]
+        if is_missing or threshold in _SAYS_NOTHING:
+            continue
         if repeated == "first":
             if index not in rule and -index not in rule:
                 rule[index] = threshold
-        elif index not in rule:
-            rule[index] = threshold
         else:
-            rule[index] = max(rule[index], threshold) if index > 0 else min(rule[index], threshold)
+            rule[index] = _tighter(index, rule[index], threshold) if index in rule else threshold
     return rules
+
+
+def _thresholds(trees: Trees, steps: PathSteps, mapper: BinMapper) -> list[Threshold]:
+    """What the condition of each step has for a threshold."""
+    thresholds = np.empty(len(steps.path))
+    of_cut = steps.set_row < 0
+    thresholds[of_cut] = mapper.threshold(steps.feature[of_cut], steps.cut[of_cut])
+    of_all: list[Threshold] = [*thresholds.tolist()]
+    if mapper.levels_ is None:
+        return of_all
+    n_levels = mapper.levels_[steps.feature]
+    for k in np.flatnonzero(n_levels).tolist():
+        if steps.set_row[k] < 0:
+            goes_left = np.arange(n_levels[k]) <= steps.cut[k]  # two levels
+        else:
+            bits = np.unpackbits(trees.sets[steps.set_row[k], 1:].view(np.uint8), bitorder="little")
+            goes_left = bits[: n_levels[k]].astype(bool)
+        of_all[k] = frozenset(np.flatnonzero(goes_left == steps.goes_right[k]).tolist())
+    return of_all
 
 
 def intersection(rule: Rule, other: Rule) -> Rule:
@@ -99,9 +120,10 @@ def intersection(rule: Rule, other: Rule) -> Rule:
     Returns
     -------
     Rule
-        The common conditions; the threshold is "max(t, t') if i < 0, else min(t, t')".
+        The common conditions; the threshold is "max(t, t') if i < 0, else min(t, t')". Sets of levels are united; the
+        condition is left out if the union has all levels.
     """
-    return {i: _looser(i, t, other[i]) for i, t in rule.items() if i in other}
+    return {i: t for i in rule if i in other and (t := _looser(i, rule[i], other[i])) != _NO_LEVEL}
 
 
 def n_nodes(depth: int, n_children: int) -> int:
@@ -184,7 +206,8 @@ def generalized_rit(
 def stable_interactions(found: Sequence[Iterable[Rule]], merge: str = "loosest") -> list[StableInteraction]:
     """Compute the stability of interactions: the share of bootstraps in which they were found (Eq. 2).
 
-    Two rules are the same interaction if they have the same signed features; thresholds do not count.
+    Two rules are the same interaction if they have the same signed features; thresholds do not count. If the union of
+    an interaction's sets has all levels of a feature, its rules are counted without this condition.
 
     Parameters
     ----------
@@ -192,35 +215,48 @@ def stable_interactions(found: Sequence[Iterable[Rule]], merge: str = "loosest")
         Rules that gRIT found in each bootstrap.
     merge : {"loosest", "median"}
         Thresholds of an interaction that was found several times: the loosest, as the rule of Algorithm 1 gives, or the
-        median.
+        median. Sets of levels are always united.
 
     Returns
     -------
     list of StableInteraction
         In the order of their signed features.
     """
-    in_bootstraps: dict[tuple[int, ...], int] = {}
-    thresholds: dict[tuple[int, ...], list[tuple[float, ...]]] = {}
-    for rules in found:
-        once = set()
+    groups: dict[tuple[int, ...], list[tuple[int, Rule]]] = {}
+    for bootstrap, rules in enumerate(found):
         for rule in rules:
-            index = tuple(sorted(rule, key=lambda i: (abs(i), i)))
-            once.add(index)
-            thresholds.setdefault(index, []).append(tuple(rule[i] for i in index))
-        for index in once:
-            in_bootstraps[index] = in_bootstraps.get(index, 0) + 1
-    return [
-        StableInteraction(index, _merged(index, thresholds[index], merge), in_bootstraps[index] / len(found))
-        for index in sorted(in_bootstraps)
-    ]
+            groups.setdefault(_index(rule), []).append((bootstrap, rule))
+    stable = []
+    for order in range(max(map(len, groups), default=0), 0, -1):  # a group without a condition joins a later one
+        for index in [index for index in groups if len(index) == order]:
+            merged = {i: _merged(i, [rule[i] for _, rule in groups[index]], merge) for i in index}
+            left = tuple(i for i in index if merged[i] != _NO_LEVEL)
+            if left == index:
+                in_bootstraps = len({bootstrap for bootstrap, _ in groups[index]})
+                stable.append(StableInteraction(index, tuple(merged.values()), in_bootstraps / len(found)))
+            elif left:
+                groups.setdefault(left, []).extend(groups[index])
+    return sorted(stable, key=lambda one: one.signed_features)
 
 
-def _looser(i: int, t: float, other: float) -> float:
+def _index(rule: Rule) -> tuple[int, ...]:
+    """The signed features of a rule, by feature."""
+    return tuple(sorted(rule, key=lambda i: (abs(i), i)))
+
+
+def _looser(i: int, t: Any, other: Any) -> Any:
+    if isinstance(t, frozenset):
+        return t & other
     return min(t, other) if i > 0 else max(t, other)
 
 
-def _merged(index: tuple[int, ...], seen: list[tuple[float, ...]], merge: str) -> tuple[float, ...]:
-    table = np.array(seen)
-    if merge == "median":
-        return tuple(np.median(table, axis=0).tolist())
-    return tuple(float(table[:, k].min() if i > 0 else table[:, k].max()) for k, i in enumerate(index))
+def _tighter(i: int, t: Any, other: Any) -> Any:
+    if isinstance(t, frozenset):
+        return t | other
+    return max(t, other) if i > 0 else min(t, other)
+
+
+def _merged(i: int, seen: Sequence[Any], merge: str) -> Any:
+    if merge == "median" and not isinstance(seen[0], frozenset):
+        return float(np.median(seen))
+    return reduce(partial(_looser, i), seen)

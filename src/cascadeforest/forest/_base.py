@@ -404,7 +404,7 @@ class ForestClassifier(ProbabilisticClassifier, Forest):
         check_classification_targets(y)
         weight = row_weights(sample_weight, X.shape[0])
         self.classes_, label = np.unique(y, return_inverse=True)
-        self.n_classes_ = len(self.classes_)
+        self.n_classes_, label = len(self.classes_), label.astype(np.int32)
         return X, label, weight, *self._class_weighted(y, label, weight)
 
     def _class_weighted(

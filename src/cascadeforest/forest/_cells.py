@@ -9,6 +9,8 @@ from cascadeforest.kernels.grow import Cells
 
 #: Bytes of a cache line, and of a matrix that the caches of a core hold anyway.
 _CACHE_LINE, _CACHE = 64, 1 << 18
+#: Rows copied at once.
+_ROWS = 1 << 12
 #: Words a row for columns of two values. A node reads all of them, so that more would cost more than they save.
 _MOST_WORDS = 4
 
@@ -42,7 +44,7 @@ def cells_for(binned: BinnedMatrix, max_features: int) -> Cells:
     lines_of_row = min(max_features, len(wide) // _CACHE_LINE + 1)
     few = n_rows * max_features // (_CACHE_LINE * lines_of_row)
     pays = max_features > lines_of_row and len(wide) * n_rows > _CACHE and not overlapping
-    by_row = np.ascontiguousarray(binned.columns[wide].T).reshape(-1) if pays else np.empty(0, np.uint8)
+    by_row = _by_row(binned.columns, wide) if pays else np.empty(0, np.uint8)
     words, n_words = _words(binned.columns[packed]) if packed.any() else (np.empty(0, np.uint64), 0)
     return Cells(
         by_feature,
@@ -56,6 +58,14 @@ def cells_for(binned: BinnedMatrix, max_features: int) -> Cells:
         n_words,
         few if pays else 0,
     )
+
+
+def _by_row(columns: np.ndarray, wide: np.ndarray) -> np.ndarray:
+    """Some columns row by row; a block of rows at a time, since a choice of columns is a copy."""
+    copied = np.empty((columns.shape[1], len(wide)), np.uint8)
+    for start in range(0, len(copied), _ROWS):
+        copied[start : start + _ROWS] = columns[wide, start : start + _ROWS].T
+    return copied.reshape(-1)
 
 
 def _two_valued(columns: np.ndarray) -> np.ndarray:

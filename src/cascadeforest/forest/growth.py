@@ -315,17 +315,19 @@ def grow_forest(
     if n_classes > _MAX_CLASSES:
         raise ValueError(f"y has {n_classes} classes; the kernel takes up to {_MAX_CLASSES}.")
     rows = np.arange(n_rows, dtype=np.int32) if rows is None else np.asarray(rows, np.int32)
-    weights = np.ones(len(rows)) if weights is None else kernel_weights(np.asarray(weights, np.float64))
-    kept = weights > 0
-    if not kept.any():
+    heaviest, whole = 1.0, True
+    if weights is not None:
+        weights = kernel_weights(np.ascontiguousarray(weights, np.float64))
+        heaviest, whole = weights.max(initial=0.0), np.array_equal(weights, np.rint(weights))
+        if not weights.all():
+            kept = np.flatnonzero(weights)
+            rows, weights, y = rows[kept], weights[kept], y[kept]
+    if not len(rows):
         raise ValueError("sample_weight is zero for every row; give at least one row a positive weight.")
-    if not kept.all():
-        rows, weights, y = rows[kept], weights[kept], y[kept]
     n_draws = 0
     if bootstrap:
         n_draws = len(rows) if max_samples is None else int(max_samples)
-    heaviest = weights.max() * max(n_draws, len(rows))
-    whole = not balance_bootstraps and heaviest < 2**31 and np.array_equal(weights, np.rint(weights))
+    whole = whole and not balance_bootstraps and heaviest * max(n_draws, len(rows)) < 2**31
     target, offset, scale = _target(y, n_classes, bool(whole))
     centers, rows = Centers.of(binned.known_centers), np.ascontiguousarray(rows)
     cells = cells_for(binned, rules.max_features)
@@ -340,7 +342,7 @@ def grow_forest(
         if balance_bootstraps:
             frequency = np.bincount(target.label, counts, n_classes)
             factor = counts.sum() / (np.count_nonzero(frequency) * np.maximum(frequency, 1))
-            tree_weights = weights * factor[target.label]
+            tree_weights = factor[target.label] if weights is None else weights * factor[target.label]
         if not hasattr(own, "workspace"):
             own.workspace = Workspace()
         return grow_tree(

@@ -16,7 +16,8 @@ class PathSteps(NamedTuple):
 
     path: np.ndarray  # int64: number of the path
     feature: np.ndarray  # int32
-    cut: np.ndarray  # int32: rows of this bin or a lower one go left
+    cut: np.ndarray  # int32: rows of this bin or a lower one go left; -1 where a set of bins does
+    set_row: np.ndarray  # int64: row of `Trees.sets`, whose bins go left; -1 where there is a cut
     goes_right: np.ndarray  # bool
     is_missing: np.ndarray  # bool: the row has no value there
 
@@ -55,11 +56,11 @@ def path_steps(trees: Trees, binned: BinnedMatrix, rows: np.ndarray, of_tree: np
         feature, cut = view.feature[at], view.cut[at]
         bins = binned.columns[feature, rows[walking]]
         is_missing = bins == MISSING
-        goes_left = np.where(is_missing, view.missing_go_to_left[at], bins <= cut)
+        goes_left = trees.sends_left(view, at, bins)
         node[walking] = roots[walking] + np.where(goes_left, view.children_left[at], view.children_right[at])
-        levels.append(PathSteps(walking, feature, cut, ~goes_left, is_missing))
+        levels.append(PathSteps(walking, feature, cut, view.set_row[at], ~goes_left, is_missing))
     if not levels:
-        return PathSteps(*(np.empty(0, kind) for kind in (np.int64, np.int32, np.int32, bool, bool)))
+        return PathSteps(*(np.empty(0, kind) for kind in (np.int64, np.int32, np.int32, np.int64, bool, bool)))
     steps = PathSteps(*map(np.concatenate, zip(*levels, strict=True)))
     order = np.argsort(steps.path, kind="stable")
     return PathSteps(*(part[order] for part in steps))

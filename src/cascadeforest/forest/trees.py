@@ -13,7 +13,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from scipy.sparse import csr_matrix
 
 from cascadeforest.kernels import walk
-from cascadeforest.kernels.grow import LEAF, OF_SET, SET_WORDS
+from cascadeforest.kernels.grow import LEAF, MISSING, OF_SET, SET_WORDS
 
 if TYPE_CHECKING:
     from cascadeforest.forest.binning import BinMapper, BinnedMatrix
@@ -369,6 +369,28 @@ class Trees:
         """
         number = np.arange(len(self.nodes)) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
         return self._decode(self.nodes, number, np.repeat(self._arrays[3][:-1], np.diff(self.offsets)), mapper)
+
+    def sends_left(self, view: TreeView, nodes: np.ndarray, bins: np.ndarray) -> np.ndarray:
+        """Whether rows go left.
+
+        Parameters
+        ----------
+        view : TreeView
+            Nodes of these trees.
+        nodes : ndarray of shape (n,), int
+            Node of each row, a split.
+        bins : ndarray of shape (n,), uint8
+            Bin of each row in the column that its node splits.
+
+        Returns
+        -------
+        ndarray of shape (n,), bool
+        """
+        left = np.where(bins == MISSING, view.missing_go_to_left[nodes], bins <= view.cut[nodes])
+        of_set = np.flatnonzero(view.set_row[nodes] >= 0)
+        word = self.sets[view.set_row[nodes[of_set]], 1 + (bins[of_set] >> 6)]
+        left[of_set] = (word >> (bins[of_set] & 63).astype(np.uint64)) & np.uint64(1)
+        return left
 
     def _decode(
         self, nodes: np.ndarray, number: np.ndarray, first_set: np.ndarray, mapper: BinMapper | None

@@ -126,7 +126,7 @@ APART void prepare_counts(
     if (by_lanes) {
         sort_by_class(sample, scratch, start, n, n_present, is_sorted);
     } else if (n_present == 2) {
-        uint64_t *restrict word = scratch->word;
+        uint64_t *restrict word = scratch->right; /* weight (high half), and weight of the second class (low half) */
         for (int64_t i = 0; i < n; i++) word[i] = (uint64_t)weight[i] << 32 | (weight[i] & (0 - (uint32_t)code[i]));
     }
     if (!by_planes) return;
@@ -224,7 +224,7 @@ APART Split best_in_lanes(const Scratch *scratch, int64_t n, const Described *no
 /* Best Gini split of two classes by a histogram of weights (high half) and weights of the second class (low half). */
 APART Split best_of_two(const Scratch *scratch, int64_t n, Range range, const Described *node) {
     const uint8_t *restrict bins = scratch->bins;
-    const uint64_t *restrict word = scratch->word;
+    const uint64_t *restrict word = scratch->right; /* see prepare_counts */
     uint64_t hist[256];
     double proxy[256];
     int32_t n_l[256], v_l[256];

@@ -303,7 +303,6 @@ static void lay_out(Grower *tree, Arena *arena, int64_t in_bag, bool counts) {
         .code = take(arena, n_real, 2),
         .small_code = take(arena, n_whole, 1),
         .small_weight = take(arena, n_whole, 1),
-        .word = take(arena, n_whole, 8),
         .planes = take(arena, counts ? n / 64 * outputs : 0, 8),
         .weight_planes = take(arena, n_whole / 8, 8),
         .class_hist = take(arena, counts ? 256 * outputs : 0, 4),
@@ -351,7 +350,7 @@ typedef struct {
  *
  * cells, centers, target, rules: see sample.h
  * rows:        (n) rows of the binned matrix that this forest learns from
- * weights:     (n) their weights, positive
+ * weights:     (n) their weights, positive; NULL: all are 1
  * counts:      (n) how often the tree's bootstrap drew each of them
  * seed:        decides features and random thresholds
  * features:    (n_looked_at) features that may be looked at
@@ -366,7 +365,7 @@ EXPORT int32_t grow_tree(
     int64_t in_bag = 0;
     bool in_counts = target->whole; /* whether counts.h is used: weights are small whole numbers */
     for (int64_t i = 0; i < n; i++) {
-        const double weight = counts[i] * weights[i];
+        const double weight = counts[i] * (weights ? weights[i] : 1.0);
         in_bag += counts[i] > 0;
         in_counts &= weight < 256.0 && weight == (double)(int32_t)weight;
     }
@@ -397,7 +396,7 @@ EXPORT int32_t grow_tree(
     for (int64_t i = 0; i < n; i++) {
         if (counts[i] == 0) continue;
         const uint64_t row = (uint64_t)(uint32_t)rows[i] << 32;
-        const double weight = counts[i] * weights[i];
+        const double weight = counts[i] * (weights ? weights[i] : 1.0);
         for (int64_t w = 0; w < cells->n_words; w++)
             tree.sample.words[w * tree.sample.stride + k] = cells->words[(int64_t)rows[i] * cells->n_words + w];
         if (in_counts) {

@@ -120,7 +120,7 @@ _grow_tree = function(
         ctypes.POINTER(_STRUCTURES[Cells]),
         ctypes.POINTER(_STRUCTURES[Centers]),
         array(np.int32),
-        array(np.float64),
+        ctypes.c_void_p,
         ctypes.c_int64,
     ),
     *(ctypes.POINTER(_STRUCTURES[Target]), array(np.int32), ctypes.c_uint64, ctypes.POINTER(_STRUCTURES[Rules])),
@@ -133,7 +133,7 @@ def grow_tree(
     cells: Cells,
     centers: Centers,
     rows: np.ndarray,
-    weights: np.ndarray,
+    weights: np.ndarray | None,
     target: Target,
     counts: np.ndarray,
     seed: np.uint64,
@@ -152,8 +152,8 @@ def grow_tree(
         Their values.
     rows : int32 array of shape (n,)
         Rows of the binned matrix that this forest learns from.
-    weights : float64 array of shape (n,)
-        Their weights, positive.
+    weights : float64 array of shape (n,) or None
+        Their weights, positive; None: all are 1.
     target : Target
         Their labels.
     counts : int32 array of shape (n,)
@@ -180,9 +180,9 @@ def grow_tree(
     """
     grown = _Tree()
     _grow_tree(
-        _in_c(cells), _in_c(centers), rows, weights, len(rows), _in_c(target), counts, int(seed), _in_c(rules),
-        features, len(features), cumulative.ctypes.data if cumulative.size else None, cells.packed.size,
-        workspace.pointer, grown,
+        _in_c(cells), _in_c(centers), rows, None if weights is None else weights.ctypes.data, len(rows),
+        _in_c(target), counts, int(seed), _in_c(rules), features, len(features),
+        cumulative.ctypes.data if cumulative.size else None, cells.packed.size, workspace.pointer, grown,
     )  # fmt: skip
     values = _copy(grown.values, (grown.n_values, max(1, target.n_classes)), np.float32)
     decreases = _copy(grown.decreases, (cells.packed.size,), np.float64)

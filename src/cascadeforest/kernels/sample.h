@@ -81,7 +81,7 @@ typedef struct {
     double *total;     /* (width): weight of each of the node's classes, then 0 */
     double *left;      /* (width): weight of each class on the left; in class_statistics the classes' numbers */
     uint64_t *side;    /* (blocks): rows that go left, while a node is divided */
-    uint64_t *right;   /* (n): what goes right, while a node is divided */
+    uint64_t *right;   /* (n): what goes right, while a node is divided; else see counts.h */
     /* Any weights: */
     float *right_weight; /* (n): as `right` */
     Pair *pairs;         /* (n): weight, and weight * target, of the node's rows; for best splits */
@@ -91,7 +91,6 @@ typedef struct {
     /* Counts (counts.h): */
     uint8_t *small_code;     /* (n): class of the node's rows, numbered within the node */
     uint8_t *small_weight;   /* (n) */
-    uint64_t *word;          /* (n): weight (high half), and weight of the second class (low half) */
     uint64_t *planes;        /* (blocks, n_present): rows of each class, 64 a word */
     uint64_t *weight_planes; /* (blocks, 8): bits of the weights of 64 rows */
     int n_weight_bits;       /* how many bits weights have; 0 if all are 1 */

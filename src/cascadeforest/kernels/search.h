@@ -174,63 +174,50 @@ INLINE Split split_levels(Grower *tree, const Node *node, bool *varies, const bo
     return split;
 }
 
-/* Best or random split of a node on one feature; NO_SPLIT if no cut leaves enough rows on both sides. `varies` becomes
- * whether the feature takes more than one value in the node (missing counts as one). `counts`: see counts.h. */
-INLINE Split split_on(Grower *tree, const Node *node, int64_t feature, bool is_set, bool *varies, const bool counts) {
+/* Best cut of the bins at hand. */
+INLINE Split best_cut(const Grower *tree, const Node *node, Range range, const bool counts) {
     const Rules *rules = tree->rules;
     const Scratch *scratch = &tree->scratch;
     const Described *described = &node->described;
-    const double *centers = tree->centers->values + feature * 255;
     const float *weight = tree->sample.weight + node->start;
     const int64_t n = node->n, criterion = rules->criterion, min_leaf = rules->min_samples_leaf;
     const double min_weight = node->min_weight;
-    Range range = {0, 1, 0};
-    int64_t bit = -1;
-    if (tree->cells->packed[feature]) {
-        bit = tree->cells->place[feature];
-        *varies = packed_varies(scratch, bit);
-        if (!*varies) return no_split;
+    const bool plain = range.n_missing == 0 && min_leaf == 1 && min_weight == 0.0 && criterion == GINI;
+    const bool two = described->n_present == 2;
+    if (plain && counts) {
+        if (described->n_node <= FEW_COUNTS) return best_in_lanes(scratch, n, described);
+        return two ? best_of_two(scratch, n, range, described) : best_of_several(scratch, n, range, described);
     }
-    if (bit < 0 || !counts) {
-        range = gather(tree->cells, &tree->sample, scratch, node->start, n, feature);
-        tree->scratch.feature = feature;
+    if (plain && two)
+        return n <= MOST_IN_ORDER ? best_in_order(scratch, n, described)
+                                  : best_in_histogram(scratch, n, range, described);
+    if (two) return best_moment_split(weight, scratch, n, range, described, criterion, min_leaf, min_weight, counts);
+    return best_class_split(weight, scratch, n, range, described, criterion, min_leaf, min_weight, counts);
+}
+
+/* Draw a threshold, and the side of the rows without a value unless they are the whole of the other side. */
+INLINE void draw_cut(Grower *tree, int64_t feature, Range range, Split *split) {
+    const double *centers = tree->centers->values + feature * 255;
+    split->threshold = centers[range.low];
+    if (range.low < range.high) {
+        split->threshold = random_threshold(centers, range.low, range.high, &tree->draws.state);
+        if (range.high - range.low > 1 && tree->needs_counts) /* else only the last step of the search needs it */
+            split->cut = cut_at(tree->centers, feature, split->threshold, range.low, range.high);
     }
-    Split split = {0.0, range.low, NONE_MISSING, centers[range.low]};
-    if (is_set) {
-        split = split_levels(tree, node, varies, counts);
-        if (split.cut == NO_SPLIT || rules->splitter == BEST) return split;
-        range = (Range){0, 1, 0};
+    if (range.n_missing > 0) {
+        const bool one_way = range.low == range.high; /* there is only one way to divide the rows */
+        split->missing = !one_way && random_below(&tree->draws.state, 2) == 1 ? MISSING_LEFT : MISSING_RIGHT;
     }
-    const int64_t low = range.low, high = range.high, n_missing = range.n_missing;
-    *varies = n_missing != n && (low != high || n_missing != 0);
-    if (!*varies) return no_split;
-    const bool one_way = high - low + (n_missing > 0) <= 1; /* there is only one way to divide the rows */
-    if (rules->splitter == BEST && counts && bit < 0) {
-        if (n_missing == 0 && min_leaf == 1 && min_weight == 0.0 && criterion == GINI) {
-            if (described->n_node <= FEW_COUNTS) return best_in_lanes(scratch, n, described);
-            return described->n_present == 2 ? best_of_two(scratch, n, range, described)
-                                             : best_of_several(scratch, n, range, described);
-        }
-        if (described->n_present == 2)
-            return best_moment_split(weight, scratch, n, range, described, criterion, min_leaf, min_weight, true);
-        return best_class_split(weight, scratch, n, range, described, criterion, min_leaf, min_weight, true);
-    }
-    if (rules->splitter == BEST && !counts) {
-        if (described->n_present == 2 && n_missing == 0 && min_leaf == 1 && min_weight == 0.0 && criterion == GINI)
-            return n <= MOST_IN_ORDER ? best_in_order(scratch, n, described)
-                                      : best_in_histogram(scratch, n, range, described);
-        if (described->n_present == 2)
-            return best_moment_split(weight, scratch, n, range, described, criterion, min_leaf, min_weight, false);
-        return best_class_split(weight, scratch, n, range, described, criterion, min_leaf, min_weight, false);
-    }
-    if (rules->splitter == RANDOM && low < high && !is_set) {
-        split.threshold = random_threshold(centers, low, high, &tree->draws.state);
-        if (high - low > 1 && tree->needs_counts) /* else only the last step of the search needs it */
-            split.cut = cut_at(tree->centers, feature, split.threshold, low, high);
-    }
-    /* Rows without a value go to a random side, unless they are the whole of the other side. */
-    if (n_missing > 0)
-        split.missing = !one_way && random_below(&tree->draws.state, 2) == 1 ? MISSING_LEFT : MISSING_RIGHT;
+}
+
+/* A given split with its proxy, if the search compares it; NO_SPLIT if it leaves too little on a side. */
+INLINE Split evaluated(const Grower *tree, const Node *node, int64_t bit, Split split, const bool counts) {
+    const Rules *rules = tree->rules;
+    const Scratch *scratch = &tree->scratch;
+    const Described *described = &node->described;
+    const float *weight = tree->sample.weight + node->start;
+    const int64_t n = node->n, criterion = rules->criterion, min_leaf = rules->min_samples_leaf;
+    const double min_weight = node->min_weight;
     if (counts) {
         if (!tree->evaluate && min_leaf <= 1 && min_weight == 0.0) return split;
         int64_t *left = scratch->class_left;
@@ -250,11 +237,40 @@ INLINE Split split_on(Grower *tree, const Node *node, int64_t feature, bool is_s
         const double n_left = weight_at_most(weight, scratch->bins, n, split.cut, split.missing);
         if (n_left < min_weight || described->n_node - n_left < min_weight) return no_split;
     }
-    if (!tree->evaluate) return split;
-    split.proxy = described->n_present == 2
-                      ? moment_proxy_of(scratch, n, split.cut, split.missing, described, criterion)
-                      : class_proxy_of(weight, scratch, n, split.cut, split.missing, described, criterion);
+    if (tree->evaluate)
+        split.proxy = described->n_present == 2
+                          ? moment_proxy_of(scratch, n, split.cut, split.missing, described, criterion)
+                          : class_proxy_of(weight, scratch, n, split.cut, split.missing, described, criterion);
     return split;
+}
+
+/* Best or random split of a node on one feature; NO_SPLIT if no cut leaves enough rows on both sides. `varies` becomes
+ * whether the feature takes more than one value in the node (missing counts as one). `counts`: see counts.h. */
+INLINE Split split_on(Grower *tree, const Node *node, int64_t feature, bool is_set, bool *varies, const bool counts) {
+    const int64_t n = node->n;
+    const bool best = tree->rules->splitter == BEST;
+    Range range = {0, 1, 0};
+    int64_t bit = -1;
+    if (tree->cells->packed[feature]) {
+        bit = tree->cells->place[feature];
+        *varies = packed_varies(&tree->scratch, bit);
+        if (!*varies) return no_split;
+    }
+    if (bit < 0 || !counts) {
+        range = gather(tree->cells, &tree->sample, &tree->scratch, node->start, n, feature);
+        tree->scratch.feature = feature;
+    }
+    Split split = {0.0, range.low, NONE_MISSING, 0.0};
+    if (is_set) {
+        split = split_levels(tree, node, varies, counts);
+        if (split.cut == NO_SPLIT || best) return split;
+        range = (Range){0, 1, 0};
+    }
+    *varies = range.n_missing != n && (range.low != range.high || range.n_missing != 0);
+    if (!*varies) return no_split;
+    if (best && (bit < 0 || !counts)) return best_cut(tree, node, range, counts); /* a bit has one cut only */
+    if (!best && !is_set) draw_cut(tree, feature, range, &split);
+    return evaluated(tree, node, bit, split, counts);
 }
 
 /* Proxy of a split into two pure sides, which no split exceeds: further features need not be looked at. It is known in
