@@ -18,6 +18,8 @@
 #define LANES 32       /* candidates at a time */
 #define FEW_COUNTS 255 /* weight up to which a node counts in bytes */
 
+#define USUAL_BITS 3 /* bits of most weights in a bootstrap: few rows are drawn more than seven times */
+
 typedef uint8_t Lanes __attribute__((ext_vector_type(LANES)));
 typedef uint16_t WideLanes __attribute__((ext_vector_type(LANES)));
 
@@ -76,22 +78,32 @@ APART Described count_classes(
     return (Described){n_node, n_present == 2 ? total[1] : 0.0, n_present, false, 0.0};
 }
 
-/* Classes and weights of a node's rows, numbered within the node; returns whether the rows are in order of class. */
-INLINE bool read_classes(const uint64_t *restrict key, const Scratch *scratch, int64_t n) {
+/* Classes and weights of a node's rows, numbered within the node; returns whether the rows are in order of class. Looks
+ * at whole blocks of rows: what is behind the node's rows is written over. */
+INLINE bool read_classes(const uint64_t *restrict key, const Scratch *scratch, int64_t n_classes, int64_t n) {
     const uint8_t *restrict number = scratch->number;
     uint8_t *restrict code = scratch->small_code, *restrict weight = scratch->small_weight;
-    for (int64_t i = 0; i < n; i++) code[i] = number[class_of(key[i])];
-    for (int64_t i = 0; i < n; i++) weight[i] = (uint8_t)weight_of(key[i]);
-    for (int64_t i = n; i < BLOCK_ROWS * n_blocks(n); i++) code[i] = 0xFF, weight[i] = 0;
-    uint8_t falls = 0;
-    for (int64_t i = 1; i < n; i++) falls |= code[i] < code[i - 1];
+    const int64_t end = BLOCK_ROWS * n_blocks(n);
+    for (int64_t i = 0; i < end; i++) weight[i] = (uint8_t)weight_of(key[i]);
+    if (n_classes == 2)
+        for (int64_t i = 0; i < end; i++) code[i] = (uint8_t)key[i];
+    else
+        for (int64_t i = 0; i < n; i++) code[i] = number[class_of(key[i])];
+    fill_up(code, n, 0xFF);
+    fill_up(weight, n, 0);
+    uint64_t falls = 0;
+    for (int64_t i = 0; i < end; i += BLOCK_ROWS) {
+        const Bits64 smaller = __builtin_convertvector(load_bytes(code + i + 1) < load_bytes(code + i), Bits64);
+        falls |= i + BLOCK_ROWS < end ? pack_bits(smaller) : pack_bits(smaller) & ~(UINT64_C(1) << 63);
+    }
     return !falls;
 }
 
 /* Put the rows of a node whose weight fits into a byte in the order of their classes, and note where each class ends.
  * Once done, it holds in all nodes below: rows are divided in order. */
 INLINE void sort_by_class(
-    const Sample *sample, const Scratch *scratch, int64_t start, int64_t n, int64_t n_present, bool is_sorted
+    const Sample *sample, const Scratch *scratch, int64_t n_classes, int64_t start, int64_t n, int64_t n_present,
+    bool is_sorted
 ) {
     const uint8_t *restrict code = scratch->small_code;
     uint8_t first[256] = {0};
@@ -111,20 +123,20 @@ INLINE void sort_by_class(
         for (int64_t i = 0; i < n; i++) sorted[place[i]] = values[i];
         memcpy(values, sorted, (size_t)n * sizeof *values);
     }
-    read_classes(sample->key + start, scratch, n);
+    read_classes(sample->key + start, scratch, n_classes, n);
 }
 
 /* Prepare the search for a node's split: classes and weights of its rows, and what counts them. */
 APART void prepare_counts(
-    const Sample *sample, Scratch *scratch, const Described *node, int64_t start, int64_t n, bool by_lanes,
-    bool by_planes
+    const Sample *sample, Scratch *scratch, const Described *node, int64_t n_classes, int64_t start, int64_t n,
+    bool by_lanes, bool by_planes
 ) {
     const uint64_t *key = sample->key + start;
     const uint8_t *restrict code = scratch->small_code, *restrict weight = scratch->small_weight;
     const int64_t n_present = node->n_present, blocks = n_blocks(n);
-    const bool is_sorted = read_classes(key, scratch, n);
+    const bool is_sorted = read_classes(key, scratch, n_classes, n);
     if (by_lanes) {
-        sort_by_class(sample, scratch, start, n, n_present, is_sorted);
+        sort_by_class(sample, scratch, n_classes, start, n, n_present, is_sorted);
     } else if (n_present == 2) {
         uint64_t *restrict word = scratch->right; /* weight (high half), and weight of the second class (low half) */
         for (int64_t i = 0; i < n; i++) word[i] = (uint64_t)weight[i] << 32 | (weight[i] & (0 - (uint32_t)code[i]));
@@ -138,7 +150,9 @@ APART void prepare_counts(
         for (int64_t c = 0; c < n_present; c++) plane[c] = bits_equal(code + 64 * k, (uint8_t)c);
         if (n < 64 * (k + 1)) /* a 256th class has the number of the rows that fill up */
             for (int64_t c = 0; c < n_present; c++) plane[c] &= (UINT64_C(1) << (n & 63)) - 1;
-        for (int p = 0; p < scratch->n_weight_bits; p++) {
+        const int n_bits =
+            scratch->n_weight_bits && scratch->n_weight_bits < USUAL_BITS ? USUAL_BITS : scratch->n_weight_bits;
+        for (int p = 0; p < n_bits; p++) {
             const Bytes64 bits = load_bytes(weight + 64 * k) & (uint8_t)(1 << p);
             scratch->weight_planes[8 * k + p] = pack_bits(__builtin_convertvector(bits != 0, Bits64));
         }
@@ -150,10 +164,18 @@ INLINE void count_left(const Scratch *scratch, int64_t k, uint64_t rows, int64_t
     const uint64_t *restrict plane = scratch->planes + k * n_present, *restrict weights =
                                                                           scratch->weight_planes + 8 * k;
     const int n_bits = scratch->n_weight_bits;
-    for (int64_t c = 0; c < n_present; c++) {
-        const uint64_t of_class = plane[c] & rows;
-        if (!n_bits) left[c] += __builtin_popcountll(of_class);
-        for (int p = 0; p < n_bits; p++) left[c] += (int64_t)__builtin_popcountll(of_class & weights[p]) << p;
+    if (!n_bits) {
+        for (int64_t c = 0; c < n_present; c++) left[c] += __builtin_popcountll(plane[c] & rows);
+    } else if (n_present == 2 && n_bits <= USUAL_BITS) { /* without a branch: bits that no weight has add nothing */
+        for (int p = 0; p < USUAL_BITS; p++) {
+            const uint64_t of_bit = weights[p] & rows;
+            left[0] += (int64_t)__builtin_popcountll(plane[0] & of_bit) << p;
+            left[1] += (int64_t)__builtin_popcountll(plane[1] & of_bit) << p;
+        }
+    } else {
+        for (int64_t c = 0; c < n_present; c++)
+            for (int p = 0; p < n_bits; p++)
+                left[c] += (int64_t)__builtin_popcountll(plane[c] & rows & weights[p]) << p;
     }
 }
 

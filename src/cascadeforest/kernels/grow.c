@@ -111,7 +111,8 @@ divide(Grower *tree, const Node *node, const Found *found, uint64_t *word, uint6
     int64_t cut = split->cut; /* of a packed feature it lies between its two bins as it is */
     if (tree->cells->packed[found->feature]) {
         const int64_t bit = tree->cells->place[found->feature];
-        for (int64_t k = 0; k < blocks; k++) scratch->side[k] = ~packed_bits(&tree->sample, node->start + 64 * k, bit);
+        for (int64_t k = 0; k < blocks; k++)
+            scratch->side[k] = ~packed_bits(&tree->sample, node->start + 64 * k, n - 64 * k, bit);
     } else {
         if (scratch->feature != found->feature) /* the search has looked at others since */
             gather(tree->cells, &tree->sample, scratch, node->start, n, found->feature);

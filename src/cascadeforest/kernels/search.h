@@ -139,8 +139,8 @@ INLINE int64_t count_side(
     int64_t n_left = 0;
     memset(left, 0, (size_t)n_present * sizeof *left);
     for (int64_t k = 0; k < n_blocks(n); k++) {
-        uint64_t rows =
-            bit < 0 ? bits_left(scratch->bins + 64 * k, cut, shift) : ~packed_bits(sample, node->start + 64 * k, bit);
+        uint64_t rows = bit < 0 ? bits_left(scratch->bins + 64 * k, cut, shift)
+                                : ~packed_bits(sample, node->start + 64 * k, n - 64 * k, bit);
         if (n < 64 * (k + 1)) rows &= (UINT64_C(1) << (n & 63)) - 1;
         n_left += __builtin_popcountll(rows);
         count_left(scratch, k, rows, n_present, left);
@@ -298,7 +298,10 @@ INLINE Found search_split(Grower *tree, Node *node, const bool counts) {
         const bool by_lanes = rules->splitter == BEST && node->described.n_node <= FEW_COUNTS;
         const bool by_planes = rules->splitter == RANDOM ? tree->needs_counts : tree->cells->n_words > 0;
         if (rules->splitter == BEST || by_planes)
-            prepare_counts(&tree->sample, &tree->scratch, &node->described, node->start, node->n, by_lanes, by_planes);
+            prepare_counts(
+                &tree->sample, &tree->scratch, &node->described, tree->target->n_classes, node->start, node->n,
+                by_lanes, by_planes
+            );
     }
     read_words(&tree->sample, &tree->scratch, node->start, node->n);
     tree->scratch.feature = -1;

@@ -69,9 +69,9 @@ INLINE void read_words(const Sample *sample, const Scratch *scratch, int64_t sta
     }
 }
 
-/* Which of 64 rows have a packed feature's bit, from row `first` of the sample on. */
-INLINE uint64_t packed_bits(const Sample *sample, int64_t first, int64_t bit) {
-    return bits_set(sample->words + (bit >> 6) * sample->stride + first, UINT64_C(1) << (bit & 63));
+/* Which of n rows, and some behind them, have a packed feature's bit, from row `first` of the sample on. */
+INLINE uint64_t packed_bits(const Sample *sample, int64_t first, int64_t n, int64_t bit) {
+    return bits_set(sample->words + (bit >> 6) * sample->stride + first, n, UINT64_C(1) << (bit & 63));
 }
 
 /* Whether a packed feature takes both values in the node. */
