@@ -38,7 +38,7 @@ MAX_LEVELS = 254
 #: Columns copied at once: a cache line of float32, so that each line of a matrix in C order is read once.
 _BLOCK_COLUMNS = 16
 #: Blocks of long matrices are narrower, so that they take no more memory than the bins.
-_FEWEST_COLUMNS = 4
+_FEWEST_COLUMNS = 2
 #: Blocks of short matrices are wider than that, up to so many values: one row is one block.
 _BLOCK_VALUES = 1 << 16
 #: Rows binned at once by `transform`. Fitting needs whole columns.
@@ -169,7 +169,7 @@ def _block(X: MatrixLike, features: slice, rows: slice) -> np.ndarray:
 
 
 def _feature_blocks(n_rows: int, n_features: int) -> Iterator[slice]:
-    widest = _BLOCK_COLUMNS if n_rows <= _BLOCK_ROWS else max(_FEWEST_COLUMNS, n_features // 8)
+    widest = _BLOCK_COLUMNS if n_rows <= _BLOCK_ROWS else max(_FEWEST_COLUMNS, n_features // 16)
     width = max(min(_BLOCK_COLUMNS, widest), _BLOCK_VALUES // max(1, n_rows))
     return (slice(start, min(start + width, n_features)) for start in range(0, n_features, width))
 

@@ -329,32 +329,60 @@ def grow_forest(
         n_draws = len(rows) if max_samples is None else int(max_samples)
     whole = whole and not balance_bootstraps and heaviest * max(n_draws, len(rows)) < 2**31
     target, offset, scale = _target(y, n_classes, bool(whole))
-    centers, rows = Centers.of(binned.known_centers), np.ascontiguousarray(rows)
-    cells = cells_for(binned, rules.max_features)
     features = _looked_at(features, feature_weights, n_features)
     kernel_rules, cumulative = rules._for_kernel(scale), _cumulative(feature_weights, n_features)
+    grown = _grow_trees(
+        binned,
+        np.ascontiguousarray(rows),
+        weights,
+        target,
+        kernel_rules,
+        seeds,
+        n_draws,
+        features,
+        cumulative,
+        balance_bootstraps=balance_bootstraps,
+        n_jobs=n_jobs,
+    )
+    decrease = np.zeros(n_features)
+    for _, _, _, decreases in grown:  # in the order of the trees, whichever thread finished first
+        decrease += decreases
+    trees = Trees.join([(nodes, values) for nodes, _, values, _ in grown], n_classes, [sets for _, sets, _, _ in grown])
+    return GrownForest(trees, seeds, rows, n_draws, decrease / len(seeds) * scale * scale, offset, scale)
 
+
+def _grow_trees(
+    binned: BinnedMatrix,
+    rows: np.ndarray,
+    weights: np.ndarray | None,
+    target: Target,
+    rules: Rules,
+    seeds: np.ndarray,
+    n_draws: int,
+    features: np.ndarray,
+    cumulative: np.ndarray,
+    *,
+    balance_bootstraps: bool,
+    n_jobs: int | None,
+) -> list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+    """What `grow_tree` returns for each seed. Working memory is free again when the trees are joined."""
+    centers, cells = Centers.of(binned.known_centers), cells_for(binned, rules.max_features)
     own = threading.local()  # of a thread: working memory that all of its trees use
 
     def grow(seed: np.uint64) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         counts = in_bag_counts(seed, n_draws, len(rows))
         tree_weights = weights
         if balance_bootstraps:
-            frequency = np.bincount(target.label, counts, n_classes)
+            frequency = np.bincount(target.label, counts, target.n_classes)
             factor = counts.sum() / (np.count_nonzero(frequency) * np.maximum(frequency, 1))
             tree_weights = factor[target.label] if weights is None else weights * factor[target.label]
         if not hasattr(own, "workspace"):
             own.workspace = Workspace()
         return grow_tree(
-            cells, centers, rows, tree_weights, target, counts, seed, kernel_rules, features, cumulative, own.workspace
+            cells, centers, rows, tree_weights, target, counts, seed, rules, features, cumulative, own.workspace
         )
 
-    grown = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(grow)(seed) for seed in seeds)
-    decrease = np.zeros(n_features)
-    for _, _, _, decreases in grown:  # in the order of the trees, whichever thread finished first
-        decrease += decreases
-    trees = Trees.join([(nodes, values) for nodes, _, values, _ in grown], n_classes, [sets for _, sets, _, _ in grown])
-    return GrownForest(trees, seeds, rows, n_draws, decrease / len(seeds) * scale * scale, offset, scale)
+    return Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(grow)(seed) for seed in seeds)
 
 
 def _looked_at(features: np.ndarray | None, feature_weights: np.ndarray | None, n_features: int) -> np.ndarray:

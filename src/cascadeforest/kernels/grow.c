@@ -1,7 +1,12 @@
 /* Growing one tree on binned features into flat arrays: depth first, or best first up to a number of leaves. */
 #include <stdlib.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 #include "search.h"
+
+#define LARGE ((size_t)32 << 20) /* blocks of memory that glibc never keeps */
 
 /* Weight times impurity decrease of a split, in units of node_purity. */
 INLINE double gain_of(const Split *split, const Described *node, double purity, const Grower *tree) {
@@ -384,6 +389,9 @@ EXPORT int32_t grow_tree(
     lay_out(&tree, &needed, in_bag, in_counts);
     if (needed.used > arena->size) {
         free(arena->start);
+#if defined(__GLIBC__)
+        if (needed.used > LARGE) malloc_trim(0); /* arrays of Python that are freed, but were kept for the next ones */
+#endif
         arena->start = malloc(needed.used);
         arena->size = arena->start ? needed.used : 0;
         if (!arena->start) return NO_MEMORY;
