@@ -601,7 +601,7 @@ def test_a_duplicated_feature_does_not_matter(n_classes, criterion):
 @pytest.mark.parametrize("n_rows", [20, 32, 33, 60])
 @pytest.mark.parametrize("n_others", [0, 9])
 def test_random_thresholds_cut_gaps_in_proportion_to_their_width(n_rows, n_others):
-    """On both sides of FEW_ROWS. Bins that only rows outside the node are in take their part of the gap."""
+    """Bins that only rows outside the node are in take their part of the gap."""
     rng = np.random.default_rng(n_rows)
     bins = np.sort(rng.choice(255, 10, replace=False)).astype(np.uint8)
     others = np.setdiff1d(np.arange(bins[0], bins[-1]), bins)[:n_others]
@@ -923,3 +923,23 @@ def test_bits_grow_the_trees_that_bytes_grow(monkeypatch, n_two_valued, n_classe
     assert as_bits.trees.nodes.tobytes() == as_bytes.trees.nodes.tobytes()
     assert as_bits.trees.values.tobytes() == as_bytes.trees.values.tobytes()
     assert as_bits.mean_decrease_impurity.tobytes() == as_bytes.mean_decrease_impurity.tobytes()
+
+
+@pytest.mark.parametrize("n_classes", [255, 256, 257, 300])
+@pytest.mark.parametrize("splitter", ["best", "random"])
+@pytest.mark.parametrize("weights", [None, "whole"])
+def test_leaves_hold_shares_of_any_number_of_classes(n_classes, splitter, weights):
+    """Small whole numbers are counted in bytes, which number 256 classes."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(2000, 3)), np.arange(2000) % n_classes
+    w = None if weights is None else rng.integers(1, 4, 2000).astype(float)
+    binned = BinMapper().fit_transform(X)
+    rules = GrowthRules(splitter=splitter, max_features=2, max_depth=3)
+    trees = grow_forest(binned, y, n_classes=n_classes, rules=rules, seeds=tree_seeds(0, 2), weights=w).trees
+    leaves = trees.apply(binned)
+    for tree in range(2):
+        probabilities = trees.predict(binned, trees=[tree])
+        for leaf in np.unique(leaves[:, tree]):
+            rows = leaves[:, tree] == leaf
+            shares = np.bincount(y[rows], None if w is None else w[rows], n_classes)
+            assert probabilities[rows] == pytest.approx(np.tile(shares / shares.sum(), (rows.sum(), 1)), rel=1e-6)

@@ -21,17 +21,20 @@ import cascadeforest as cf
 
 rng = np.random.default_rng(0)
 digest = hashlib.sha256()
-X = np.concatenate([rng.normal(size=(900, 6)), rng.random((900, 5)) < 0.3], axis=1)
+X = np.concatenate([rng.normal(size=(900, 6)), rng.random((900, 5)) < 0.3, rng.integers(0, 30, (900, 1))], axis=1)
 X[rng.random(X.shape) < 0.02] = np.nan
-X[:, -4:] = np.nan_to_num(X[:, -4:])
+X[:, -5:-1] = np.nan_to_num(X[:, -5:-1])
 signal = np.nan_to_num(X[:, :4]).sum(axis=1) + rng.normal(size=900)
-for n_classes in (0, 2, 5, 20):
+for n_classes in (0, 2, 5, 20, 300):
     y = np.digitize(signal, np.quantile(signal, np.linspace(0, 1, n_classes + 1)[1:-1])) if n_classes else signal
     kind = "Classifier" if n_classes else "Regressor"
+    entropy = {"criterion": "entropy", "min_weight_fraction_leaf": 0.01} if n_classes else {}
     for name in ("RandomForest", "ExtraTrees", "CompletelyRandomForest"):
-        for options in ({}, {"min_samples_leaf": 3}, {"max_leaf_nodes": 20}):
+        for options in ({}, {"min_samples_leaf": 3}, {"max_leaf_nodes": 20}, {"categorical_features": [11], **entropy}):
             for weight in (None, rng.integers(0, 3, 900), rng.random(900)):
-                forest = getattr(cf, name + kind)(3, random_state=0, **options).fit(X, y, sample_weight=weight)
+                forest = getattr(cf, name + kind)(3, random_state=0)
+                own = {key: value for key, value in options.items() if key in forest.get_params()}
+                forest.set_params(**own).fit(X, y, sample_weight=weight)
                 digest.update(forest.trees_.nodes.tobytes() + forest.trees_.values.tobytes())
                 digest.update(forest.mean_decrease_impurity_.tobytes())
                 digest.update((forest.predict_proba if n_classes else forest.predict)(X).tobytes())

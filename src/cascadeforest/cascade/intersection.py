@@ -99,13 +99,17 @@ def _thresholds(trees: Trees, steps: PathSteps, mapper: BinMapper) -> list[Thres
     if mapper.levels_ is None:
         return of_all
     n_levels = mapper.levels_[steps.feature]
-    for k in np.flatnonzero(n_levels).tolist():
-        if steps.set_row[k] < 0:
-            goes_left = np.arange(n_levels[k]) <= steps.cut[k]  # two levels
-        else:
-            bits = np.unpackbits(trees.sets[steps.set_row[k], 1:].view(np.uint8), bitorder="little")
-            goes_left = bits[: n_levels[k]].astype(bool)
-        of_all[k] = frozenset(np.flatnonzero(goes_left == steps.goes_right[k]).tolist())
+    outside: dict[tuple[int, int, int, bool], frozenset[int]] = {}  # many paths pass the same splits
+    parts = (steps.set_row, steps.cut, n_levels, steps.goes_right)
+    of_sets = np.flatnonzero(n_levels)
+    for k, key in zip(of_sets.tolist(), zip(*(part[of_sets].tolist() for part in parts), strict=True), strict=True):
+        if key not in outside:
+            row, cut, n, goes_right = key
+            goes_left = np.arange(n) <= cut  # of two levels
+            if row >= 0:
+                goes_left = np.unpackbits(trees.sets[row, 1:].view(np.uint8), bitorder="little")[:n].astype(bool)
+            outside[key] = frozenset(np.flatnonzero(goes_left == goes_right).tolist())
+        of_all[k] = outside[key]
     return of_all
 
 

@@ -107,9 +107,10 @@ class Representation:
         Representation
         """
         n_given, n_rows = given.columns.shape
-        columns, centers = np.empty((n_given + room, n_rows), np.uint8), np.empty((n_given + room, MAX_BINS))
+        columns, centers = np.empty((n_given + room, n_rows), np.uint8), None
         columns[:n_given] = given.columns
         if given.centers is not None:  # needed only to grow trees
+            centers = np.empty((n_given + room, MAX_BINS))
             centers[:n_given] = given.centers
         return cls(columns, centers, n_given, categorical=given.categorical)
 
@@ -280,6 +281,9 @@ class PlainFeatures:
     levels : ndarray of shape (n_features,), int, or None
         Number of levels of each categorical feature, 0 for numeric ones; None if none is categorical.
     """
+
+    #: Each level sees all features.
+    cycle = 1
 
     def __init__(self, room: int, keep_values: bool, n_jobs: int | None, levels: np.ndarray | None = None):
         self._room, self._keep_values, self._n_jobs, self._levels = room, keep_values, n_jobs, levels

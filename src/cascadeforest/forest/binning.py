@@ -33,7 +33,8 @@ from cascadeforest.kernels.bins import assign_bins, find_edges
 from cascadeforest.kernels.grow import MISSING
 
 MAX_BINS = 255
-#: Levels that a categorical feature may have: its codes are bins, and one bin is for missing values.
+#: Levels that a categorical feature may have: its codes are bins. Missing values have a bin, as in scikit-learn's
+#: `HistGradientBoostingClassifier`, which takes one more.
 MAX_LEVELS = 254
 #: Columns copied at once: a cache line of float32, so that each line of a matrix in C order is read once.
 _BLOCK_COLUMNS = 16

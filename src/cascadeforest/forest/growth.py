@@ -306,12 +306,14 @@ def grow_forest(
     Raises
     ------
     ValueError
-        If no row has positive weight, a feature weight is negative, all feature weights are 0, there are too many
+        If no row has positive weight, a feature weight is negative, all feature weights are 0, there are too many rows,
         features or classes, or the matrix does not have the layout of `BinMapper.fit_transform`.
     """
     n_features, n_rows = binned.columns.shape
     if n_features >= MAX_FEATURES:
         raise ValueError(f"X has {n_features} features; the kernel takes fewer than {MAX_FEATURES}.")
+    if n_rows > np.iinfo(np.int32).max:
+        raise ValueError(f"X has {n_rows} rows; the kernel takes up to {np.iinfo(np.int32).max}.")
     if n_classes > _MAX_CLASSES:
         raise ValueError(f"y has {n_classes} classes; the kernel takes up to {_MAX_CLASSES}.")
     rows = np.arange(n_rows, dtype=np.int32) if rows is None else np.asarray(rows, np.int32)

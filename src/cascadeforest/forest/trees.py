@@ -432,7 +432,8 @@ class Trees:
     @cached_property
     def _n_features_needed(self) -> int:
         """One more than the highest feature of a split; computed once, not for every prediction."""
-        return max([walk.n_features_needed(self.nodes), *(self.sets[:, 0].astype(np.int64) + 1)])
+        of_sets = int(self.sets[:, 0].max()) + 1 if len(self.sets) else 0
+        return max(walk.n_features_needed(self.nodes), of_sets)
 
     def _bins(self, binned: BinnedMatrix) -> tuple[np.ndarray, int]:
         """The matrix as kernels take it, one column after the other, and how far apart columns begin."""
@@ -443,8 +444,6 @@ class Trees:
                 f"binned has {n_features} features, but the trees split feature {self._n_features_needed - 1}; "
                 "give the matrix the features that they were grown on."
             )
-        if not n_features:  # one column at least, which leaves read and ignore
-            bins = np.zeros(binned.columns.shape[1], np.uint8)
         return bins, distance
 
     def _chosen(self, trees: Sequence[int] | np.ndarray | slice | None) -> np.ndarray:

@@ -76,9 +76,10 @@ def function(name: str, *arguments: Any, result: Any = None) -> Callable[..., An
     def call(*values: Any) -> Any:
         nonlocal kernel
         if kernel is None:
-            kernel = getattr(_library(), name)
-            kernel.argtypes = [ctypes.c_void_p if isinstance(kind, Array) else kind for kind in arguments]
-            kernel.restype = result
+            found = getattr(_library(), name)
+            found.argtypes = [ctypes.c_void_p if isinstance(kind, Array) else kind for kind in arguments]
+            found.restype = result
+            kernel = found  # ready: other threads may call it from now on
         # Not by `from_param`: ctypes makes an error of its own of an interrupt that arrives there.
         returned = kernel(
             *[

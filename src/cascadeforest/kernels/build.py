@@ -27,7 +27,7 @@ def sources() -> list[Path]:
 
 def source_digest() -> str:
     """Return the digest of sources and flags, which each library carries."""
-    digest = hashlib.sha256(" ".join(FLAGS).encode())
+    digest = hashlib.sha256(" ".join([*FLAGS, *MARCH.values(), *_target()]).encode())
     for file in sources():
         digest.update(file.name.encode() + b"\0" + file.read_bytes().replace(b"\r\n", b"\n"))
     return digest.hexdigest()

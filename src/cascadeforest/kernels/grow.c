@@ -6,6 +6,7 @@
 
 #include "search.h"
 
+#define MOST_SETS LEAF           /* splits of sets in a tree: a node word has room for no larger number */
 #define LARGE ((size_t)32 << 20) /* blocks of memory that glibc never keeps */
 
 /* Weight times impurity decrease of a split, in units of node_purity. */
@@ -51,7 +52,11 @@ INLINE void write_leaf(Grower *tree, int64_t number, int64_t start, const Descri
         tree->nodes[number] = pack_leaf(counts ? class_of(key) : label_of(key));
     } else {
         float *value = tree->values + tree->n_values * n_classes;
-        for (int64_t c = 0; c < n_classes; c++) value[c] = (float)(tree->counts[c] / node->n_node);
+        const Scratch *scratch = &tree->scratch;
+        if (counts) memset(value, 0, (size_t)n_classes * sizeof *value);
+        for (int64_t c = 0; c < (counts ? node->n_present : n_classes); c++)
+            value[counts ? scratch->classes[c] : c] =
+                (float)((counts ? scratch->total : tree->counts)[c] / node->n_node);
         tree->nodes[number] = pack_leaf(n_classes + tree->n_values++);
     }
 }
@@ -146,7 +151,7 @@ divide(Grower *tree, const Node *node, const Found *found, uint64_t *word, uint6
 }
 
 INLINE Described describe_node(const Grower *tree, int64_t start, int64_t n, const bool counts) {
-    if (counts) return count_classes(&tree->sample, &tree->scratch, tree->target, start, n, tree->counts);
+    if (counts) return count_classes(&tree->sample, &tree->scratch, start, n);
     const bool random = tree->rules->splitter == RANDOM;
     return describe(&tree->sample, &tree->scratch, tree->target, start, n, tree->counts, random);
 }
@@ -169,6 +174,7 @@ INLINE double grow_depth_first(Grower *tree, int64_t n, const bool counts) {
         node.min_weight = rules->min_weight_fraction_leaf * n_root;
         Found found = {.split = no_split, .feature = -1};
         if (!is_leaf(&node, depth, rules)) found = find_split(tree, &node, counts);
+        if (found.is_set && tree->n_sets >= MOST_SETS) found.split = no_split;
         if (found.split.cut != NO_SPLIT && rules->min_impurity_decrease > 0.0 &&
             too_small(gain_of(&found.split, &node.described, purity, tree), rules, n_root))
             found.split = no_split;
@@ -186,7 +192,7 @@ INLINE double grow_depth_first(Grower *tree, int64_t n, const bool counts) {
     return n_root;
 }
 
-/* Enter a node with the split that it would get; its rows are divided already. Returns its weight. */
+/* Enter a node with the split that it would get. Returns its weight. */
 INLINE double set_bud(Grower *tree, Bud *bud, int64_t number, double n_root, const bool counts) {
     const Rules *rules = tree->rules;
     bud->left = -1;
@@ -195,17 +201,25 @@ INLINE double set_bud(Grower *tree, Bud *bud, int64_t number, double n_root, con
     node.described = describe_node(tree, node.start, node.n, counts);
     const double n_node = node.described.n_node, whole = n_root == 0.0 ? n_node : n_root;
     node.min_weight = rules->min_weight_fraction_leaf * whole;
+    bud->purity = node_purity(&node.described, tree->scratch.total, tree->target, rules->criterion);
     if (is_leaf(&node, bud->depth, rules)) return n_node;
-    const double purity = node_purity(&node.described, tree->scratch.total, tree->target, rules->criterion);
     /* Constants of an ancestor are remembered along one path only: here none are known. */
     const Found found = find_split(tree, &node, counts);
-    if (found.split.cut == NO_SPLIT) return n_node;
-    double gain = gain_of(&found.split, &node.described, purity, tree);
+    if (found.split.cut == NO_SPLIT || (found.is_set && number >= MOST_SETS)) return n_node;
+    double gain = gain_of(&found.split, &node.described, bud->purity, tree);
     gain = gain > 0.0 ? gain : 0.0;
     if (too_small(gain, rules, whole)) return n_node;
-    bud->middle = divide(tree, &node, &found, &bud->word, bud->set, counts);
+    bud->found = found;
     bud->gain = gain;
     return n_node;
+}
+
+/* Divide the rows of a node that is split. */
+INLINE void divide_bud(Grower *tree, Bud *bud, const bool counts) {
+    Node node = {.start = bud->start, .n = bud->end - bud->start};
+    node.described = describe_node(tree, node.start, node.n, counts);
+    tree->scratch.feature = -1;
+    bud->middle = divide(tree, &node, &bud->found, &bud->word, bud->set, counts);
 }
 
 /* Whether leaf a is split before leaf b: by gain, the older of equals. */
@@ -244,6 +258,7 @@ INLINE double grow_best_first(Grower *tree, int64_t n, const bool counts) {
     if (buds[0].gain >= 0.0) push_leaf(buds, heap, n_heap++, 0);
     for (; n_heap > 0 && n_leaves < tree->rules->max_leaf_nodes; n_leaves++) {
         Bud *chosen = buds + pop_leaf(buds, heap, n_heap--);
+        divide_bud(tree, chosen, counts);
         chosen->left = n_buds;
         buds[n_buds] = (Bud){.start = chosen->start, .end = chosen->middle, .depth = chosen->depth + 1};
         buds[n_buds + 1] = (Bud){.start = chosen->middle, .end = chosen->end, .depth = chosen->depth + 1};
@@ -258,15 +273,14 @@ INLINE double grow_best_first(Grower *tree, int64_t n, const bool counts) {
         const int64_t *entry = tree->stack + 5 * --height;
         const Bud *bud = buds + entry[0];
         const int64_t parent = entry[1], number = tree->n_nodes++;
-        const Described described = describe_node(tree, bud->start, bud->end - bud->start, counts);
-        const double purity = node_purity(&described, tree->scratch.total, tree->target, tree->rules->criterion);
-        place(tree, number, parent, purity);
+        place(tree, number, parent, bud->purity);
         if (bud->left < 0) {
+            const Described described = describe_node(tree, bud->start, bud->end - bud->start, counts);
             write_leaf(tree, number, bud->start, &described, counts);
             continue;
         }
         tree->nodes[number] = (uint8_t)bud->word == OF_SET ? with_set(tree, bud->word, bud->set) : bud->word;
-        tree->decreases[split_feature(tree->nodes[number], tree->sets)] -= purity;
+        tree->decreases[split_feature(tree->nodes[number], tree->sets)] -= bud->purity;
         push(tree->stack, height++, bud->left + 1, number, 0, 0, 0);
         push(tree->stack, height++, bud->left, number, 0, 0, 0);
     }
@@ -309,12 +323,10 @@ static void lay_out(Grower *tree, Arena *arena, int64_t in_bag, bool counts) {
         .code = take(arena, n_real, 2),
         .small_code = take(arena, n_whole, 1),
         .small_weight = take(arena, n_whole, 1),
-        .planes = take(arena, counts ? n / 64 * outputs : 0, 8),
         .weight_planes = take(arena, n_whole / 8, 8),
-        .class_hist = take(arena, counts ? 256 * outputs : 0, 4),
         .class_left = take(arena, outputs, 8),
-        .number = take(arena, outputs, 1),
-        .ends = take(arena, outputs, 1),
+        .classes = take(arena, outputs, 1),
+        .ends = take(arena, outputs, 8),
     };
     if (arena->start) memset(tree->scratch.hist, 0, 256 * (size_t)width * 8);
     tree->counts = take(arena, outputs, 8);
@@ -369,7 +381,7 @@ EXPORT int32_t grow_tree(
     int64_t n_looked_at, const double *cumulative, int64_t n_features, Arena *arena, Tree *grown
 ) {
     int64_t in_bag = 0;
-    bool in_counts = target->whole; /* whether counts.h is used: weights are small whole numbers */
+    bool in_counts = target->whole && target->n_classes <= MOST_CLASSES; /* whether counts.h is used */
     for (int64_t i = 0; i < n; i++) {
         const double weight = counts[i] * (weights ? weights[i] : 1.0);
         in_bag += counts[i] > 0;
@@ -392,6 +404,7 @@ EXPORT int32_t grow_tree(
 #if defined(__GLIBC__)
         if (needed.used > LARGE) malloc_trim(0); /* arrays of Python that are freed, but were kept for the next ones */
 #endif
+        needed.used += needed.used / 16; /* the next tree may have a few rows more */
         arena->start = malloc(needed.used);
         arena->size = arena->start ? needed.used : 0;
         if (!arena->start) return NO_MEMORY;
@@ -401,18 +414,24 @@ EXPORT int32_t grow_tree(
     memcpy(tree.draws.features, features, (size_t)n_looked_at * sizeof *features);
     if (cumulative) memset(tree.draws.drawn, 0xFF, (size_t)n_features * sizeof *tree.draws.drawn);
     memset(tree.decreases, 0, (size_t)n_features * sizeof *tree.decreases);
-    int64_t k = 0;
+    int64_t next[MOST_CLASSES] = {0}; /* with counts: place of the next row of each class */
+    if (in_counts) {
+        for (int64_t i = 0; i < n; i++) next[target->label[i]] += counts[i] > 0;
+        for (int64_t c = target->n_classes - 1, end = in_bag; c >= 0; c--) next[c] = end -= next[c];
+    }
+    int64_t n_before = 0;
     for (int64_t i = 0; i < n; i++) {
         if (counts[i] == 0) continue;
+        const int64_t k = in_counts ? next[target->label[i]]++ : n_before++;
         const uint64_t row = (uint64_t)(uint32_t)rows[i] << 32;
         const double weight = counts[i] * (weights ? weights[i] : 1.0);
         for (int64_t w = 0; w < cells->n_words; w++)
             tree.sample.words[w * tree.sample.stride + k] = cells->words[(int64_t)rows[i] * cells->n_words + w];
         if (in_counts) {
-            tree.sample.key[k++] = row | (uint64_t)weight << 16 | (uint32_t)target->label[i];
+            tree.sample.key[k] = row | (uint64_t)weight << 16 | (uint32_t)target->label[i];
         } else {
             tree.sample.key[k] = row | (uint32_t)target->label[i];
-            tree.sample.weight[k++] = (float)weight;
+            tree.sample.weight[k] = (float)weight;
         }
     }
     double n_root;

@@ -43,8 +43,9 @@ class Centers(NamedTuple):
     @classmethod
     def of(cls, values: np.ndarray) -> "Centers":
         """Take the pivots from the values."""
+        values = np.ascontiguousarray(values, np.float64)
         ends = np.full((len(values), 1), np.inf)
-        return cls(np.ascontiguousarray(values, np.float64), np.concatenate([values[:, 15::16], ends], axis=1))
+        return cls(values, np.ascontiguousarray(np.concatenate([values[:, 15::16], ends], axis=1)))
 
 
 class Target(NamedTuple):

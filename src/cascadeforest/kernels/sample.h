@@ -45,7 +45,7 @@ typedef struct {
     const int32_t *label; /* class, or index of a row's target in `value` (regression) */
     const double *value;  /* the distinct targets, centred (regression); 0 and 1 (two classes); else not used */
     int64_t n_classes;    /* 0: regression */
-    int64_t whole;        /* classification of at most 256 classes: weights that are whole numbers may be counted */
+    int64_t whole;        /* classification in which weights that are whole numbers may be counted */
 } Target;
 
 /* How trees grow; the names are scikit-learn's. */
@@ -81,7 +81,7 @@ typedef struct {
     double *total;     /* (width): weight of each of the node's classes, then 0 */
     double *left;      /* (width): weight of each class on the left; in class_statistics the classes' numbers */
     uint64_t *side;    /* (blocks): rows that go left, while a node is divided */
-    uint64_t *right;   /* (n): what goes right, while a node is divided; else see counts.h */
+    uint64_t *right;   /* (n): what goes right, while a node is divided */
     /* Any weights: */
     float *right_weight; /* (n): as `right` */
     Pair *pairs;         /* (n): weight, and weight * target, of the node's rows; for best splits */
@@ -91,13 +91,11 @@ typedef struct {
     /* Counts (counts.h): */
     uint8_t *small_code;     /* (n): class of the node's rows, numbered within the node */
     uint8_t *small_weight;   /* (n) */
-    uint64_t *planes;        /* (blocks, n_present): rows of each class, 64 a word */
     uint64_t *weight_planes; /* (blocks, 8): bits of the weights of 64 rows */
     int n_weight_bits;       /* how many bits weights have; 0 if all are 1 */
-    uint32_t *class_hist;    /* (n_classes, 256) */
     int64_t *class_left;     /* (n_classes): weight of each class on the left */
-    uint8_t *number;         /* (n_classes): number of each class within the node */
-    uint8_t *ends;           /* (n_classes): where the rows of each class end, if they are in order of class */
+    uint8_t *classes;        /* (n_classes): classes of the node */
+    int64_t *ends;           /* (n_classes): where the rows of each end */
 } Scratch;
 
 /* Statistics of a node. */
@@ -117,7 +115,23 @@ INLINE uint32_t row_of(uint64_t key) { return (uint32_t)(key >> 32); }
 /* Class, or index of the target. */
 INLINE uint32_t label_of(uint64_t key) { return (uint32_t)key; }
 
-INLINE double x_log_x(double x) { return x > 0.0 ? x * log2(x) : 0.0; }
+/* log2 of a normal number above 0, of its own: those of systems and processors differ in the last digit. With
+ * x = m * 2^e and m near 1, log m is the series of 2 artanh((m - 1) / (m + 1)). */
+INLINE double log2_of(double x) {
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    int64_t e = (int64_t)(bits >> 52) - 1023;
+    bits = (bits & UINT64_C(0xFFFFFFFFFFFFF)) | UINT64_C(0x3FF0000000000000);
+    double m;
+    memcpy(&m, &bits, sizeof m);
+    if (m > 1.4142135623730951) m *= 0.5, e++;
+    const double s = (m - 1.0) / (m + 1.0), z = s * s;
+    double series = 0.0;
+    for (int k = 23; k >= 3; k -= 2) series = (series + 1.0 / k) * z;
+    return (double)e + (s + s * series) * 2.8853900817779268; /* 2 / log 2 */
+}
+
+INLINE double x_log_x(double x) { return x > 0.0 ? x * log2_of(x) : 0.0; }
 
 /* What one class adds to a side's sum. */
 INLINE double class_term(double n_c, int64_t criterion) { return criterion == ENTROPY ? x_log_x(n_c) : n_c * n_c; }

@@ -19,14 +19,24 @@ typedef struct {
     int64_t n_features;
 } Draws;
 
+/* A split, and of which feature it is. */
+typedef struct {
+    Split split;
+    int64_t feature;
+    bool is_set;     /* a set of bins goes left, not those up to the cut */
+    uint64_t set[4]; /* which */
+} Found;
+
 /* A node of a tree that grows best first. */
 typedef struct {
     int64_t start, end, depth;
-    int64_t middle;          /* first row of the right child */
+    double purity;           /* see node_purity */
+    double gain;             /* weight times impurity decrease of the split that it would get; -1 if there is none */
+    Found found;             /* that split */
     int64_t left;            /* left child, the right one is the next; -1 while the node is a leaf */
-    uint64_t word;           /* node word of the split that it would get */
-    uint64_t set[SET_WORDS]; /* if this is of a set, whose number is still open */
-    double gain;             /* weight times impurity decrease of that split; -1 if there is none */
+    int64_t middle;          /* first row of the right child */
+    uint64_t word;           /* its node word */
+    uint64_t set[SET_WORDS]; /* if the split is of a set, whose number is still open */
 } Bud;
 
 /* Everything that the growth of one tree reads and writes. */
@@ -59,14 +69,6 @@ typedef struct {
     double min_weight; /* least weight of a side */
     Described described;
 } Node;
-
-/* A split, and of which feature it is. */
-typedef struct {
-    Split split;
-    int64_t feature;
-    bool is_set;     /* a set of bins goes left, not those up to the cut */
-    uint64_t set[4]; /* which */
-} Found;
 
 /* The first place of `cumulative` with a sum above x. */
 INLINE int64_t first_above(const double *cumulative, int64_t n, double x) {
@@ -129,21 +131,21 @@ weight_at_most(const float *restrict weight, const uint8_t *restrict bins, int64
     return n_left;
 }
 
-/* Weight of the rows that go left among all of a node's: of each class (`left`), and how many rows these are. */
+/* Weight of the rows that go left: of each class (`left`), and how many rows these are. */
 INLINE int64_t count_side(
     const Sample *sample, const Scratch *scratch, const Node *node, int64_t bit, const Split *split,
     int64_t *restrict left
 ) {
     const int64_t n = node->n, n_present = node->described.n_present;
     const uint8_t cut = (uint8_t)split->cut, shift = shift_of(split->missing);
-    int64_t n_left = 0;
+    int64_t n_left = 0, class = 0;
     memset(left, 0, (size_t)n_present * sizeof *left);
     for (int64_t k = 0; k < n_blocks(n); k++) {
-        uint64_t rows = bit < 0 ? bits_left(scratch->bins + 64 * k, cut, shift)
-                                : ~packed_bits(sample, node->start + 64 * k, n - 64 * k, bit);
-        if (n < 64 * (k + 1)) rows &= (UINT64_C(1) << (n & 63)) - 1;
+        const uint64_t all = bit < 0 ? bits_left(scratch->bins + 64 * k, cut, shift)
+                                     : ~packed_bits(sample, node->start + 64 * k, n - 64 * k, bit);
+        const uint64_t rows = all & first_bits(n - 64 * k);
         n_left += __builtin_popcountll(rows);
-        count_left(scratch, k, rows, n_present, left);
+        class = count_left(scratch, k, rows, class, n_present, left);
     }
     return n_left;
 }
@@ -186,7 +188,7 @@ INLINE Split best_cut(const Grower *tree, const Node *node, Range range, const b
     const bool two = described->n_present == 2;
     if (plain && counts) {
         if (described->n_node <= FEW_COUNTS) return best_in_lanes(scratch, n, described);
-        return two ? best_of_two(scratch, n, range, described) : best_of_several(scratch, n, range, described);
+        return two ? best_of_two(scratch, n, range, described) : best_of_several(scratch, range, described);
     }
     if (plain && two)
         return n <= MOST_IN_ORDER ? best_in_order(scratch, n, described)
@@ -294,16 +296,9 @@ INLINE Found search_split(Grower *tree, Node *node, const bool counts) {
     const Rules *rules = tree->rules;
     Draws *draws = &tree->draws;
     int32_t *features = draws->features;
-    if (counts) {
-        const bool by_lanes = rules->splitter == BEST && node->described.n_node <= FEW_COUNTS;
-        const bool by_planes = rules->splitter == RANDOM ? tree->needs_counts : tree->cells->n_words > 0;
-        if (rules->splitter == BEST || by_planes)
-            prepare_counts(
-                &tree->sample, &tree->scratch, &node->described, tree->target->n_classes, node->start, node->n,
-                by_lanes, by_planes
-            );
-    }
-    read_words(&tree->sample, &tree->scratch, node->start, node->n);
+    const bool bits_vary = read_words(&tree->sample, &tree->scratch, node->start, node->n);
+    if (counts && (rules->splitter == RANDOM ? tree->needs_counts : bits_vary))
+        read_weight_planes(&tree->scratch, node->n);
     tree->scratch.feature = -1;
     Found best = {.split = no_split, .feature = -1};
     const double perfect = perfect_proxy(&node->described, tree->target->n_classes, rules->criterion);

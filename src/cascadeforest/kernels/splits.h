@@ -56,8 +56,9 @@ INLINE double moment_proxy(double n_left, double v_left, double n_right, double 
     return (v_left * v_left * n_right + v_right * v_right * n_left) / (n_left * n_right);
 }
 
-/* Which packed features vary in a node, into scratch->varying. */
-INLINE void read_words(const Sample *sample, const Scratch *scratch, int64_t start, int64_t n) {
+/* Which packed features vary in a node, into scratch->varying; returns whether any does. */
+INLINE bool read_words(const Sample *sample, const Scratch *scratch, int64_t start, int64_t n) {
+    uint64_t any = 0;
     for (int64_t k = 0; k < sample->n_words; k++) {
         const uint64_t *restrict words = sample->words + k * sample->stride + start;
         uint64_t either = 0, both = ~UINT64_C(0);
@@ -65,8 +66,9 @@ INLINE void read_words(const Sample *sample, const Scratch *scratch, int64_t sta
             either |= words[i];
             both &= words[i];
         }
-        scratch->varying[k] = either & ~both;
+        any |= scratch->varying[k] = either & ~both;
     }
+    return any != 0;
 }
 
 /* Which of n rows, and some behind them, have a packed feature's bit, from row `first` of the sample on. */
@@ -438,6 +440,7 @@ moment_proxy_of(const Scratch *scratch, int64_t n, int64_t cut, int missing, con
         v_left += terms;
     }
     const double n_l = sum_of(n_left), v_l = sum_of(v_left);
+    if (!(n_l > 0.0 && node->n_node - n_l > 0.0)) return -INFINITY; /* by rounding */
     return moment_proxy(n_l, v_l, node->n_node - n_l, node->v_node - v_l, criterion);
 }
 
@@ -460,6 +463,7 @@ INLINE double class_proxy_of(
         sum_left += class_term(left, criterion);
         sum_right += class_term(total[c] - left, criterion);
     }
+    if (!(n_left > 0.0 && node->n_node - n_left > 0.0)) return -INFINITY; /* by rounding */
     return class_proxy(n_left, sum_left, node->n_node - n_left, sum_right, criterion);
 }
 
