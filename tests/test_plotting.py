@@ -27,7 +27,7 @@ LABELS = np.array(["setosa", "versicolor", "virginica"])[Y]
 
 
 def mddf(**changes):
-    parameters = {"gamma": 0.85, "mu": 0.05, "theta": 2, "max_layers": 4, "patience": 4, "random_state": 0}
+    parameters = {"gamma": 0.85, "mu": 0.05, "theta": 2, "max_layers": 4, "patience": 4, "random_state": 1}
     return MDDFClassifier(2, 5, **(parameters | changes)).fit(X[::2], LABELS[::2])
 
 

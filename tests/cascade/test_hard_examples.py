@@ -30,6 +30,7 @@ from sklearn.model_selection import GridSearchCV
 
 from cascadeforest import DDBFClassifier, RandomForestClassifier
 from cascadeforest.cascade import hard_examples as module
+from cascadeforest.cascade.folds import stratified_folds
 from cascadeforest.cascade.hard_examples import (
     MiningRules,
     leaf_scores,
@@ -37,8 +38,9 @@ from cascadeforest.cascade.hard_examples import (
     mutual_information,
     retained_trees,
 )
-from cascadeforest.cascade.layer import FoldForest
+from cascadeforest.cascade.layer import _ALL_ROWS, _FOLDS, _MODEL, FoldForest
 from cascadeforest.forest.binning import BinMapper
+from cascadeforest.forest.seeds import seed_at
 from cascadeforest.forest.tree_subsets import some_trees, trees_beside
 
 from . import naive
@@ -615,7 +617,17 @@ def accuracy(right, weights):
     return sum(w for w, r in zip(weights, right, strict=True) if r) / sum(weights) if weights else None
 
 
-def algorithm_1(model, X, y, weights=None):
+@dataclass
+class Fold:
+    """A cascade of the twin that does not see some rows, and predicts them."""
+
+    rows: list
+    held_out: list
+    waiting: list
+    over: bool = False
+
+
+def algorithm_1(model, X, y, weights=None, log=None):
     """Lines 1 to 10 with the two rules; iterations, scores, and the last iteration that each row reached."""
     n_classes, entropy = len(np.unique(y)), naive.entropy_of(model.random_state)
     member = RandomForestClassifier(
@@ -626,38 +638,74 @@ def algorithm_1(model, X, y, weights=None):
         max_features=model.max_features,
     )
     rules = MiningRules(**{name: getattr(model, name) for name in MiningRules.__dataclass_fields__})
-    how = {"k_fold": "k_fold_refit", "oob": "oob"}[model.validation]
     every_weight = np.ones(len(y)) if weights is None else weights
     rows = np.flatnonzero(every_weight).tolist()
-    everyone, guess, level_of = rows, {}, [-1] * len(y)
-    iterations, scores = [], []
-    for i in range(model.max_layers):
+
+    def grow(rows, i, fold):
         w = None if weights is None else weights[rows]
         mapper = BinMapper()
         binned = mapper.fit_transform(X[rows], w)
-        layer, vectors = naive.fit_layer(
-            [member], binned, y[rows], n_classes, entropy, i, weights=w, n_folds=model.n_folds, class_vectors=how
-        )
-        grown, own = layer.forests[0][0], naive.mean(vectors)
-        for row, p in zip(rows, own, strict=True):
-            guess[row], level_of[row] = int(np.argmax(p)), i
-        scores.append(accuracy([guess[row] == y[row] for row in everyone], every_weight[everyone]))
-        found, easy = mined(rules, grown, mapper, X[rows], y[rows], w)
-        right = [guess[row] == y[row] for row in rows]
+        if model.validation == "oob":
+            layer, vectors = naive.fit_layer(
+                [member], binned, y[rows], n_classes, entropy, i, weights=w, n_folds=2, class_vectors="oob"
+            )
+            grown, out_of_bag = layer.forests[0][0], naive.mean(vectors)
+        else:
+            seed = seed_at(entropy, i, 0, _MODEL, fold)
+            grown, out_of_bag = naive.grow(member, binned, y[rows], n_classes, seed, w), None
+        return mapper, grown, out_of_bag, *mined(rules, grown, mapper, X[rows], y[rows], w)
+
+    def are_few(rows):
+        classes = {int(y[row]) for row in rows}
+        return len(classes) <= 1 or len(rows) < model.n_folds * len(classes)
+
+    folds = []
+    if model.validation == "k_fold":
+        fold_of = stratified_folds(y[rows], model.n_folds, seed_at(entropy, 0, 0, _FOLDS)).tolist()
+        for k in range(max(fold_of) + 1):
+            held_out = [row for row, f in zip(rows, fold_of, strict=True) if f == k]
+            folds.append(Fold([row for row in rows if row not in held_out], held_out, held_out))
+    everyone, level_of, decided = rows, [-1] * len(y), {}
+    iterations, scores = [], []
+    for i in range(model.max_layers):
+        mapper, grown, out_of_bag, found, easy = grow(rows, i, _ALL_ROWS)
+        for row in rows:
+            level_of[row] = i
+        predicted = {}
+        if out_of_bag is not None:
+            predicted = dict(zip(rows, out_of_bag.tolist(), strict=True))
+        for k, fold in enumerate(folds):
+            if not fold.over:
+                *_, fold.found, fold.easy = grow(fold.rows, i, k)
+            predicted |= {row: fold.found.probabilities(X[row]) for row in fold.held_out}
+            decided |= {row: predicted[row] for row in fold.waiting}
+        if folds:
+            if log is not None:
+                log.append(np.array([decided[row] for row in everyone]))
+            scores.append(accuracy([np.argmax(decided[row]) == y[row] for row in everyone], every_weight[everyone]))
+        right = [np.argmax(predicted[row]) == y[row] for row in rows]
         of_easy = [k for k in range(len(rows)) if easy[k]]
         stands = not of_easy or accuracy([right[k] for k in of_easy], every_weight[rows][of_easy]) >= accuracy(
             right, every_weight[rows]
         )
         easy = [e and stands for e in easy]
+        own = np.array([predicted[row] for row in rows])
         iterations.append(Iteration(mapper, grown, rows, found, stands, easy, own))
         last = scores[-model.patience - 1 :]
         if len(last) > model.patience and all(b < a for a, b in itertools.pairwise(last)):
             break
         hard = [row for row, e in zip(rows, easy, strict=True) if not e]
-        classes = {int(y[row]) for row in hard}
-        if len(classes) <= 1 or len(hard) < model.n_folds * len(classes):
+        if are_few(hard):
             break
         rows = hard
+        for fold in folds:
+            still = [row for row, e in zip(fold.rows, fold.easy, strict=True) if not e]
+            if fold.over or not stands:
+                continue
+            fold.over = are_few(still)
+            if not fold.over:
+                fold.rows = still
+                fold.waiting = [row for row in fold.waiting if not fold.found.is_easy(X[row])]
     return iterations, scores, level_of
 
 
@@ -678,7 +726,7 @@ VARIANTS = [
     {"threshold": "mutual_information", "vote_fraction": 1.0, "max_depth": 2},
     {"leaf_score": "gini", "threshold": "mutual_information", "min_samples_leaf": 3},
     {"leaf_rows": "in_bag", "min_samples_leaf": 4, "leaf_score": "entropy"},
-    {"validation": "oob", "n_folds": 2},
+    {"validation": "oob", "n_folds": 2, "keep": "last"},
     {"n_folds": 5, "elimination": 0.0, "criterion": "entropy", "vote_fraction": 1.0},
     {"patience": 1, "vote_fraction": 0.9, "max_features": None, "max_layers": 7},
     {"keep": "last", "vote_fraction": 0.8, "max_layers": 7},
@@ -708,8 +756,8 @@ def model_and_twin(variant, seed, weighted):
 def test_the_classifier_is_its_naive_twin(variant, seed, weighted):
     model, (iterations, scores, level_of), (_, y, _) = model_and_twin(variant, seed, weighted)
     assert model.validation_scores_ == pytest.approx([float(s) for s in scores], rel=1e-12)
-    best = max(range(len(scores)), key=lambda i: (scores[i], -i))
-    kept = len(scores) if model.keep == "last" else best + 1
+    best = max(range(len(scores)), key=lambda i: (scores[i], -i), default=None)
+    kept = len(iterations) if model.keep == "last" else best + 1
     assert model.n_layers_ == len(model.layers_) == kept
     iterations = iterations[:kept]
     assert model.n_rows_.tolist() == [len(i.rows) for i in iterations]
@@ -739,14 +787,28 @@ def test_the_twins_tell_much():
             events["kept annulled"] += sum(not layer.is_valid for layer in model.layers_)
             last = scores[-model.patience - 1 :]
             fell = len(last) > model.patience and all(b < a for a, b in itertools.pairwise(last))
-            events["rule 1"] += fell and len(scores) < model.max_layers
-            events["short"] += not fell and len(scores) < model.max_layers
+            events["rule 1"] += fell and len(iterations) < model.max_layers
+            events["short"] += not fell and len(iterations) < model.max_layers
             events["nobody easy"] += sum(not any(i.easy) and i.stands for i in iterations)
-            events["dropped"] += model.n_layers_ < len(scores)
+            events["dropped"] += model.n_layers_ < len(iterations)
             events["deep"] += model.n_layers_ > 2
             events["fell back"] += sum(i.found.kind != model.threshold for i in iterations)
             events["levels"] += len(set(model.decision_level_.tolist()) - {-1}) > 1
     assert len([name for name, n in events.items() if n >= 3]) == 9, events
+
+
+def test_the_score_of_noise_stays_at_chance():
+    """Training rows of later iterations are chosen by their labels; rows that a cascade has not seen are not."""
+    scores = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(200, 4)).round(1), rng.integers(0, 2, 200)
+        given = {"vote_fraction": 0.5, "max_layers": 4, "patience": 4, "keep": "last", "random_state": seed}
+        model = DDBFClassifier(10, leaf_score="gini", **given).fit(X, y)
+        assert model.n_layers_ > 1
+        scores.append(model.validation_scores_[[0, 1, -1]])
+    mean, error = np.mean(scores, axis=0), np.std(scores, axis=0) / np.sqrt(20)
+    assert (np.abs(mean - 0.5) < 3 * error).all()
 
 
 # The two rules.
@@ -947,8 +1009,9 @@ def test_pure_leaves_of_in_bag_rows_have_equal_scores():
 def test_one_class(threshold, validation, calibration):
     X = np.random.default_rng(0).normal(size=(20, 3))
     given = {"threshold": threshold, "validation": validation, "calibration": calibration, "random_state": 0}
-    model = DDBFClassifier(3, **given).fit(X, np.full(20, "only"))
-    assert model.n_layers_ == len(model.validation_scores_) == 1
+    model = DDBFClassifier(3, keep="last", **given).fit(X, np.full(20, "only"))
+    assert model.n_layers_ == 1
+    assert len(model.validation_scores_) == (validation == "k_fold")
     assert model.predict_proba(X + 1).tolist() == [[1.0]] * 20
     assert model.predict(X).tolist() == ["only"] * 20
     # Information of one class is 0, and any f1 score is above that.
@@ -958,9 +1021,8 @@ def test_one_class(threshold, validation, calibration):
 @pytest.mark.parametrize("validation", ["k_fold", "oob"])
 @pytest.mark.parametrize("calibration", [None, "isotonic"])
 def test_two_rows(validation, calibration):
-    model = DDBFClassifier(4, validation=validation, calibration=calibration, random_state=0).fit(
-        [[0.0], [1.0]], [3, 5]
-    )
+    given = {"validation": validation, "calibration": calibration, "random_state": 0}
+    model = DDBFClassifier(4, keep="last", **given).fit([[0.0], [1.0]], [3, 5])
     assert model.n_layers_ == 1
     assert set(model.predict([[-1.0], [0.0], [1.0], [9.0]])) <= {3, 5}
     assert model.predict_proba([[0.0], [1.0]]).sum(axis=1) == pytest.approx(np.ones(2))
@@ -1240,11 +1302,15 @@ def test_scorers_see_each_row_as_it_was_decided():
 
     model = several(scoring=scorer).fit(X, y)
     assert [labels.tolist() for _, labels in seen] == [y.tolist()] * 4
-    for level in range(1, 4):
-        left = model.decision_level_ < level
-        assert seen[level][0][left].tolist() == seen[level - 1][0][left].tolist()
-        assert (seen[level][0][~left] != seen[level - 1][0][~left]).any()
-        assert seen[level][0].sum(axis=1) == pytest.approx(np.ones(120), abs=1e-12)
+    wanted = []
+    algorithm_1(model, X, y, log=wanted)
+    n_changed = 120
+    for level, (probabilities, _) in enumerate(seen):
+        assert probabilities.tolist() == wanted[level].tolist()
+        assert probabilities.sum(axis=1) == pytest.approx(np.ones(120), abs=1e-12)
+        if level:  # fewer rows are left in each iteration
+            before, n_changed = n_changed, np.count_nonzero((probabilities != seen[level - 1][0]).any(axis=1))
+            assert 0 < n_changed < before
 
 
 # Life of an estimator.
@@ -1252,12 +1318,13 @@ def test_scorers_see_each_row_as_it_was_decided():
 
 def test_the_first_forest_does_not_depend_on_the_validation():
     X, y = data()
-    one, other = (several(validation=validation).fit(X, y) for validation in ("k_fold", "oob"))
+    one, other = (several(validation=validation, keep="last").fit(X, y) for validation in ("k_fold", "oob"))
     first, second = one.layers_[0], other.layers_[0]
     assert first.forest.trees.nodes.tobytes() == second.forest.trees.nodes.tobytes()
     assert first.forest.trees.values.tobytes() == second.forest.trees.values.tobytes()
     assert first.leaf_score.tobytes() == second.leaf_score.tobytes()
-    assert one.validation_scores_.tolist() != other.validation_scores_.tolist()
+    assert len(one.validation_scores_) == one.n_layers_
+    assert len(other.validation_scores_) == 0
 
 
 @pytest.mark.parametrize(
@@ -1361,8 +1428,8 @@ def test_a_line_for_each_iteration(library_log):
     model = DDBFClassifier(8, max_layers=2, random_state=0, verbose=1).fit(X, y)
     scores = [f"{score:.5f}" for score in model.validation_scores_]
     assert [record.getMessage() for record in library_log.records] == [
-        f"iteration 1: out-of-sample score of all {scores[0]}, 80 rows, 0 of them easy (division annulled)",
-        f"iteration 2: out-of-sample score of all {scores[1]}, 80 rows, 0 of them easy (division annulled)",
+        f"iteration 1: held-out score of all {scores[0]}, 80 rows, 0 of them easy (division annulled)",
+        f"iteration 2: held-out score of all {scores[1]}, 80 rows, 0 of them easy (division annulled)",
         f"kept {model.n_layers_} of 2 iterations",
     ]
     library_log.clear()

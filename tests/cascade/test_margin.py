@@ -170,9 +170,10 @@ def test_the_margin_ratio_by_hand(z, ratio):
 
 
 def test_depth_grows_by_theta_up_to_a_hundred():
-    assert [Setting(0.9, 0.1, 4).depth(t) for t in (0, 1, 2, 23, 24, 25)] == [4, 8, 12, 96, 100, 100]
-    assert [Setting(0.9, 0.1, 16).depth(t) for t in range(8)] == [16, 32, 48, 64, 80, 96, 100, 100]
-    assert Setting(0.9, 0.1, 300).depth(0) == 100
+    assert [Setting(0.9, 0.1, 4).depth(t, 0) for t in (0, 1, 2, 23, 24, 25)] == [4, 8, 12, 96, 100, 100]
+    assert [Setting(0.9, 0.1, 2).depth(t, 1) for t in range(4)] == [4, 6, 8, 10]  # 2t + 2 for t = 1, 2, ...
+    assert [Setting(0.9, 0.1, 16).depth(t, 1) for t in range(7)] == [32, 48, 64, 80, 96, 100, 100]
+    assert Setting(0.9, 0.1, 300).depth(0, 1) == 100
 
 
 def test_the_sum_by_hand():
@@ -624,8 +625,11 @@ def test_a_layer_that_is_sure_of_everything_has_a_finite_factor(ways, alphas, mo
 # Algorithm 2 with forests.
 
 
-def members_at(level, kinds, theta=4):
-    return [kind(4).set_params(max_depth=theta * (level + 1)) for kind in kinds]
+def members_at(level, kinds, *, official, theta=4):
+    """The paper bounds random forests, the released code all; it counts layers from 0."""
+    depth = theta * (level + (1 if official else 2))
+    bounded = [official or kind is RandomForestClassifier for kind in kinds]
+    return [kind(4).set_params(max_depth=depth if own else None) for kind, own in zip(kinds, bounded, strict=True)]
 
 
 PLAIN = (RandomForestClassifier, CompletelyRandomForestClassifier)
@@ -673,7 +677,7 @@ def test_a_cascade_is_its_naive_twin(others, kinds, structure, weighted, monkeyp
     def grow(features, of_rows):
         mappers.append(BinMapper())
         layer, vectors = naive.fit_layer(
-            members_at(len(layers), kinds),
+            members_at(len(layers), kinds, official=official),
             seen_by(binned, features, mappers[-1], fit=True),
             y,
             3,
@@ -819,8 +823,12 @@ def test_depth_grows_and_objects_keep_their_own(monkeypatch):
     estimators = ["random_forest", RandomForestClassifier(3, max_depth=2), "completely_random_forest", GaussianNB()]
     model = small(n_forests=6, estimators=estimators, theta=40, max_layers=4, patience=4, scoring=best_last())
     model.fit(X, y)
-    depths = [[getattr(member, "max_depth", "none") for member in layer] for layer in members]
-    assert depths == [[d, 2, d, "none", d, 2] for d in (40, 80, 100, 100)]
+    depths = [[getattr(member, "max_depth", "no depth") for member in layer] for layer in members]
+    assert depths == [[d, 2, None, "no depth", d, 2] for d in (80, 100, 100, 100)]
+    members.clear()
+    model.set_params(bounded_forests="all", depth_shift=0).fit(X, y)
+    depths = [[getattr(member, "max_depth", "no depth") for member in layer] for layer in members]
+    assert depths == [[d, 2, d, "no depth", d, 2] for d in (40, 80, 100, 100)]
     assert [type(member) for member in members[0]] == [
         RandomForestClassifier,
         RandomForestClassifier,
@@ -837,6 +845,13 @@ def test_trees_are_as_deep_as_the_schedule_allows():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 4)), rng.integers(0, 2, 300)
     model = small(theta=2, scoring=best_last()).fit(X, y)
+    for level, layer in enumerate(model.layers_):
+        random, completely_random = (
+            max(depth_of(m.trees, t) for m in models for t in range(4)) for models in layer.forests
+        )
+        assert random == 2 * (level + 1) + 2
+        assert completely_random > 10
+    model = small(theta=2, scoring=best_last(), bounded_forests="all", depth_shift=0).fit(X, y)
     for level, layer in enumerate(model.layers_):
         for models in layer.forests:
             assert max(depth_of(m.trees, t) for m in models for t in range(4)) == 2 * (level + 1)
@@ -921,6 +936,7 @@ def test_search_results_are_those_of_separate_fits(others, weighted):
     X, y = noisy(60)
     weights = np.random.default_rng(0).uniform(0.2, 3, 60) if weighted else None
     estimators = ["random_forest", ExtraTreesClassifier(1, max_depth=3)]
+    others = {**others, "depth_shift": 0}  # in deeper trees all settings would come to the same
     model = searched(estimators=estimators, **others).fit(X, y, sample_weight=weights)
     assert len(model.search_results_) == 21
     for result in model.search_results_:

@@ -611,6 +611,17 @@ def test_forests_of_a_window_size_are_fitted_when_a_layer_asks_for_them(Cascade,
     assert model.n_layers_ <= len(model.validation_scores_) <= n_layers
 
 
+@both
+@pytest.mark.parametrize(("subsample", "n_grown"), [(None, 7), (2, 3)])
+def test_patience_counts_cycles_of_window_sizes(Cascade, subsample, n_grown):
+    """The first layer is the best. With positions of its own each layer sees all window sizes."""
+    scores = itertools.chain([1.0], itertools.repeat(0.5))
+    scanner = {"windows": [3, 5, 7], "n_folds": 2, "min_samples_leaf": 3, "subsample": subsample}
+    parameters = {"max_layers": 20, "patience": 2, "scoring": lambda *given: next(scores)}
+    model = small(Cascade, scanning=scanner, **parameters).fit(*noisy(60))
+    assert len(model.validation_scores_) == n_grown
+
+
 @pytest.mark.parametrize("n_classes", [2, 10])
 def test_vectors_of_new_rows_need_the_memory_of_a_block(monkeypatch, n_classes):
     """A block is all that `BLOCK_BYTES` bounds; half of it is added for places and the like."""

@@ -67,6 +67,18 @@ def test_stopping_by_hand(scores, patience, tol, n_grown, kept):
     assert max(i for i, new in enumerate(better) if new) == kept
 
 
+@pytest.mark.parametrize(("cycle", "n_grown"), [(1, 3), (2, 4), (3, 8)])
+def test_patience_counts_whole_cycles(cycle, n_grown):
+    """The best layer is the second; with cycles of three the sixth is a better one, within the cycle after it."""
+    rule = BestLayer(1, 0.0, cycle)
+    scores = [0.5, 0.6, 0.1, 0.2, 0.7, 0.1, 0.1, 0.1, 0.9]
+    for score in scores:
+        rule.is_better(score)
+        if rule.is_over:
+            break
+    assert rule.scores == scores[:n_grown]
+
+
 # Scores.
 
 CLASSES = np.array(["b", "a", "c"], object)  # any order: columns are numbered

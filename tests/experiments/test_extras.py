@@ -39,7 +39,7 @@ def fitted(model, data=X, target=Y, task="classification"):
 
 @pytest.fixture(scope="module")
 def mddf():
-    parameters = {"gamma": 0.85, "mu": 0.05, "theta": 2, "max_layers": 4, "patience": 4, "random_state": 0}
+    parameters = {"gamma": 0.85, "mu": 0.05, "theta": 2, "max_layers": 4, "patience": 4, "random_state": 1}
     return fitted(MDDFClassifier(2, 5, **parameters))
 
 

@@ -164,7 +164,7 @@ class Cascade(TakesCategories):
     ) -> tuple[list[Layer], BestLayer]:
         """Grow layers, each on the features and the vectors of the layer before; return the layers and their scores."""
         layers: list[Layer] = []
-        best, vectors, added_mapper = BestLayer(patience, self.tol), None, None
+        best, vectors, added_mapper = BestLayer(patience, self.tol, features.cycle), None, None
         for level in range(self.max_layers):
             seen = features.at(level, rows, y, weights)
             if vectors is not None:

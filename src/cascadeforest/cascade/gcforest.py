@@ -50,7 +50,8 @@ class GCForestClassifier(ExplainableCascade, CascadeClassifier):
         Maximum number of layers.
     patience : int or None, default=None
         Growing stops after this many consecutive layers that are not better than the best layer; a value of
-        `max_layers` or more turns early stopping off. None: 1 in preset "paper", 4 in preset "official".
+        `max_layers` or more turns early stopping off. None: 1 in preset "paper", 4 in preset "official". With scanning,
+        all layers of a cycle of window sizes count as one layer here.
     keep : {"best", "last"}, default="best"
         The last layer of the fitted cascade: "best", the first layer with the best score, also if `max_layers` is
         reached; "last", the last layer that was grown. Later layers are dropped.

@@ -8,7 +8,7 @@ the two rules of section 3.3.2.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -19,7 +19,7 @@ from scipy.special import xlogy
 from sklearn.isotonic import IsotonicRegression
 
 from cascadeforest.cascade._base import CascadeClassifier, rows_with_weight, weights_at
-from cascadeforest.cascade.layer import FoldForest, LayerRules, check_member, fit_layer, mean_vector
+from cascadeforest.cascade.layer import FoldForest, LayerRules, check_member, fit_forest, mean_vector
 from cascadeforest.cascade.progress import Progress
 from cascadeforest.cascade.representation import Representation
 from cascadeforest.cascade.stopping import KEEPS, Scoring
@@ -342,6 +342,80 @@ def _calibrated(probabilities: np.ndarray, calibration: list[IsotonicRegression]
     return np.where(total > 0, own / np.where(total > 0, total, 1.0), probabilities)
 
 
+@dataclass(frozen=True)
+class _Grow:
+    """Lines 4 to 6 of Algorithm 1: grow a forest on some rows, and find those that it finds easy."""
+
+    member: RandomForestClassifier
+    rules: LayerRules
+    mining: MiningRules
+    X: MatrixLike
+    label: np.ndarray
+    weights: np.ndarray | None
+    levels: np.ndarray | None
+
+    def __call__(
+        self, rows: np.ndarray, iteration: int, fold: int | None = None
+    ) -> tuple[HardExampleForest, np.ndarray, np.ndarray | None]:
+        """Return the forest, which of `rows` are easy, and their out-of-bag predictions, if these are asked for."""
+        y, weights, n_jobs = self.label[rows], weights_at(self.weights, rows), self.rules.n_jobs
+        seen, mapper = Representation.of_training_rows(
+            self.rows(rows), 0, sample_weight=weights, n_jobs=n_jobs, levels=self.levels
+        )
+        forest, out_of_bag = fit_forest(self.member, seen, y, weights, self.rules, iteration, fold)
+        mined, easy = self.mining.mine(forest, mapper, seen.binned, y, weights, n_jobs)
+        return mined, easy, None if out_of_bag is None else mean_vector(out_of_bag[:, None])
+
+    def rows(self, rows: np.ndarray) -> MatrixLike:
+        """Some rows of X."""
+        return self.X if len(rows) == self.X.shape[0] else self.X[rows]
+
+
+class _HeldOut:
+    """A cascade without the rows of a fold. It predicts them as it would predict new rows.
+
+    Rows of an iteration are chosen by their labels, so that predictions of these rows alone look too good or too bad.
+    Rows that a whole cascade has not seen go the way of new rows.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_learned,), int
+        Rows that are still hard; at first all rows to learn from.
+    held_out : ndarray of shape (n_held_out,), int
+        The other rows.
+    """
+
+    def __init__(self, rows: np.ndarray, held_out: np.ndarray):
+        self._rows, self.held_out = rows, held_out
+        self._is_waiting = np.ones(len(held_out), bool)
+        self.is_over = False
+
+    def grow(self, grow: _Grow, iteration: int, number: int) -> None:
+        """Grow the next forest, unless the hard rows are too few: the last forest decides all rows."""
+        if not self.is_over:
+            self._newest, self._easy, _ = grow(self._rows, iteration, number)
+            self._binned = self._newest.binned(grow.rows(self.held_out), grow.rules.n_jobs)
+
+    @property
+    def waiting(self) -> np.ndarray:
+        """Held-out rows that no iteration before the newest has decided."""
+        return self.held_out[self._is_waiting]
+
+    def probabilities(self, n_jobs: int | None) -> np.ndarray:
+        """Predictions of the newest forest for all held-out rows, whether or not they reach it."""
+        return self._newest.probabilities(self._binned, np.arange(len(self.held_out), dtype=np.int32), n_jobs)
+
+    def divide(self, is_valid: bool, are_few: Callable[[np.ndarray], bool], n_jobs: int | None) -> None:
+        """Let easy rows go, unless the division is annulled."""
+        if self.is_over or not is_valid:
+            return
+        hard = self._rows[~self._easy]
+        self.is_over = are_few(hard)
+        if not self.is_over:
+            self._rows = hard
+            self._is_waiting &= ~self._newest.easy(self._binned, n_jobs)
+
+
 class DDBFClassifier(CascadeClassifier):
     """Deep dynamic boosted forest: each iteration's forest predicts easy rows, and the next one learns from hard rows.
 
@@ -374,9 +448,10 @@ class DDBFClassifier(CascadeClassifier):
     predict_with : {"retained", "all"}, default="retained"
         Trees that predict: the trees that were not eliminated, or all trees.
     validation : {"k_fold", "oob"}, default="k_fold"
-        Source of the out-of-sample predictions of training rows, which the two rules of section 3.3.2 use: models of
-        `n_folds` folds, or the trees of the forest that did not draw the row, which needs no further models. Both
-        sources give the same forests as long as the rules decide alike.
+        Source of the out-of-sample predictions of training rows, which the two rules of section 3.3.2 use. "k_fold":
+        `n_folds` further cascades, each without the rows of a fold, which it predicts as new rows. "oob": for rule 2
+        the trees of the forest that did not draw the row, without further forests. There is no score of the cascade
+        then: rule 1 does not apply, and `keep` must be "last" (unless `max_layers` is 1).
     n_folds : int, default=3
         Number of folds of the validation.
     patience : int, default=5
@@ -385,7 +460,7 @@ class DDBFClassifier(CascadeClassifier):
     keep : {"best", "last"}, default="best"
         The last iteration of the fitted cascade: the first iteration with the best score, or the last that was run.
     scoring : str, callable or None, default=None
-        Scorer of scikit-learn for the out-of-sample predictions, each from the iteration that decided the row; None:
+        Scorer of scikit-learn for the held-out predictions, each from the iteration that decided the row; None:
         accuracy. Rule 2 always compares accuracies.
     calibration : {"isotonic"} or None, default=None
         Isotonic regression of each iteration's probabilities, fitted on out-of-sample predictions. Iterations learn
@@ -405,7 +480,8 @@ class DDBFClassifier(CascadeClassifier):
     layers_ : list of HardExampleForest
         Forests of the kept iterations, with leaf scores and thresholds.
     validation_scores_ : ndarray of shape (n_run_iterations,)
-        Score of the cascade if it ended at iteration 1, 2, ..., for all iterations that were run, also dropped ones.
+        Score of held-out rows if the cascade ended at iteration 1, 2, ..., for all iterations that were run, also
+        dropped ones. Empty with ``validation="oob"``.
     n_rows_ : ndarray of shape (n_layers_,), int
         Number of training rows that reached each iteration.
     n_trees_ : ndarray of shape (n_layers_,), int
@@ -431,6 +507,8 @@ class DDBFClassifier(CascadeClassifier):
     - Growing ends if no hard row is left, if all hard rows are of one class, or if there are fewer hard rows than
       `n_folds` times the number of their classes (for both kinds of validation). Classes without a hard row have
       probability 0 in later iterations.
+    - The validation accuracy of rule 1 is that of whole cascades on rows that they have not seen. That of an
+      iteration's own training rows would rise by itself: the rows are chosen by their labels.
     - Rule 1 decides when to stop, not what to keep: the iterations up to the best score are kept.
     - Each iteration computes new bins from its rows, so that thresholds are finest where hard rows are.
 
@@ -535,7 +613,6 @@ class DDBFClassifier(CascadeClassifier):
         """
         mining = self._checked_mining()
         X, label, rows, weights = self._training_data(X, y, sample_weight)
-        member = self._forest_of_iteration()
         scoring = Scoring(self.scoring, self.classes_)
         progress = Progress(self.verbose)
         rules = self._rules(progress)
@@ -545,52 +622,59 @@ class DDBFClassifier(CascadeClassifier):
             rows = rows_with_weight(np.where(weights >= least, weights, 0.0), len(label))
 
         everyone, n_decreases = rows, 0
-        decided = np.zeros((len(label), self.n_classes_))  # each row's probabilities at the last iteration it reached
+        grow = _Grow(self._forest_of_iteration(), rules, mining, X, label, weights, self._n_levels)
+        folds = [] if self.validation == "oob" else self._folds(rules, label, everyone)
+        decided = np.zeros((len(label), self.n_classes_))  # out of sample, at the last iteration that a row reached
         decision_level = np.full(len(label), -1, np.int16)
         layers: list[HardExampleForest] = []
         scores: list[float] = []
-        reached, found_easy, seen = [], [], None
+        reached, found_easy = [], []
+
+        def are_few(some: np.ndarray) -> bool:
+            """Whether hard rows are too few to learn from."""
+            n_left = len(np.unique(label[some]))
+            return n_left < 2 or len(some) < self.n_folds * n_left
+
         for iteration in range(self.max_layers):
             own, w = label[rows], weights_at(weights, rows)
-            if seen is None:
-                given = X if len(rows) == X.shape[0] else X[rows]
-                seen, mapper = Representation.of_training_rows(
-                    given, 0, sample_weight=w, n_jobs=self.n_jobs, levels=self._n_levels
-                )
-            with progress.layer(iteration, rules.n_models(1, len(rows))):  # line 4, and its out-of-sample predictions
-                places = np.arange(len(rows), dtype=np.int32)
-                layer, vectors = fit_layer([member], seen, places, own, w, rules, iteration, None)
-            decided[rows] = mean_vector(vectors)
             decision_level[rows] = iteration
-            score = scoring(label[everyone], decided[everyone], weights_at(weights, everyone))
-            forest = layer.our_forests[0][0]
-            mined, easy = mining.mine(forest, mapper, seen.binned, own, w, self.n_jobs)  # lines 5 and 6
-            right = decided[rows].argmax(axis=1) == own
+            with progress.layer(iteration, 1 + sum(not fold.is_over for fold in folds)):
+                mined, easy, out_of_bag = grow(rows, iteration)  # lines 4 to 6
+                for number, fold in enumerate(folds):
+                    fold.grow(grow, iteration, number)
+            predicted = np.empty((len(label), self.n_classes_))
+            if out_of_bag is not None:
+                predicted[rows] = out_of_bag
+            for fold in folds:
+                predicted[fold.held_out] = fold.probabilities(self.n_jobs)
+                decided[fold.waiting] = predicted[fold.waiting]
+            right = predicted[rows].argmax(axis=1) == own
             if easy.any() and _is_less(_mean(right[easy], weights_at(w, easy)), _mean(right, w)):  # rule 2
                 mined, easy = replace(mined, is_valid=False), np.zeros(len(rows), bool)
             if self.calibration is not None:
-                mined = replace(mined, calibration=_isotonic(decided[rows], own, w))
+                mined = replace(mined, calibration=_isotonic(predicted[rows], own, w))
             layers.append(mined)
             reached.append(np.bincount(own, minlength=self.n_classes_))
             found_easy.append(np.bincount(own[easy], minlength=self.n_classes_))
+            if folds:
+                score = scoring(label[everyone], decided[everyone], weights_at(weights, everyone))
+                n_decreases = n_decreases + 1 if scores and _is_less(score, scores[-1]) else 0
+                scores.append(score)
             progress.say(
-                "iteration %d: out-of-sample score of all %.5f, %d rows, %d of them easy%s",
-                *(iteration + 1, score, len(rows), np.count_nonzero(easy)),
-                "" if mined.is_valid else " (division annulled)",
+                "iteration %d:%s %d rows, %d of them easy%s",
+                *(iteration + 1, f" held-out score of all {score:.5f}," if folds else "", len(rows)),
+                *(np.count_nonzero(easy), "" if mined.is_valid else " (division annulled)"),
             )
-            n_decreases = n_decreases + 1 if scores and _is_less(score, scores[-1]) else 0
-            scores.append(score)
-            if n_decreases >= self.patience:  # rule 1
-                break
             hard = rows[~easy]  # line 7
-            classes_left = np.unique(label[hard])
-            if len(classes_left) < 2 or len(hard) < self.n_folds * len(classes_left):
+            if n_decreases >= self.patience or are_few(hard):  # rule 1
                 break
-            if len(hard) < len(rows):
-                rows, seen = hard, None
+            rows = hard
+            for fold in folds:
+                fold.divide(mined.is_valid, are_few, self.n_jobs)
 
-        best = next(i for i, score in enumerate(scores) if not _is_less(score, max(scores)))
-        self.n_layers_ = len(scores) if self.keep == "last" else best + 1
+        self.n_layers_ = len(layers)
+        if folds and self.keep == "best":
+            self.n_layers_ = 1 + next(i for i, score in enumerate(scores) if not _is_less(score, max(scores)))
         self.layers_ = layers[: self.n_layers_]
         self.validation_scores_ = np.array(scores)
         self.class_counts_ = np.array(reached[: self.n_layers_])
@@ -601,6 +685,13 @@ class DDBFClassifier(CascadeClassifier):
         progress.say("kept %d of %d iterations", self.n_layers_, len(layers))
         self._warn_of_thresholds()
         return self
+
+    def _folds(self, rules: LayerRules, label: np.ndarray, rows: np.ndarray) -> list[_HeldOut]:
+        """One cascade for each fold, which learns from the other folds."""
+        draw = rules.fold_draw(0)
+        assert draw is not None, "out-of-bag predictions need no folds"
+        fold = draw.of(label[rows], 0)
+        return [_HeldOut(rows[fold != i], rows[fold == i]) for i in range(int(fold.max()) + 1)]
 
     def _checked_mining(self) -> MiningRules:
         """Check all parameters."""
@@ -614,6 +705,11 @@ class DDBFClassifier(CascadeClassifier):
         check_choice("predict_with", self.predict_with, PREDICT_WITH)
         check_choice("validation", self.validation, VALIDATION)
         check_choice("keep", self.keep, KEEPS)
+        if self.validation == "oob" and self.keep == "best" and self.max_layers > 1:
+            raise ValueError(
+                "keep is 'best', but validation='oob' gives no score of the cascade; choose keep='last', or "
+                "validation='k_fold'."
+            )
         if self.calibration is not None:
             check_choice("calibration", self.calibration, ("isotonic",))
         check_number("vote_fraction", self.vote_fraction, most=1.0)

@@ -367,6 +367,42 @@ def fit_layer(
     return Layer(forests, added_mapper, rules.vector_dtype, rules.n_classes, rules.fold_draw(level)), vectors
 
 
+def fit_forest(
+    member: Forest,
+    representation: Representation,
+    y: np.ndarray,
+    weights: np.ndarray | None,
+    rules: LayerRules,
+    level: int,
+    fold: int | None = None,
+) -> tuple[FoldForest, np.ndarray | None]:
+    """Fit the only forest of a layer to all rows of a representation.
+
+    Parameters
+    ----------
+    member : Forest
+        Unfitted forest.
+    representation, y, weights, rules, level
+        As in `fit_layer`.
+    fold : int, optional
+        Number of the fold that the rows lack; by default they are all rows.
+
+    Returns
+    -------
+    FoldForest
+    vectors : ndarray of shape (n, n_outputs) or None
+        Out-of-bag vectors, if these are the class vectors of `rules`.
+    """
+    rows = np.arange(len(y), dtype=np.int32)
+    if rules.class_vectors == "oob":
+        layer, vectors = fit_layer([member], representation, rows, y, weights, rules, level, None)
+        return layer.our_forests[0][0], vectors[:, 0]
+    fit = _Fit(member, representation, rows, y, weights, rules, (level, 0))
+    grown = fit.grow(rows, _ALL_ROWS if fold is None else fold)
+    rules.progress.advance()
+    return FoldForest.of(grown), None
+
+
 @dataclass(frozen=True)
 class _Fit:
     """Fits one forest of a layer."""

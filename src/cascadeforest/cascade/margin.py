@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import cycle, product
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ from cascadeforest.forest.walks import Reached, TrainedLayer, Walk
 #: Section 4: 'we generally choose these two hyper-parameters from the finite sets'.
 GAMMAS = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 MUS = (0.01, 0.05, 0.1)
-#: Section 5: depth 2t + 2, 4t + 4, 8t + 8 or 16t + 16, for t from 0 as in the released code.
+#: Section 5: depth 2t + 2, 4t + 4, 8t + 8 or 16t + 16.
 THETAS = (2, 4, 8, 16)
 #: Closer to 0 or 1, the divisors of the loss would be nearly 0.
 _BOUNDS = {"gamma": (0.001, 0.999), "mu": (0.0,)}
@@ -53,6 +53,8 @@ PRESETS: dict[str, dict[str, Any]] = {
         "alpha": "exact",
         "cumulative": "normalized",
         "scaled_loss": True,
+        "bounded_forests": "random_forest",
+        "depth_shift": 1,
         "shared_folds": False,
         "keep": "best",
     },
@@ -63,6 +65,8 @@ PRESETS: dict[str, dict[str, Any]] = {
         "alpha": "log",
         "cumulative": "sum",
         "scaled_loss": False,
+        "bounded_forests": "all",
+        "depth_shift": 0,
         "shared_folds": True,
         "keep": "last",
     },
@@ -256,16 +260,16 @@ class Setting:
     gamma, mu : float
         Parameters of the margin loss.
     theta : int
-        Trees of layer t, counted from 0, have depth theta * (t + 1) at most.
+        Schedule of depths.
     """
 
     gamma: float
     mu: float
     theta: int
 
-    def depth(self, level: int) -> int:
-        """Maximum depth of trees at a level."""
-        return min(self.theta * (level + 1), MAX_DEPTH)
+    def depth(self, level: int, shift: int) -> int:
+        """Maximum depth of trees at a level, counted from 0: theta * (t + shift) for layer t, counted from 1."""
+        return min(self.theta * (level + 1 + shift), MAX_DEPTH)
 
 
 class Additive:
@@ -397,8 +401,8 @@ class MDDFClassifier(ExplainableCascade, CascadeClassifier):
         Loss of a margin above gamma relative to one below. None: chosen from the paper's grid (`MUS`); 0.05 in preset
         "official".
     theta : int or None, default=None
-        Trees of layer t, counted from 1, have depth theta * t at most. None: chosen from the paper's grid (`THETAS`);
-        4 in preset "official".
+        Trees of layer t, counted from 1, have depth ``theta * (t + depth_shift)`` at most. None: chosen from the
+        paper's grid (`THETAS`); 4 in preset "official".
     alpha : {"exact", "log"} or None, default=None
         How to find the factor of a layer: "exact" minimises the mean loss, "log" is AdaBoost's formula. None: "exact";
         "log" in preset "official".
@@ -408,6 +412,12 @@ class MDDFClassifier(ExplainableCascade, CascadeClassifier):
         factors the first layer then has nearly the whole weight. None: "normalized"; "sum" in preset "official".
     scaled_loss : bool or None, default=None
         Whether the loss is divided by ``gamma**2`` and ``(1 - gamma)**2`` (Eq. 28). None: True; False in "official".
+    bounded_forests : {"random_forest", "all"} or None, default=None
+        Which forests `theta` bounds. None: "random_forest" (section 5: 'the maximum depth of tree in random forest');
+        "all" in preset "official".
+    depth_shift : int or None, default=None
+        None: 1, so that the random forests of the first layer have depth 2 theta; 0 in preset "official", whose code
+        counts layers from 0.
     max_share : float, default=0.9
         With "normalized" and "exact", largest share of the sum of factors that the newest layer can have. Without a
         bound the newest layer often has the whole sum.
@@ -464,8 +474,7 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
     unless they are given), then gamma and mu together. Among settings with equal scores, the first is chosen.
 
     Choices that the paper leaves open: class vectors are out-of-fold (the text's 'each instance is training data k - 1
-    times' would leak labels), the block of each forest in the sum is renormalised, and depth is bounded in both kinds
-    of forests.
+    times' would leak labels), and the block of each forest in the sum is renormalised.
 
     References
     ----------
@@ -496,6 +505,8 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         alpha: str | None = None,
         cumulative: str | None = None,
         scaled_loss: bool | None = None,
+        bounded_forests: str | None = None,
+        depth_shift: int | None = None,
         max_share: float = 0.9,
         weight_floor: float = 1e-3,
         ablation: str | None = None,
@@ -527,6 +538,8 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         self.alpha = alpha
         self.cumulative = cumulative
         self.scaled_loss = scaled_loss
+        self.bounded_forests = bounded_forests
+        self.depth_shift = depth_shift
         self.max_share = max_share
         self.weight_floor = weight_floor
         self.ablation = ablation
@@ -622,6 +635,8 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         check_choice("cumulative", self._chosen("cumulative"), ("normalized", "sum"))
         check_choice("keep", self._chosen("keep"), KEEPS)
         check_flag("scaled_loss", self._chosen("scaled_loss"))
+        check_choice("bounded_forests", self._chosen("bounded_forests"), ("random_forest", "all"))
+        check_count("depth_shift", self._chosen("depth_shift"), 0)
         check_flag("shared_folds", self._chosen("shared_folds"))
         check_number("max_share", self.max_share, 0.0, 1.0)
         if self.max_share in (0, 1):
@@ -707,7 +722,7 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
                 seen, added_mapper = state.seen(level, self.n_jobs)
                 with rules.progress.layer(level, rules.n_models(len(members), len(rows))):
                     layer, vectors = fit_layer(
-                        self._at_depth(members, setting.depth(level)),
+                        self._at_depth(members, setting, level),
                         *(seen, rows, y, state.weights, rules, level, added_mapper),
                     )
             grown.first = grown.first or (layer, vectors)
@@ -729,12 +744,14 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
                 break
         return grown
 
-    def _at_depth(self, members: list[BaseEstimator], depth: int) -> list[BaseEstimator]:
-        """The forests of a layer with this depth; estimators that were given as objects keep their own depth."""
+    def _at_depth(self, members: list[BaseEstimator], setting: Setting, level: int) -> list[BaseEstimator]:
+        """The forests of a layer, with the level's depth; estimators that were given as objects keep their own."""
+        depth = setting.depth(level, self._chosen("depth_shift"))
         kinds = self._kinds() if self.estimators is None else self.estimators
+        bounded = self._chosen("bounded_forests")
         return [
-            clone(m).set_params(max_depth=depth) if isinstance(kinds[k % len(kinds)], str) else m
-            for k, m in enumerate(members)
+            clone(member).set_params(max_depth=depth) if isinstance(kind, str) and bounded in ("all", kind) else member
+            for kind, member in zip(cycle(kinds), members, strict=False)
         ]
 
     def _row_weights(self, cumulative: np.ndarray, total: float, setting: Setting) -> np.ndarray:
@@ -927,7 +944,7 @@ class MarginWalk(CascadeWalk):
 
     def _members(self, number: int, seen: Representation) -> list[BaseEstimator]:
         fitted = self.model._as_fitted
-        return fitted._at_depth(fitted._members(), self._setting.depth(number))
+        return fitted._at_depth(fitted._members(), self._setting, number)
 
 
 def _check_weighted(members: list[BaseEstimator]) -> None:

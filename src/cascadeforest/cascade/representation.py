@@ -107,10 +107,9 @@ class Representation:
         Representation
         """
         n_given, n_rows = given.columns.shape
-        columns, centers = np.empty((n_given + room, n_rows), np.uint8), None
+        columns, centers = np.empty((n_given + room, n_rows), np.uint8), np.empty((n_given + room, MAX_BINS))
         columns[:n_given] = given.columns
         if given.centers is not None:  # needed only to grow trees
-            centers = np.empty((n_given + room, MAX_BINS))
             centers[:n_given] = given.centers
         return cls(columns, centers, n_given, categorical=given.categorical)
 

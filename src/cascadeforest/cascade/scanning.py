@@ -421,6 +421,8 @@ class FixedGrains:
 
     def __init__(self, scanning: Scanning, room: int):
         self._scanning, self._room = scanning, room
+        #: Levels until all window sizes were seen.
+        self.cycle = len(scanning.grains)
 
     def fit(self, X: np.ndarray, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> None:
         """Bin the data, and store the rows that the forests of all window sizes learn from."""
@@ -476,6 +478,9 @@ class FreshGrains:
     room : int
         Columns that a layer may add.
     """
+
+    #: Each level sees all window sizes.
+    cycle = 1
 
     def __init__(self, scanning: Scanning, room: int):
         self._scanning, self._room = scanning, room

@@ -293,7 +293,7 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         decided = np.zeros((len(label), self.n_classes_))  # each row's probabilities at the last level it reached
         decision_level = np.full(len(label), -1, np.int16)
         layers, thresholds, n_rows, n_trees = [], [], [], []
-        best, vectors, added_mapper = BestLayer(patience, self.tol), None, None
+        best, vectors, added_mapper = BestLayer(patience, self.tol, features.cycle), None, None
         for level in range(self.max_layers):
             seen = features.at(level, rows, label[rows], weights_at(weights, rows))
             if vectors is not None:

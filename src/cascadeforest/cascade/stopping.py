@@ -132,10 +132,12 @@ class BestLayer:
         Growing stops after this many consecutive layers that are not better than the best layer.
     tol : float
         A score is better if it exceeds the best score by more than this.
+    cycle : int
+        Number of consecutive layers that count as one for `patience`.
     """
 
-    def __init__(self, patience: int, tol: float):
-        self.patience, self.tol = patience, tol
+    def __init__(self, patience: int, tol: float, cycle: int = 1):
+        self.patience, self.tol, self.cycle = patience, tol, cycle
         self.index = -1
         self.scores: list[float] = []
 
@@ -153,5 +155,5 @@ class BestLayer:
 
     @property
     def is_over(self) -> bool:
-        """Whether the last `patience` layers were not better than the best layer."""
-        return len(self.scores) - 1 - self.index >= self.patience
+        """Whether the last `patience` layers, or cycles of layers, were not better than the best layer."""
+        return len(self.scores) - 1 - self.index >= self.patience * self.cycle

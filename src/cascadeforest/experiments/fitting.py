@@ -466,7 +466,8 @@ def growth_of(estimator: Model) -> Growth | None:
     if n_kept is None or not type(estimator).__module__.startswith("cascadeforest.cascade"):
         return None
     # hiDF scores its input as well, which is no layer; each layer has a number of new interactions.
-    n_grown = len(getattr(estimator, "n_new_", estimator.validation_scores_))
+    # DDBF with out-of-bag predictions has no scores, and keeps what it grows.
+    n_grown = len(getattr(estimator, "n_new_", estimator.validation_scores_)) or int(n_kept)
     cap = estimator.get_params()["max_layers"]
     return Growth(int(n_kept), n_grown, None if cap is None else n_grown >= cap)
 
