@@ -276,7 +276,7 @@ def test_growth_is_told_by_row_and_tree(forest, capsys, monkeypatch):
 
 
 def test_codings_of_categories_are_compared_on_the_same_rows(forest, tmp_path, monkeypatch, capsys):
-    """Files like those of Adult and Bank, in which one column says everything."""
+    """Files in the form of Adult and Bank, in which one column says everything."""
     categories = importlib.import_module("categories")
     rng = np.random.default_rng(0)
     n, columns = 400, len(categories.ADULT_COLUMNS)

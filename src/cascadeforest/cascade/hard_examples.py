@@ -344,7 +344,25 @@ def _calibrated(probabilities: np.ndarray, calibration: list[IsotonicRegression]
 
 @dataclass(frozen=True)
 class _Grow:
-    """Lines 4 to 6 of Algorithm 1: grow a forest on some rows, and find those that it finds easy."""
+    """Lines 4 to 6 of Algorithm 1: grow a forest on some rows, and find its easy rows.
+
+    Parameters
+    ----------
+    member : RandomForestClassifier
+        The unfitted forest.
+    rules : LayerRules
+        Seeds, threads, and where out-of-sample predictions come from.
+    mining : MiningRules
+        Which rows are easy.
+    X : array or sparse matrix of shape (n_samples, n_features)
+        All rows.
+    label : ndarray of shape (n_samples,), int
+        Their class numbers.
+    weights : ndarray of shape (n_samples,) or None
+        Their weights; None if all are equal.
+    levels : ndarray of shape (n_features,), int, or None
+        Number of levels of each categorical feature, 0 for numeric ones; None if none is categorical.
+    """
 
     member: RandomForestClassifier
     rules: LayerRules

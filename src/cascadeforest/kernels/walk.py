@@ -173,5 +173,5 @@ def number_value_rows(tree: np.ndarray, n_classes: int, shift: int) -> None:
 
 
 def n_features_needed(nodes: np.ndarray) -> int:
-    """Return one more than the highest feature of the splits, those of sets left out; 0 without splits."""
+    """Return one more than the highest feature of the splits, without splits of sets; 0 if there are none."""
     return _n_features_needed(nodes, nodes.size)
