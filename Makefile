@@ -32,27 +32,33 @@ setup: $(STAMP) ## .venv from requirements.lock
 $(VENV)/.locked: requirements.lock
 	@test -n "$(PYTHON3)" || { echo "cascadeforest needs Python >= 3.11; none of python3, python3.13, python3.12, python3.11" \
 	  "on the PATH is. Install one, or name it: make PYTHON3=/path/to/python3.12 $(MAKECMDGOALS)"; exit 2; }
-	rm -rf $(VENV)
+	@rm -rf $(VENV)
+	@echo "Installing the locked packages into $(VENV), once: about two minutes, half a minute with uv."
 ifdef UV
-	$(UV) venv --quiet --python "$$($(PYTHON3) -c 'import sys; print(sys.executable)')" $(VENV)
-	$(UV) pip install --quiet --python $(PYTHON) --require-hashes --compile-bytecode -r requirements.lock
+	@$(UV) venv --quiet --python "$$($(PYTHON3) -c 'import sys; print(sys.executable)')" $(VENV)
+	@$(UV) pip install --quiet --python $(PYTHON) --require-hashes --compile-bytecode -r requirements.lock
 else
-	$(PYTHON3) -m venv $(VENV)
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(PYTHON3) -m venv $(VENV)
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 endif
-	touch $@
+	@touch $@
 
 # The compiler of the kernels is in the lock too: no second environment is made to build in.
 $(STAMP): $(VENV)/.locked pyproject.toml setup.py $(wildcard src/cascadeforest/kernels/*.[ch]) src/cascadeforest/kernels/build.py
+	@echo "Compiling the kernels: about ten seconds."
 ifdef UV
-	$(UV) pip install --quiet --python $(PYTHON) --no-build-isolation --no-deps -e .
+	@$(UV) pip install --quiet --python $(PYTHON) --no-build-isolation --no-deps -e .
 else
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
 endif
-	touch $@
+	@touch $@
 
-run: $(STAMP) ## everything of one suite: results/$(SUITE)/index.html (SUITE=quick, CORES=all)
-	$(BIN)/snakemake --cores $(CORES) --config suite=$(SUITE)
+run: $(STAMP) ## everything of one suite: results/$(SUITE)/index.html (SUITE=quick, CORES=all, ONLY='some experiments')
+ifdef VERBOSE
+	$(BIN)/snakemake $(ONLY) --cores $(CORES) --config suite=$(SUITE)
+else
+	@$(PYTHON) -m cascadeforest.experiments suite --suite $(SUITE) --cores $(CORES) $(if $(ONLY),--only $(ONLY))
+endif
 
 test: lint unit smoke ## lint, tests, smoke suite, regression check
 
@@ -83,7 +89,7 @@ coverage: $(STAMP) ## lines of each package that the unit tests run; compiled ke
 	@echo "$$($(BIN)/coverage report --format=total) % in all"
 
 smoke: $(STAMP) ## the smoke suite end to end, and the check of its stored tables
-	$(BIN)/snakemake --cores $(CORES) --config suite=smoke
+	$(PYTHON) -m cascadeforest.experiments suite --suite smoke --cores $(CORES)
 	$(PYTHON) -m cascadeforest.reports check --suite smoke
 
 ui: $(STAMP) ## MLflow UI on 127.0.0.1:$(PORT)

@@ -87,9 +87,10 @@ def job(tmp_path, iris):
     path = os.pathsep.join([str(tmp_path), str(ROOT / "src")])
     environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "2"}
 
-    def run(estimator, params=None, *, model="model", repeats=2, extras=(), seed=0, data=iris, wait=True):
+    def run(estimator, params=None, *, model="model", repeats=2, extras=(), seed=0, memory=True, data=iris, wait=True):
         spec = {"suite": "test", "dataset": "iris", "model": model, "task": "classification", "estimator": estimator}
         spec |= {"params": params or {}, "repeats": list(range(repeats)), "extras": list(extras), "seed": seed}
+        spec |= {"memory": memory}
         command = [sys.executable, "-m", "cascadeforest.experiments", "run", "--spec", json.dumps(spec)]
         command += [
             "--data",
@@ -168,6 +169,92 @@ def test_a_killed_repeat_loses_only_itself_and_the_next_run_completes_it(job):
     assert len(merged(job.folder)["cells"]) == 3
     assert not (job.folder / "failures.json").exists()
     assert not list(job.folder.rglob(".*"))  # nothing half-written
+
+
+@pytest.fixture
+def batch(tmp_path, iris, monkeypatch):
+    """Run several jobs, given as model to estimator, in one process; the returned function gives what was told."""
+    (tmp_path / "spies.py").write_text(SPIES)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(ROOT / "src")]))
+
+    def run(models, *, repeats=2, memory=False):
+        script = f"""
+import json, sys
+from pathlib import Path
+from cascadeforest.experiments.__main__ import limit_threads
+limit_threads(1)
+from cascadeforest.experiments.jobs import Job, JobFailed, run_jobs
+from cascadeforest.experiments.plan import Run
+folder = Path({str(tmp_path)!r})
+jobs = []
+for model, (estimator, params) in {models!r}.items():
+    run = Run("test", "iris", model, "classification", estimator, params, tuple(range({repeats})), memory={memory})
+    jobs.append(Job(run, Path({str(iris)!r}), folder / f"{{model}}.json", folder / "failures" / f"{{model}}.json"))
+try:
+    run_jobs(jobs, folder / "cells", tell=lambda event, **facts: print(json.dumps([event, facts])))
+except JobFailed as error:
+    sys.exit(str(error))
+"""
+        command = [sys.executable, "-c", script]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    run.folder = tmp_path
+    return run
+
+
+def test_fits_that_share_a_process_give_the_bytes_of_fits_alone(batch):
+    """Whatever was fitted before; memory, which a shared process cannot tell, is not measured."""
+    forest = (FOREST, {"n_estimators": 5})
+    others = {"cascade": ("cascadeforest.cascade.gcforest:GCForestClassifier", {"n_estimators": 3, "max_layers": 2})}
+    others |= {"ours": ("cascadeforest.forest.estimators:ExtraTreesClassifier", {"n_estimators": 3})}
+    assert batch(others | {"shared": forest}).returncode == 0
+    assert batch({"alone": forest}, memory=True).returncode == 0
+    shared, alone = merged(batch.folder, "shared"), merged(batch.folder, "alone")
+    for one, other in zip(shared["cells"], alone["cells"], strict=True):
+        assert one["outputs"]["sha256"] == other["outputs"]["sha256"]
+        assert one["key"] != other["key"]
+        assert one["costs"]["fit_peak_mib"] is None
+        assert other["costs"]["fit_peak_mib"] >= 0
+        assert "fit_peak_mib" not in one["metrics"]
+        assert {**one["metrics"], **COST, "fit_peak_mib": 0} == {**other["metrics"], **COST, "fit_peak_mib": 0}
+
+
+@pytest.mark.parametrize("memory", [False, True])
+def test_a_fit_that_dies_loses_only_itself_of_a_batch(batch, memory):
+    marker = batch.folder / "armed"
+    marker.touch()
+    models = {"first": (FOREST, {"n_estimators": 3}), "fragile": ("spies:Dies", {"marker": str(marker)})}
+    models |= {"wrong": ("spies:Raises", {}), "last": (FOREST, {"n_estimators": 4})}
+    done = batch(models, repeats=3, memory=memory)
+    assert "fragile on iris: 1 of 3 repeats failed" in done.stderr
+    assert "repeat 1: SIGKILL" in done.stderr
+    assert "wrong on iris: 3 of 3 repeats failed" in done.stderr
+    assert sorted(path.stem for path in batch.folder.glob("*.json")) == ["first", "last"]
+    assert sorted(path.stem for path in batch.folder.glob("failures/*")) == ["fragile", "wrong"]
+    assert len(cells_of(batch.folder)) == 3 + 2 + 3
+    survivors = cells_of(batch.folder)
+    marker.unlink()
+    done = batch({name: model for name, model in models.items() if name != "wrong"}, repeats=3, memory=memory)
+    assert done.returncode == 0, done.stderr
+    assert survivors.items() <= cells_of(batch.folder).items()
+    assert sorted(path.stem for path in batch.folder.glob("*.json")) == ["first", "fragile", "last"]
+    assert sorted(path.stem for path in batch.folder.glob("failures/*")) == ["wrong"]
+
+
+def test_a_batch_tells_what_it_does(batch):
+    told = [json.loads(line) for line in batch({"forest": (FOREST, {"n_estimators": 3})}).stdout.splitlines()]
+    assert [event for event, _ in told] == ["fit", "cell", "fit", "cell", "run"]
+    assert told[1][1]["fitted"] is True
+    accuracy = np.mean([cell["metrics"]["accuracy"] for cell in merged(batch.folder, "forest")["cells"]])
+    assert told[-1][1]["score"] == pytest.approx(accuracy, abs=1e-4)
+    again = [json.loads(line) for line in batch({"forest": (FOREST, {"n_estimators": 3})}).stdout.splitlines()]
+    assert [(event, facts.get("fitted")) for event, facts in again] == [("cell", False), ("cell", False), ("run", None)]
+
+
+def test_a_result_of_before_does_not_pass_for_one_of_a_batch_that_failed(batch):
+    (batch.folder / "wrong.json").write_text("{}")
+    batch({"wrong": ("spies:Raises", {}), "right": (FOREST, {"n_estimators": 3})})
+    assert sorted(path.stem for path in batch.folder.glob("*.json")) == ["right"]
 
 
 def test_an_error_names_model_data_repeat_and_reason(job):

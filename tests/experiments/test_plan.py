@@ -223,7 +223,7 @@ def with_experiment(**changes):
     ("changes", "words"),
     [
         ({"config": CONFIG | {"suite": "papr"}}, ["config/config.yaml", "suite is 'papr'", "tiny, full"]),
-        ({"config": CONFIG | {"seeds_per_job": 0}}, ["config/config.yaml", "seeds_per_job is 0"]),
+        ({"config": CONFIG | {"job_seconds": 0}}, ["config/config.yaml", "job_seconds is 0"]),
         ({"config": CONFIG | {"own_datasets": ["irsi"]}}, ["own_datasets is 'irsi'", "'iris'"]),
         (with_experiment(models={"rf": "forrest"}), ["config/experiments/test.yaml", "'forrest'", "'forest'"]),
         (with_experiment(metrics=["acc"]), ["one/metrics is 'acc'", "accuracy"]),

@@ -8,6 +8,7 @@ import pytest
 
 from cascadeforest.data.errors import DamagedFile
 from cascadeforest.data.files import write_signed_json
+from cascadeforest.experiments.batches import make_batches
 from cascadeforest.experiments.cells import SavedArrays
 from cascadeforest.experiments.fitting import Growth
 from cascadeforest.experiments.metrics import COST_METRICS, Scores
@@ -16,6 +17,7 @@ from cascadeforest.experiments.records import (
     PLAN_FILE,
     Failure,
     Failures,
+    batch_path,
     discard_damaged,
     read_failures,
     read_run,
@@ -32,6 +34,9 @@ def folder(tmp_path):
     """Two runs of two repeats."""
     for model in ("rf", "svm"):
         write_run(tmp_path / "results" / "quick", "iris", model, [cell("iris", model, repeat) for repeat in range(2)])
+        mark = batch_path(tmp_path / "results" / "quick", f"iris.{model}")
+        mark.parent.mkdir(exist_ok=True)
+        mark.touch()
     return tmp_path / "results" / "quick"
 
 
@@ -74,11 +79,13 @@ def test_a_damaged_run_is_an_error_with_a_remedy_and_is_discarded_with_a_warning
     assert [file.exists() for file in drawn] == [False, False, True, False]
     assert f"{path}: " in caplog.text
     assert "made again" in caplog.text
+    assert not batch_path(folder, "iris.rf").exists()  # the job that makes it is to run again
     assert read_run(folder, "iris", "rf") is None
     assert read_run(folder, "iris", "svm") is not None
     assert discard_damaged(folder.parents[1], PLAN) == []
 
 
+RUNS = tuple(run_of("quick", "iris", model) for model in ("rf", "svm", "absent"))
 PLAN = Plan(
     "quick",
     Suite(""),
@@ -86,7 +93,8 @@ PLAN = Plan(
         name: Experiment(name, "arena", "figure", "", "", datasets=(data,), columns={"a": model})
         for name, data, model in (("shown", "iris", "rf"), ("other", "digits", "svm"))
     },
-    tuple(run_of("quick", "iris", model) for model in ("rf", "svm", "absent")),
+    RUNS,
+    batches=make_batches(RUNS, {}, 30),
 )
 
 
@@ -97,6 +105,16 @@ def draw(folder):
         file.parent.mkdir(exist_ok=True)
         file.touch()
     return files
+
+
+def test_a_run_that_is_gone_is_made_again_if_its_job_is_marked_as_done(folder, caplog):
+    path, drawn = run_path(folder, "iris", "rf"), draw(folder)
+    path.unlink()
+    assert discard_damaged(folder.parents[1], PLAN) == [path]
+    assert not batch_path(folder, "iris.rf").exists()
+    assert [file.exists() for file in drawn] == [False, False, True, False]
+    assert "rf.json: no such file" in caplog.text
+    assert discard_damaged(folder.parents[1], PLAN) == []
 
 
 def test_a_damaged_plan_is_discarded_with_all_drawings(folder, caplog):

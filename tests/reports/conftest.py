@@ -20,7 +20,7 @@ from cascadeforest.experiments.records import Failure, Failures, RunResult, Scor
 from cascadeforest.experiments.typed_files import write_typed
 from cascadeforest.reports.__main__ import main
 from cascadeforest.reports.drawing.formats import to_latex, to_markdown
-from cascadeforest.reports.drawing.table import Table, make_figure, make_table, write_files
+from cascadeforest.reports.drawing.table import Table, make_table, write_files
 from cascadeforest.reports.numbers.frame import TidyRow
 from cascadeforest.reports.numbers.results import read_results
 from cascadeforest.reports.store.accept import accept
@@ -246,9 +246,10 @@ class Suite:
         """Draw all tables and pictures, as the workflow would."""
         results = read_results(self.root, self.name)
         for name in results.drawable():
-            write_files(name, make_table(name, results).files(), self.folder / "tables")
-            if results.experiments[name].is_figure:
-                write_files(name, make_figure(name, results).files(), self.folder / "figures")
+            table = make_table(name, results)
+            write_files(name, table.files(), self.folder / "tables")
+            if table.figure is not None:
+                write_files(name, table.figure.files(), self.folder / "figures")
         return self
 
     def table(self, name: str) -> Table:

@@ -47,6 +47,7 @@ def test_only_the_named_experiment_is_stored(three):
     stored = accept_some(three, THIRD)
     assert sorted(snapshot(stored)) == [
         "cells.json.gz",
+        "costs.csv",
         "extras/ab/digits-mddf_20-0.layer_scores.npz",
         "figures/mddf-fig2a.csv",
         "provenance.json",
@@ -212,7 +213,7 @@ def test_what_stays_is_not_touched(three):
     before = snapshot(stored)
     accept_some(three, THIRD)
     after = snapshot(stored)
-    assert {name for name in before if before[name] != after[name]} == {"cells.json.gz", "provenance.json"}
+    assert {name for name in before if before[name] != after[name]} == {"cells.json.gz", "costs.csv", "provenance.json"}
 
 
 def test_failures_of_others_are_not_shown(three):

@@ -53,7 +53,7 @@ def errors(both, capsys):
     return run
 
 
-TABLE, ACCEPT = ("table", "--experiment", "hidf-table2"), ("accept", "--message", "why")
+TABLE, ACCEPT = ("draw", "--experiment", "hidf-table2"), ("accept", "--message", "why")
 READERS = [TABLE, ("index",), ("partial",), ("check",), ACCEPT]
 
 

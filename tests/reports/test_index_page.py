@@ -122,7 +122,7 @@ def test_the_printed_table_is_shown_beside_an_experiment_that_is_not_implemented
 def test_the_command_lines_write_tables_and_page_also_after_a_stopped_run(suite):
     suite.complete()
     suite.lose("adult", "random_forest")
-    assert suite.command("table", "--experiment", "hidf-table2") == 0
+    assert suite.command("draw", "--experiment", "hidf-table2") == 0
     files = [f"hidf-table2{suffix}" for suffix in (".csv", ".md", ".tex")]
     assert sorted(path.name for path in (suite.folder / "tables").iterdir()) == files
     assert suite.command("index") == 0
@@ -141,7 +141,7 @@ def test_an_unknown_experiment_and_one_that_is_not_implemented_are_errors(suite,
         "hidf-table3": "--experiment is 'hidf-table3'; the suite smoke declares hidf-table2",
         "hidf-fig2": "the renderer 'tsne' is not written yet",
     }.items():
-        assert suite.command("table", "--experiment", name) == 2
+        assert suite.command("draw", "--experiment", name) == 2
         assert words in capsys.readouterr().err
 
 

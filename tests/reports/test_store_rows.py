@@ -13,7 +13,7 @@ from tests.reports.conftest import ROOT, Suite, snapshot, spoil
 
 from cascadeforest.data import processed
 from cascadeforest.data.errors import UserError
-from cascadeforest.experiments.jobs import run_job
+from cascadeforest.experiments.jobs import Job, run_jobs
 from cascadeforest.experiments.plan import Run
 from cascadeforest.experiments.records import run_path
 from cascadeforest.reports.store.accept import accept
@@ -63,7 +63,8 @@ def ran(tmp_path_factory):
         suite.plan_run(dataset, model, **facts, libraries=("scikit-learn",))
         run, folder = Run(**suite.specs[dataset, model]), suite.root / "results"
         data = suite.root / f"data/processed/{dataset}.npz"
-        run_job(run, data, folder / "cells", run_path(suite.folder, dataset, model), folder / "failures/none.json")
+        job = Job(run, data, run_path(suite.folder, dataset, model), folder / "failures/none.json")
+        run_jobs([job], folder / "cells")
 
     def table(name, metric, pairs, **columns):
         labels = {column: column for column in columns}

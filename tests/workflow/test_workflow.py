@@ -74,6 +74,15 @@ fragile:
 """
 
 
+#: All runs but one fit into one training job.
+COSTS = """dataset,model,seconds,mib
+iris,random_forest,1,1
+iris,mlp,1,1
+iris,fragile,1,1
+wine+rows-100,random_forest,1,1
+"""
+
+
 def copy_repository(folder):
     for name in ("Snakefile", "workflow", "profiles", "config", "src", "reports/published", "environment.yml"):
         source, target = ROOT / name, folder / name
@@ -109,10 +118,11 @@ class Checkout:
         output = self.snakemake("-n", *arguments).output
         return {m[1]: int(m[2]) for m in re.finditer(r"^(\S+) +(\d+)$", output, re.MULTILINE)}
 
-    def planned_fits(self, *arguments):
-        """Data set and model of each run that a dry run would compute."""
-        output = self.snakemake("-n", *arguments).output
-        return set(re.findall(r"^    output: results/smoke/runs/(\S+)\.json$", output, re.MULTILINE))
+    def cells(self):
+        """Names of the cells behind each run, by data set and model."""
+        folder = self.folder / "results/smoke/runs"
+        runs = {path.relative_to(folder).with_suffix("").as_posix(): path for path in folder.glob("*/*.json")}
+        return {name: [cell["key"] for cell in json.loads(path.read_text())["cells"]] for name, path in runs.items()}
 
     def files(self):
         ignored = {".snakemake", "__pycache__"}
@@ -146,6 +156,8 @@ def make_checkout(folder):
     (folder / "src/cascadeforest/baselines/fragile.py").write_text(FRAGILE)
     with (folder / "config/models.yaml").open("a") as stream:
         stream.write(MODEL)
+    (folder / "reports/smoke").mkdir()
+    (folder / "reports/smoke/costs.csv").write_text(COSTS)
     return Checkout(folder)
 
 
@@ -185,27 +197,36 @@ def test_edits_of_a_module_and_of_parameters_rerun_the_cells_of_their_models_onl
             "label: fragile", "label: fragile\n  params: {strategy: most_frequent}"
         ),
     }
-    before = {name: (checkout.folder / name).read_text() for name in edits}
+    before, cells = {name: (checkout.folder / name).read_text() for name in edits}, checkout.cells()
+    files = set(checkout.folder.glob("results/cells/*/*.json"))
     try:
         for name, edit in edits.items():
             assert edit(before[name]) != before[name]
             (checkout.folder / name).write_text(edit(before[name]))
-        fits = checkout.planned_fits("--cores", "2", *SMOKE)
+        checkout.snakemake("--cores", "2", *SMOKE)
+        edited = checkout.cells()
     finally:
         for name, text in before.items():
             (checkout.folder / name).write_text(text)
-    assert fits == {"iris/mlp", "wine+rows-100/mlp", "iris/fragile"}  # no random forest
+    changed = {name for name, keys in checkout.cells().items() if keys != cells[name]}
+    assert changed == {"iris/mlp", "wine+rows-100/mlp", "iris/fragile"}  # no random forest
+    fitted = set(checkout.folder.glob("results/cells/*/*.json")) - files
+    assert {path.stem for path in fitted} == {key for name in changed for key in edited[name]}
+    checkout.snakemake("--cores", "2", *SMOKE)
+    assert checkout.cells() == cells
+    assert set(checkout.folder.glob("results/cells/*/*.json")) == files | fitted
 
 
-def test_one_core_and_single_repeats_give_the_same_bytes_as_two_cores_and_whole_jobs(checkout):
-    """One job for each repeat, one after the other, against one for each run, two at a time."""
+def test_one_core_and_single_repeats_give_the_same_bytes_as_two_cores_and_runs_together(checkout):
+    """One job for each repeat, one after the other, against one for several runs, two jobs at a time."""
     before = checkout.exact_tables()["mini-scores.csv"]
     own = [checkout.folder / name for name in ("results", ".snakemake")]
     for folder in own:
         folder.rename(folder.with_name(f"kept{folder.name}"))
     try:
-        split = checkout.snakemake("mini-scores", "--cores", "1", *SMOKE, "seeds_per_job=1")
-        assert re.search(r"^train_part +8$", split.output, re.MULTILINE)
+        split = checkout.snakemake("mini-scores", "--cores", "1", *SMOKE, "job_seconds=0.5")
+        # Three runs of two repeats each, with a job that merges them, and one whose cost is not known.
+        assert re.search(r"^train +10$", split.output, re.MULTILINE)
         assert checkout.exact_tables() == {"mini-scores.csv": before}
         assert len(before) == 4
     finally:
@@ -243,7 +264,7 @@ def test_a_failed_cell_shows_in_table_and_store_and_the_next_run_completes_it(ch
         assert "MemoryError" in row["note"]
         assert checkout.run_keys()["smoke/mini-fragile/iris/fragile/0"] == "FAILED"
         # The table that says 'failed' does not pass for the finished one.
-        assert checkout.planned_fits("mini-fragile", "--cores", "1", *SMOKE) == {"iris/fragile"}
+        assert checkout.planned("mini-fragile", "--cores", "1", *SMOKE)["train"] == 1
     finally:
         (checkout.folder / "armed").unlink()
     checkout.snakemake("--cores", "1", *SMOKE)
@@ -295,7 +316,7 @@ def test_a_new_version_of_a_library_runs_its_models_again(checkout):
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: scikit-learn\nVersion: 9.9.9\n")
     try:
-        assert checkout.planned("--cores", "1", *SMOKE)["train"] == 5
+        assert checkout.planned("--cores", "1", *SMOKE)["train"] == 2
     finally:
         shutil.rmtree(metadata)
 
@@ -305,7 +326,7 @@ def test_both_entrances_and_named_targets_plan_jobs_in_a_clean_checkout(tmp_path
     assert {"prepare", "train", "table", "index", "track"} <= set(checkout.planned("--cores", "1", *SMOKE))
     assert "index" in checkout.planned("-s", "workflow/Snakefile", "report", "--cores", "1", *SMOKE)
     single = checkout.planned("mini-fragile", "--cores", "1", *SMOKE)
-    assert single["train"] == 2
+    assert single["train"] == 1  # both of its runs
     assert single["table"] == 1
 
 
@@ -314,6 +335,7 @@ def test_both_entrances_and_named_targets_plan_jobs_in_a_clean_checkout(tmp_path
     [
         (["--config", "suite=smoke", "sede=3"], ["config/config.yaml", "sede"]),
         (["mini-future", "--config", "suite=smoke"], ["mini-future", "not_written_yet"]),
+        (["mini-scroes", "--config", "suite=smoke"], ["'mini-scroes' is no experiment", "Did you mean 'mini-scores'?"]),
     ],
 )
 def test_bad_input_gets_one_clear_error_and_leaves_nothing(checkout, arguments, words):
@@ -332,6 +354,10 @@ def test_bad_input_gets_one_clear_error_and_leaves_nothing(checkout, arguments, 
         ({"suite": "papr"}, ["suite is 'papr'", "smoke", "paper"]),
         ({"suite": "smoke", "own_datasets": ["iriss"]}, ["own_datasets is 'iriss'", "Did you mean 'iris'"]),
         ({"suite": "smoke", "own_models": ["random_forrest"]}, ["'random_forrest'", "'random_forest'"]),
+        (
+            {"suite": "tiny", "suites": {"tiny": {"description": "T", "caps": {"n_estimatrs": 5}}}},
+            ["suites/tiny/caps is 'n_estimatrs'", "Did you mean 'n_estimators'"],
+        ),
     ],
 )
 def test_a_slip_on_the_command_line_is_named(checkout, overrides, words):
@@ -339,6 +365,30 @@ def test_a_slip_on_the_command_line_is_named(checkout, overrides, words):
     with pytest.raises(UserError) as caught:
         load_plan(checkout.folder, overrides)
     for word in ["config/config.yaml", *words]:
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ('estimator: {classification: "sklearn.neighbors:KNeighbours"}', ["knn/estimator is 'sklearn.neighbors:KNei"]),
+        ('estimator: {classification: "no_such_package:Model"}', ["knn/estimator", "cannot be imported"]),
+        (
+            'estimator: {classification: "sklearn.neighbors:KNeighborsClassifier"}\n  params: {neighbors: 3}',
+            ["knn/params is 'neighbors'", "Did you mean 'n_neighbors'"],
+        ),
+    ],
+)
+def test_a_model_of_the_users_own_is_tried_before_anything_runs(checkout, entry, words):
+    models = checkout.folder / "config/models.yaml"
+    before = models.read_text()
+    models.write_text(f"{before}\nknn:\n  label: kNN\n  {entry}\n")
+    try:
+        with pytest.raises(UserError) as caught:
+            load_plan(checkout.folder, {"suite": "smoke", "own_models": ["knn"]})
+    finally:
+        models.write_text(before)
+    for word in ["config/models.yaml", *words]:
         assert word in str(caught.value)
 
 

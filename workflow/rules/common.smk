@@ -1,5 +1,8 @@
 import json
+import re
 import shlex
+import sys
+from functools import cache
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -21,9 +24,10 @@ except ModuleNotFoundError as error:
 from cascadeforest.data.files import digest_of, read_yaml, sha256_of
 from cascadeforest.data.typed_json import to_json
 from cascadeforest.experiments.code_digest import PACKAGE_FOLDER, code_digest
-from cascadeforest.experiments.jobs import digest_for
+from cascadeforest.experiments.jobs import digest_for, spec_digest
+from cascadeforest.experiments.prerequisites import check_prerequisites, slips
 from cascadeforest.experiments.provenance import libraries_of, versions
-from cascadeforest.experiments.records import discard_damaged
+from cascadeforest.experiments.records import DECISIVE, discard_damaged
 from cascadeforest.experiments.resolve import read_configuration, resolve_plan
 
 # The package checks and resolves the configuration, so that commands run by hand use the same plan. Differences from
@@ -45,7 +49,17 @@ LISTED_SUITE = f"results/{PLAN.suite}"
 # Snakemake treats an existing file as finished, whatever its content. Jobs also read the Snakefile; only the main
 # process checks files.
 if workflow.is_main_process:
+    try:
+        # Snakemake tells its targets later only. Of the words after the command those that nearly name one are refused.
+        check_prerequisites(Path(), PLAN, slips(PLAN, sys.argv[1:]))
+    except UserError as error:
+        raise WorkflowError(str(error)) from None
     discard_damaged(Path(), PLAN)
+
+
+def one_of(names):
+    """Regular expression of these names; of nothing if there are none."""
+    return "|".join(map(re.escape, names)) or "(?!)"
 
 
 wildcard_constraints:
@@ -53,9 +67,8 @@ wildcard_constraints:
     dataset="[a-z0-9_]+",
     variant=r"[a-z0-9_]+(\+[A-Za-z0-9_.-]+)*",
     operation=r"[A-Za-z0-9_.-]+",
-    model="[a-z0-9_]+",
+    batch=r"[A-Za-z0-9_.+-]+",
     experiment="[a-z0-9-]+",
-    part="[0-9]+",
 
 
 def get_final_output():
@@ -92,40 +105,67 @@ def source_digest(wildcards):
     return digest_of(CONFIGURATION.datasets[wildcards.dataset].get("forms"))
 
 
-def run_spec(wildcards):
-    """Specification of a job as JSON: an edit of its configuration entries reruns this job and no other job."""
-    run = PLAN.run(wildcards.variant, wildcards.model)
-    return json.dumps(to_json(run), sort_keys=True)
+def batch_of(wildcards):
+    """Batch of a training job."""
+    return PLAN.batch[wildcards.batch]
 
 
-def part_spec(wildcards):
-    """Specification of a job for one part of the repeats, as JSON."""
-    run = PLAN.run(wildcards.variant, wildcards.model)
-    part = run.part(int(wildcards.part), PLAN.seeds_per_job)
-    return json.dumps(to_json(part), sort_keys=True)
-
-
-def parts_of(wildcards):
-    """Outputs of jobs that fill the cell cache before the merging job; none without `seeds_per_job`."""
-    repeats = len(PLAN.run(wildcards.variant, wildcards.model).repeats)
-    if not PLAN.seeds_per_job or repeats <= PLAN.seeds_per_job:
-        return []
-    stem = f"results/{wildcards.suite}/runs/{wildcards.variant}/{wildcards.model}"
+def data_of_batch(wildcards):
+    """Data sets, and their statistics, that a training job reads."""
     return [
-        f"{stem}.part{part}.json" for part in range(-(-repeats // PLAN.seeds_per_job))
+        f"data/processed/{dataset}.{form}"
+        for dataset in batch_of(wildcards).datasets
+        for form in ("npz", "json")
     ]
 
 
-def library_versions(wildcards):
-    """Versions of the libraries that compute this model: a new version reruns the model."""
-    run = PLAN.run(wildcards.variant, wildcards.model)
-    return versions(libraries_of(run.estimator, run.libraries))
+def spec_of_batch(wildcards):
+    """Digest of what a training job computes."""
+    return spec_digest(PLAN, wildcards.batch)
 
 
-def model_code(wildcards):
-    """Digest of the modules that this model and its extras use: an edit reruns only the cells that use the module."""
-    run = PLAN.run(wildcards.variant, wildcards.model)
-    return digest_for(run.estimator, run.extras, run.params)
+def batches_before(wildcards):
+    """Marks of the training jobs that compute repeats which this one merges."""
+    return [
+        f"results/{wildcards.suite}/batches/{name}.json"
+        for name in batch_of(wildcards).after
+    ]
+
+
+def work_of_batch(wildcards):
+    """Digest of what a training job computes, of the code and of the libraries: an edit runs it again.
+
+    It then computes the cells that the edit concerns, and takes the others from the cache.
+    """
+    return digest_of([work_of(run) for run in PLAN.work(batch_of(wildcards))])
+
+
+@cache
+def decisive(estimator, extras, learner, libraries):
+    """Digest of the modules that a model and its extras use, and versions of the libraries that compute it."""
+    params = {"learner": {"estimator": learner}} if learner else {}
+    return digest_for(estimator, extras, params), versions(
+        libraries_of(estimator, libraries)
+    )
+
+
+def work_of(run):
+    """Everything that decides the numbers of a run."""
+    learner = run.params.get("learner")
+    learner = learner["estimator"] if isinstance(learner, dict) else None
+    spec = {name: to_json(getattr(run, name)) for name in DECISIVE}
+    return [spec, *decisive(run.estimator, run.extras, learner, run.libraries)]
+
+
+def memory_of_batch(wildcards, attempt):
+    """Memory to request from a cluster, in MiB: that of the libraries and twice the measured one."""
+    return attempt * int(1_500 + 2 * batch_of(wildcards).mib)
+
+
+def minutes_of_batch(wildcards, attempt):
+    """Minutes to request from a cluster: four times the measured ones, and half a day where nobody measured."""
+    seconds = batch_of(wildcards).seconds
+    return attempt * (720 if seconds is None else 15 + int(4 * seconds / 60))
 
 
 def memory_mib(wildcards, attempt):
@@ -134,12 +174,14 @@ def memory_mib(wildcards, attempt):
 
 
 def runs_of(wildcards):
-    """Run files that an experiment's table or figure needs."""
-    pairs = READY[wildcards.experiment].needed_runs()
-    return [
-        f"results/{wildcards.suite}/runs/{dataset}/{model}.json"
-        for dataset, model in pairs
-    ]
+    """Marks of the training jobs that merge the runs which an experiment's table or figure shows."""
+    return marks_of(READY[wildcards.experiment].needed_runs())
+
+
+def marks_of(pairs):
+    """Marks of the training jobs that merge these runs."""
+    names = dict.fromkeys(PLAN.merged_by[pair] for pair in pairs)
+    return [f"{LISTED_SUITE}/batches/{name}.json" for name in names]
 
 
 def summaries_of(wildcards):
@@ -163,7 +205,7 @@ def tables_of(experiments):
         for name in experiments
         for form in ("csv", "md", "tex")
     ]
-    marks = [f"{LISTED_SUITE}/logs/table/{name}.complete" for name in experiments]
+    marks = [f"{LISTED_SUITE}/logs/draw/{name}.complete" for name in experiments]
     return forms + marks
 
 
@@ -183,8 +225,8 @@ def drawings_of(experiments):
 
 
 def all_runs():
-    """Every run file of the suite."""
-    return [f"{LISTED_SUITE}/runs/{run.dataset}/{run.model}.json" for run in PLAN.runs]
+    """Marks of all training jobs that merge runs."""
+    return marks_of(run.pair for run in PLAN.runs)
 
 
 def all_summaries():

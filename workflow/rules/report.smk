@@ -36,12 +36,14 @@ rule table:
         ),
         markdown="results/{suite}/tables/{experiment}.md",
         latex="results/{suite}/tables/{experiment}.tex",
-        # Only this rule makes the mark: it has all runs. A table drawn after a failure has no mark.
-        complete=touch("results/{suite}/logs/table/{experiment}.complete"),
+        # Only this rule makes the mark: it has all runs. What is drawn after a failure has no mark.
+        complete=touch("results/{suite}/logs/draw/{experiment}.complete"),
     log:
-        "results/{suite}/logs/table/{experiment}.log",
+        "results/{suite}/logs/draw/{experiment}.log",
     benchmark:
-        "results/{suite}/logs/table/{experiment}.tsv"
+        "results/{suite}/logs/draw/{experiment}.tsv"
+    wildcard_constraints:
+        experiment=one_of(name for name in READY if name not in FIGURES),
     conda:
         "../../environment.yml"
     threads: 1
@@ -51,18 +53,26 @@ rule table:
     params:
         code=reports_code(),
     shell:
-        "python -m cascadeforest.reports table --suite {wildcards.suite} --experiment {wildcards.experiment}"
+        "python -m cascadeforest.reports draw --suite {wildcards.suite} --experiment {wildcards.experiment}"
         " > {log:q} 2>&1"
 
 
 rule figure:
-    """Draw one figure from results and the arrays that cells saved, without training."""
+    """Draw one figure, and its table, from results and the arrays that cells saved, without training."""
     input:
         plan="results/{suite}/plan.json",
         runs=runs_of,
         summaries=summaries_of,
         published=published_of,
     output:
+        csv=report(
+            "results/{suite}/tables/{experiment}.csv",
+            category="Tables",
+            labels={"experiment": "{experiment}", "form": "CSV"},
+            caption="../report/table.rst",
+        ),
+        markdown="results/{suite}/tables/{experiment}.md",
+        latex="results/{suite}/tables/{experiment}.tex",
         svg=report(
             "results/{suite}/figures/{experiment}.svg",
             category="Figures",
@@ -70,11 +80,15 @@ rule figure:
             caption="../report/figure.rst",
         ),
         png="results/{suite}/figures/{experiment}.png",
-        csv="results/{suite}/figures/{experiment}.csv",
+        numbers="results/{suite}/figures/{experiment}.csv",
+        # Only this rule makes the mark: it has all runs. What is drawn after a failure has no mark.
+        complete=touch("results/{suite}/logs/draw/{experiment}.complete"),
     log:
-        "results/{suite}/logs/figure/{experiment}.log",
+        "results/{suite}/logs/draw/{experiment}.log",
     benchmark:
-        "results/{suite}/logs/figure/{experiment}.tsv"
+        "results/{suite}/logs/draw/{experiment}.tsv"
+    wildcard_constraints:
+        experiment=one_of(name for name in READY if name in FIGURES),
     conda:
         "../../environment.yml"
     threads: 1
@@ -84,7 +98,7 @@ rule figure:
     params:
         code=reports_code(),
     shell:
-        "python -m cascadeforest.reports figure --suite {wildcards.suite} --experiment {wildcards.experiment}"
+        "python -m cascadeforest.reports draw --suite {wildcards.suite} --experiment {wildcards.experiment}"
         " > {log:q} 2>&1"
 
 

@@ -1,56 +1,30 @@
 rule train:
-    """Run all repeats of one model on one data set and merge their results."""
+    """Run one batch: cheap runs together, or some repeats of a costly one.
+
+    Run files are not declared: Snakemake would delete those of all runs when one of them fails. Nor is the plan, with
+    which all jobs would run again; the job reads it where it is the present one, and resolves it by itself elsewhere.
+    """
     input:
-        data="data/processed/{variant}.npz",
-        summary="data/processed/{variant}.json",
-        parts=parts_of,
+        data=data_of_batch,
+        after=batches_before,
     output:
-        result="results/{suite}/runs/{variant}/{model}.json",
+        done="results/{suite}/batches/{batch}.json",
     log:
-        "results/{suite}/logs/train/{variant}/{model}.log",
+        "results/{suite}/logs/train/{batch}.log",
     benchmark:
-        "results/{suite}/logs/train/{variant}/{model}.tsv"
+        "results/{suite}/logs/train/{batch}.tsv"
     conda:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=memory_mib,
-        runtime="12h",
+        mem_mb=memory_of_batch,
+        runtime=minutes_of_batch,
     params:
-        spec=run_spec,
-        code=model_code,
+        work=work_of_batch,
+        spec=spec_of_batch,
+        overrides=json.dumps(OVERRIDES),
         job=code_digest(["cascadeforest.experiments.jobs"]),
-        versions=library_versions,
     shell:
-        "python -m cascadeforest.experiments run --spec {params.spec:q} --data {input.data:q} --cache results/cells"
-        " --output {output.result:q} --failures results/{wildcards.suite}/failures/{wildcards.variant}/{wildcards.model}.json"
-        " --threads {threads} > {log:q} 2>&1"
-
-
-rule train_part:
-    """Run some of the repeats (`seeds_per_job`); the merging job finds them in the cell cache."""
-    input:
-        data="data/processed/{variant}.npz",
-        summary="data/processed/{variant}.json",
-    output:
-        result=temp("results/{suite}/runs/{variant}/{model}.part{part}.json"),
-    log:
-        "results/{suite}/logs/train/{variant}/{model}.part{part}.log",
-    benchmark:
-        "results/{suite}/logs/train/{variant}/{model}.part{part}.tsv"
-    conda:
-        "../../environment.yml"
-    threads: 1
-    resources:
-        mem_mb=memory_mib,
-        runtime="12h",
-    params:
-        spec=part_spec,
-        code=model_code,
-        job=code_digest(["cascadeforest.experiments.jobs"]),
-        versions=library_versions,
-    shell:
-        "python -m cascadeforest.experiments run --spec {params.spec:q} --data {input.data:q} --cache results/cells"
-        " --output {output.result:q}"
-        " --failures results/{wildcards.suite}/failures/{wildcards.variant}/{wildcards.model}.part{wildcards.part}.json"
+        "python -m cascadeforest.experiments batch --suite {wildcards.suite} --batch {wildcards.batch:q}"
+        " --spec {params.spec} --overrides {params.overrides:q}"
         " --threads {threads} > {log:q} 2>&1"

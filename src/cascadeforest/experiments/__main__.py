@@ -1,4 +1,4 @@
-"""Command line: ``python -m cascadeforest.experiments {list,plan,spec,missing,run,track,ui,reference}``."""
+"""Command line: ``python -m cascadeforest.experiments {list,plan,spec,missing,suite,run,batch,track,ui,reference}``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from cascadeforest.data.typed_json import Json
     from cascadeforest.experiments.plan import Plan
 
 #: Every library that starts threads of its own, and the variable that bounds it. Snakemake exports some of these to
@@ -61,6 +62,14 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
             added.add_argument("--dataset", required=True)
             added.add_argument("--model", required=True)
 
+    suite = command("suite", "everything of a suite, or some targets, with one line of progress")
+    suite.add_argument("--suite", help="default: the suite of config/config.yaml")
+    suite.add_argument("--cores", default="all", help="a number, or all")
+    suite.add_argument(
+        "--only", nargs="+", default=[], metavar="TARGET", help="experiments to make (default: everything)"
+    )
+    suite.add_argument("--config", nargs="+", default=[], metavar="KEY=VALUE", help="keys of config.yaml to replace")
+
     run = command("run", "all repeats of one model on one data set")
     run.add_argument("--spec", type=json.loads, required=True, help="JSON, from `spec`")
     run.add_argument("--data", type=Path, required=True, help="processed data set (.npz)")
@@ -68,6 +77,13 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     run.add_argument("--output", type=Path, required=True, help="merged result (.json)")
     run.add_argument("--failures", type=Path, required=True, help="written if a repeat failed")
     run.add_argument("--threads", type=int, default=1, help="threads of one fit")
+
+    batch = command("batch", "one training job of a plan: some runs, or some repeats of a run")
+    batch.add_argument("--suite", required=True)
+    batch.add_argument("--batch", required=True, help="its name in the plan")
+    batch.add_argument("--spec", help="digest of what it computes; a plan on disk with another one is not used")
+    batch.add_argument("--overrides", type=json.loads, default={}, help="JSON: keys of config.yaml to replace")
+    batch.add_argument("--threads", type=int, default=1, help="threads of one fit")
 
     track = command("track", "bring the MLflow store up to date with the results")
     track.add_argument("--suite", action="append", help="default: every suite that has results")
@@ -164,14 +180,56 @@ def _run(options: argparse.Namespace) -> int:
     import signal
 
     from cascadeforest.data.typed_json import from_json
-    from cascadeforest.experiments.jobs import run_job
+    from cascadeforest.experiments.jobs import Job, run_jobs
     from cascadeforest.experiments.plan import Run
 
     # As Ctrl-C: the repeat's process ends with the job, instead of computing on for nobody.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     run = from_json(Run, options.spec, "--spec")
-    run_job(run, options.data, options.cache, options.output, options.failures, options.threads)
+    run_jobs([Job(run, options.data, options.output, options.failures)], options.cache, options.threads)
     return 0
+
+
+def _batch(options: argparse.Namespace) -> int:
+    import signal
+
+    from cascadeforest.experiments import progress
+    from cascadeforest.experiments.jobs import run_batch
+    from cascadeforest.experiments.plan import read_plan
+    from cascadeforest.experiments.records import PLAN_FILE
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as above
+    folder = options.root / "results" / options.suite
+
+    def tell(event: str, **facts: Json) -> None:
+        progress.tell(folder, event, batch=options.batch, **facts)
+        print(event, *(f"{name}={value}" for name, value in facts.items()), flush=True)
+
+    plan = None
+    if (folder / PLAN_FILE).is_file():
+        plan = read_plan(folder / PLAN_FILE, options.suite)
+    if plan is None or (options.spec and options.spec != _spec_of(plan, options.batch)):
+        plan = _load_plan(options)
+    run_batch(plan, options.batch, options.root, options.threads, tell)
+    return 0
+
+
+def _spec_of(plan: Plan, batch: str) -> str | None:
+    from cascadeforest.experiments.jobs import spec_digest
+
+    return spec_digest(plan, batch) if batch in plan.batch else None
+
+
+def _suite(options: argparse.Namespace) -> int:
+    print("Reading the configuration.", flush=True)
+    from cascadeforest.experiments.prerequisites import check_prerequisites
+    from cascadeforest.experiments.resolve import load_plan
+    from cascadeforest.experiments.running import overrides_of, run_suite
+
+    overrides = overrides_of(options.suite, options.config)
+    plan = load_plan(options.root, overrides)
+    check_prerequisites(options.root, plan, options.only)
+    return run_suite(options.root, plan, options.only, options.cores, overrides, sys.stdout)
 
 
 def _track(options: argparse.Namespace) -> int:

@@ -124,7 +124,7 @@ def cell_key(run: Run, repeat: int, provenance: Provenance) -> str:
     Parameters
     ----------
     run : Run
-        Of it count dataset, estimator, params, extras and seed, not the name of the preset.
+        Of it count dataset, estimator, params, extras, seed and memory, not the name of the preset.
     repeat : int
         Number of the repeat.
     provenance : Provenance
@@ -142,6 +142,7 @@ def cell_key(run: Run, repeat: int, provenance: Provenance) -> str:
         "params": run.params,
         "extras": list(run.extras),
         "repeat": repeat,
+        "memory": run.memory,
         "data": provenance.data_digest,
         "code": provenance.code_digest,
         "versions": provenance.versions,
@@ -276,7 +277,7 @@ def predictions(folder: Path, cell: Cell, remedy: str = REMEDY) -> dict[str, np.
 def compute_cell(run: Run, repeat: int, data: Path, cache: Path, threads: int, provenance: Provenance) -> Cell:
     """Fit a model on one repeat and write what it gave into the cache.
 
-    Call it in a process of its own: it measures the memory of the whole process.
+    For a run with `memory`, call it in a process of its own: it measures the memory of the whole process.
 
     Parameters
     ----------

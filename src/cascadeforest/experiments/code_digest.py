@@ -7,16 +7,34 @@ therefore carries a digest of the modules that its job uses, found by following 
 from __future__ import annotations
 
 import ast
+import atexit
+import contextlib
 import hashlib
+import json
 import re
+import sys
 from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
+
+from cascadeforest.data.files import atomic_write
 
 PACKAGE = "cascadeforest"
 PACKAGE_FOLDER = Path(__file__).resolve().parents[1]
 _INCLUDE = re.compile(r'^#include "(\w+\.h)"', re.MULTILINE)
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+#: What was read of the files before: parsing them all takes seconds at each start. Beside Python's own such files.
+_KEPT = PACKAGE_FOLDER / "__pycache__" / f"code_digest.{sys.implementation.cache_tag}.json"
+
+
+@dataclass(frozen=True)
+class _Source:
+    """What counts of a file: names it defines, what it imports (module, name or nothing), a digest of its meaning."""
+
+    names: tuple[str, ...]
+    imports: tuple[tuple[str, str], ...]
+    meaning: str
 
 
 def module_file(module: str, folder: Path = PACKAGE_FOLDER) -> Path | None:
@@ -60,14 +78,7 @@ def defines(target: str, folder: Path = PACKAGE_FOLDER) -> bool:
     path = module_file(module, folder)
     if path is None:
         return False
-    for node in _syntax(path, path.stat().st_mtime_ns).body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
-            return True
-        if isinstance(node, ast.ImportFrom) and any((alias.asname or alias.name) == name for alias in node.names):
-            return True
-        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
-            return True
-    return False
+    return name in _source(path).names
 
 
 def modules_used(modules: Iterable[str], folder: Path = PACKAGE_FOLDER) -> dict[str, Path]:
@@ -96,7 +107,7 @@ def modules_used(modules: Iterable[str], folder: Path = PACKAGE_FOLDER) -> dict[
         if path is None or module in found:
             continue
         found[module] = path
-        pending.extend(_imports(path, path.stat().st_mtime_ns, folder))
+        pending.extend(_imports(path, folder))
     return found
 
 
@@ -142,41 +153,93 @@ def _meaning_in_c(path: Path, _modified: int) -> str:
     return " ".join(_COMMENT.sub(" ", path.read_text(encoding="utf-8")).split())
 
 
-@cache
-def _syntax(path: Path, _modified: int) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
-
-
-@cache
-def _imports(path: Path, modified: int, folder: Path) -> tuple[str, ...]:
+def _imports(path: Path, folder: Path) -> Iterable[str]:
+    """Our modules that a file imports."""
     names: set[str] = set()
-    pending: list[ast.AST] = [_syntax(path, modified)]
+    for module, alias in _source(path).imports:
+        submodule = f"{module}.{alias}"
+        if alias and module_file(submodule, folder):
+            names.add(submodule)
+        # A name that the package itself defines may be that of a submodule too.
+        if not alias or not module_file(submodule, folder) or defines(f"{module}:{alias}", folder):
+            names.add(module)
+    return sorted(name for name in names if name != PACKAGE and module_file(name, folder))
+
+
+def _meaning(path: Path, modified: int) -> str:
+    return _source(path).meaning
+
+
+_read: dict[str, tuple[int, int, _Source]] = {}
+
+
+def _source(path: Path) -> _Source:
+    """Read a file, unless it was read before and has the same size and time of change."""
+    state, key = path.stat(), str(path)
+    _load()
+    known = _read.get(key)
+    if known is None or known[:2] != (state.st_mtime_ns, state.st_size):
+        known = _read[key] = (state.st_mtime_ns, state.st_size, _parsed(path))
+    return known[2]
+
+
+def _parsed(path: Path) -> _Source:
+    tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+    imports: dict[tuple[str, str], None] = {}
+    pending: list[ast.AST] = [tree]
     while pending:
         node = pending.pop()
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             pending.extend(node.orelse)
             continue
         if isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            for alias in node.names:
-                submodule = f"{node.module}.{alias.name}"
-                if module_file(submodule, folder):
-                    names.add(submodule)
-                # A name that the package itself defines may be that of a submodule too.
-                if not module_file(submodule, folder) or defines(f"{node.module}:{alias.name}", folder):
-                    names.add(node.module)
+            imports |= {(alias.name, ""): None for alias in node.names if alias.name.split(".")[0] == PACKAGE}
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == PACKAGE:
+            imports |= {(node.module, alias.name): None for alias in node.names}
         pending.extend(ast.iter_child_nodes(node))
-    return tuple(sorted(name for name in names if name != PACKAGE and module_file(name, folder)))
+    return _Source(tuple(_names(tree)), tuple(imports), _meaning_of(tree))
 
 
-@cache
-def _meaning(path: Path, modified: int) -> str:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+def _names(tree: ast.Module) -> Iterable[str]:
+    """Names that a module defines."""
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            yield node.name
+        elif isinstance(node, ast.ImportFrom):
+            yield from (alias.asname or alias.name for alias in node.names)
+        elif isinstance(node, ast.Assign):
+            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+
+
+def _meaning_of(tree: ast.Module) -> str:
+    """Digest of a module without docstrings, which are removed from the tree."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         first = node.body[0] if node.body else None
         if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
             node.body = node.body[1:]
-    return ast.dump(tree)
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+
+
+@cache
+def _load() -> None:
+    """Take over what an earlier process read, and keep what this one reads for the next."""
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+        for name, (modified, size, source) in json.loads(_KEPT.read_text(encoding="utf-8")).items():
+            imports = tuple((module, alias) for module, alias in source["imports"])
+            kept = _Source(tuple(source["names"]), imports, source["meaning"])
+            _read[str(PACKAGE_FOLDER / name)] = (modified, size, kept)
+    before = dict(_read)
+
+    def keep() -> None:
+        if _read != before:
+            own = {Path(key): value for key, value in _read.items() if Path(key).is_relative_to(PACKAGE_FOLDER)}
+            content = {
+                path.relative_to(PACKAGE_FOLDER).as_posix(): (modified, size, asdict(source))
+                for path, (modified, size, source) in own.items()
+            }
+            with contextlib.suppress(OSError):  # a package that only others may write to
+                atomic_write(_KEPT, json.dumps(content))
+
+    atexit.register(keep)

@@ -13,10 +13,12 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cascadeforest.data.errors import ConfigError
+from cascadeforest.data.files import digest_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,6 +48,8 @@ CURVES = {
     "confidence_threshold": "thresholds_",
     "new_interactions": "n_new_",
 }
+#: Digests of the estimators and parameters that this process has fitted.
+_warm: set[str] = set()
 
 
 class Model(Protocol):
@@ -138,13 +142,13 @@ class Costs:
         User and system time of the process, all threads.
     fit_wall_seconds, predict_wall_seconds : float
         Elapsed time.
-    fit_peak_mib, predict_peak_mib : float
-        By how much resident memory rose at most.
+    fit_peak_mib, predict_peak_mib : float or None
+        By how much resident memory rose at most; None, as all memory below, where no table shows it.
     model_mib : float
         Size of the pickled model.
-    resident_model_mib : float
+    resident_model_mib : float or None
         By how much resident memory was larger after the fit.
-    memory_method : str
+    memory_method : str or None
         How the peaks were measured (`cascadeforest.experiments.measure.Measurement`).
     profiler_fit_peak_mib : float or None
         The peak of the fit as memory-profiler saw it.
@@ -154,11 +158,11 @@ class Costs:
     predict_cpu_seconds: float
     fit_wall_seconds: float
     predict_wall_seconds: float
-    fit_peak_mib: float
-    predict_peak_mib: float
+    fit_peak_mib: float | None
+    predict_peak_mib: float | None
     model_mib: float
-    resident_model_mib: float
-    memory_method: str
+    resident_model_mib: float | None
+    memory_method: str | None
     profiler_fit_peak_mib: float | None = None
 
 
@@ -245,7 +249,7 @@ def make_estimator(target: str, params: Mapping[str, object], seed: int, threads
 def fit_model(run: Run, repeat: int, data: Path, threads: int, *, listen: bool = False) -> Fit:
     """Fit a model on one repeat, predict the test rows, and measure both.
 
-    Call it in a process of its own: it measures the memory of the whole process.
+    For a run with `memory`, call it in a process of its own: it measures the memory of the whole process.
 
     Parameters
     ----------
@@ -273,16 +277,18 @@ def fit_model(run: Run, repeat: int, data: Path, threads: int, *, listen: bool =
 
     from cascadeforest.data.dataset import load
     from cascadeforest.data.names import seed_for
-    from cascadeforest.experiments.measure import MIB, measure, release_memory, resident_bytes
+    from cascadeforest.experiments.measure import MIB, measure
 
     dataset = load(data)
     split = dataset.split(repeat)
     X_train, X_test = _dense(split.X_train), _dense(split.X_test)
     # The model's seed is the same for every model: repeats are paired, and equal cells have one name.
     seed = seed_for("model", dataset.name, repeat, seed=run.seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        _warm_up(run, X_train, split.y_train, threads)
+    if (settings := digest_of([run.estimator, run.params])) not in _warm:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _warm_up(run, X_train, split.y_train, threads)
+        _warm.add(settings)
 
     estimator = make_estimator(run.estimator, run.params, seed, threads)
 
@@ -291,14 +297,13 @@ def fit_model(run: Run, repeat: int, data: Path, threads: int, *, listen: bool =
             estimator.fit(X_train, split.y_train)
         return tuple(lines)
 
-    release_memory()
-    before = resident_bytes()
+    before = _settled_bytes() if run.memory else 0
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        log, fitting = measure(fit)
-        release_memory()
-        resident = (resident_bytes() - before) / MIB
-        outputs, predicting = measure(lambda: _predict(estimator, dataset.task, X_test), profile=False)
+        log, fitting = measure(fit, memory=run.memory)
+        resident = (_settled_bytes() - before) / MIB if run.memory else None
+        predict = partial(_predict, estimator, dataset.task, X_test)
+        outputs, predicting = measure(predict, memory=run.memory, profile=False)
         if "predicted" not in outputs:
             # Not the largest probability: a model may decide otherwise (a tuned threshold, a weighted vote). Not
             # timed: the paper's test time is that of one pass.
@@ -324,6 +329,14 @@ def fit_model(run: Run, repeat: int, data: Path, threads: int, *, listen: bool =
         {"model": seed, "split": None if split.seed is None else int(split.seed)},
         tuple(sorted({f"{warning.category.__name__}: {warning.message}" for warning in caught})),
     )
+
+
+def _settled_bytes() -> int:
+    """Resident memory after freed memory was given back."""
+    from cascadeforest.experiments.measure import release_memory, resident_bytes
+
+    release_memory()
+    return resident_bytes()
 
 
 def _dense(X: np.ndarray | csr_matrix) -> np.ndarray:

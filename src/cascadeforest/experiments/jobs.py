@@ -1,13 +1,15 @@
-"""One job: all repeats of one model on one data set, each in a fresh process, scored and merged into one file.
+"""Training jobs: all repeats of some runs, each fit in a process apart, scored and merged into one file a run.
 
-The processes are forked from a clean server that has imported the libraries but never computed: importing costs more
-than many a fit, and a process that has itself run an OpenMP loop must not fork. A repeat that dies, even by a signal,
-loses only itself. Cells lie in a cache that Snakemake does not own, since it deletes the outputs of a failed job.
+One process fits one repeat after another; a fit whose memory is measured gets a process of its own. They are forked
+from a clean server that has imported the libraries but never computed: importing costs more than many a fit, and a
+process that has itself run an OpenMP loop must not fork. A repeat that dies, even by a signal, loses only itself. Cells
+and merged files are not outputs that Snakemake knows, since it deletes the outputs of a failed job.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib.util
 import logging
 import multiprocessing
@@ -16,27 +18,43 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
+from statistics import fmean
 from types import MappingProxyType
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, TypeAlias, TypeVar
 
 from cascadeforest.data.errors import ConfigError, DamagedFile, UserError
-from cascadeforest.data.files import digest_of, sha256_of
-from cascadeforest.data.typed_json import Json
+from cascadeforest.data.files import atomic_write, canonical_json, digest_of, sha256_of
+from cascadeforest.data.typed_json import Json, to_json
 from cascadeforest.experiments import provenance
 from cascadeforest.experiments.cells import Cell, compute_cell, predictions, read_cell
 from cascadeforest.experiments.code_digest import code_digest
 from cascadeforest.experiments.extras import module_of
+from cascadeforest.experiments.measure import release_memory
 from cascadeforest.experiments.metrics import Scores, score
-from cascadeforest.experiments.plan import Run
+from cascadeforest.experiments.plan import Plan, Run
+from cascadeforest.experiments.progress import SHOWN_SCORES
 from cascadeforest.experiments.provenance import Provenance
-from cascadeforest.experiments.records import Failure, Failures, RunResult, scored
+from cascadeforest.experiments.records import (
+    CELL_CACHE,
+    PROCESSED,
+    Failure,
+    Failures,
+    RunResult,
+    ScoredCell,
+    batch_path,
+    run_path,
+    scored,
+)
 from cascadeforest.experiments.typed_files import write_typed
 
 P = ParamSpec("P")
 T = TypeVar("T")
+#: Is told what happens, as `cascadeforest.experiments.progress.tell`.
+Tell: TypeAlias = Callable[..., None]
 logger = logging.getLogger(__name__)
 
 #: Imported by the fork server besides the estimator's own module. Nothing here may compute at import.
@@ -45,12 +63,16 @@ PRELOAD = ("sklearn.metrics", "cascadeforest.experiments.cells", "cascadeforest.
 FITTING, SCORING = "cascadeforest.experiments.fitting", "cascadeforest.experiments.metrics"
 
 
+def _silent(event: str, **facts: Json) -> None:
+    """Tell nobody."""
+
+
 class JobFailed(Exception):
     """Some repeats failed; the others are in the cache, and the next run computes only the failed ones."""
 
 
 class Died(JobFailed):
-    """A process of the job ended without a result.
+    """A fit ended without a result.
 
     Parameters
     ----------
@@ -113,11 +135,9 @@ def scoring_digest() -> str:
     return digest_of([code_digest([SCORING]), provenance.versions()])
 
 
-def run_job(run: Run, data: Path, cache: Path, output: Path, failures: Path, threads: int = 1) -> None:
-    """Compute the repeats that the cache lacks, score all of them, and write the merged file.
-
-    A cell of the cache that is not what was written, or not the one that is asked for, is named in a warning and
-    computed again.
+@dataclass(frozen=True)
+class Job:
+    """What is to be done of one run.
 
     Parameters
     ----------
@@ -125,61 +145,195 @@ def run_job(run: Run, data: Path, cache: Path, output: Path, failures: Path, thr
         Which repeats of which model on which data set.
     data : Path
         Processed data set; made again if it is damaged.
-    cache : Path
-        Folder of the cells.
-    output : Path
-        Merged file, written only if every repeat is there.
+    output : Path or None
+        File of the merged results, written only if every repeat is there. None: the cells only.
     failures : Path
         Written if a repeat failed, removed otherwise.
+    """
+
+    run: Run
+    data: Path
+    output: Path | None
+    failures: Path
+
+
+def run_jobs(jobs: Sequence[Job], cache: Path, threads: int = 1, tell: Tell = _silent) -> None:
+    """Compute the repeats that the cache lacks, score all of them, and write the merged files.
+
+    A cell of the cache that is not what was written, or not the one that is asked for, is named in a warning and
+    computed again. What fails does not keep the rest from being done.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+        What to do, in this order.
+    cache : Path
+        Folder of the cells.
     threads : int
         Threads that an estimator may use.
+    tell : callable
+        Is told what happens (`cascadeforest.experiments.progress.tell`).
 
     Raises
     ------
+    UserError
+        If there is one job, and its data or model cannot be used.
     JobFailed
-        If a repeat failed; the message names repeat and reason.
+        If something failed; the message names model, data, repeat and reason.
     """
-    versions = provenance.versions(provenance.libraries_of(run.estimator, run.libraries))
-    if missing := [name for name, version in versions.items() if version == "not installed"]:
-        raise ConfigError(
-            f"config/models.yaml: {run.model} needs {', '.join(missing)}, which is not installed. "
-            "Run `make setup`, or install the extra that holds it: pip install 'cascadeforest[baselines]'."
-        )
+    for job in jobs:  # a result of before must not pass for one of now
+        if job.output:
+            job.output.unlink(missing_ok=True)
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([*PRELOAD, run.estimator.partition(":")[0]])
-    facts = _in_a_process(context, _facts, data, run.seed)
-    origin = Provenance(
-        versions=versions,
-        host=provenance.host(),
-        code_digest=digest_for(run.estimator, run.extras, run.params),
-        data_digest=str(facts["digest"]),
-        git_commit=provenance.git_commit(Path.cwd()),
-    )
-    failed: list[Failure] = []
-    for repeat in run.repeats:
-        if _is_cached(cache, run, repeat, origin):
-            continue
-        started = time.time()
-        try:
-            _in_a_process(context, compute_cell, run, repeat, data, cache, threads, origin)
-        except (Died, UserError) as error:
-            kind, message, place = error.args if isinstance(error, Died) else (type(error).__name__, str(error), "")
-            failed.append(Failure(repeat, kind, message, place, round(1000 * started), round(1000 * time.time())))
+    context.set_forkserver_preload([*PRELOAD, *dict.fromkeys(job.run.estimator.partition(":")[0] for job in jobs)])
+    failed: list[UserError | JobFailed] = []
+    with contextlib.closing(Worker(context)) as worker:
+        runner = _Runner(worker, cache, threads, tell)
+        for job in jobs:
+            try:
+                runner.run(job)
+            except (UserError, JobFailed) as error:
+                failed.append(error)
+    if len(jobs) == 1 and failed:
+        raise failed[0]
     if failed:
-        write_typed(failures, Failures(run.dataset, run.model, tuple(failed)))
-        lines = [f"  repeat {failure.repeat}: {failure.error}: {failure.message}" for failure in failed]
-        raise JobFailed(
-            f"{run.model} on {run.dataset}: {len(failed)} of {len(run.repeats)} repeats failed.\n"
-            + "\n".join(lines)
-            + f"\nThe others are kept; the next run computes the failed ones again. Details: {failures}"
+        raise JobFailed("\n".join(str(error) for error in failed))
+
+
+class _Runner:
+    """Does one job after another with one process."""
+
+    def __init__(self, worker: Worker, cache: Path, threads: int, tell: Tell) -> None:
+        self.worker = worker
+        self.cache = cache
+        self.threads = threads
+        self.tell = tell
+        self.commit = provenance.git_commit(Path.cwd())
+        self.facts: dict[Path, dict[str, Json]] = {}
+
+    def run(self, job: Job) -> None:
+        run = job.run
+        facts = self._facts_of(job)
+        origin = self._origin(run, str(facts["digest"]))
+        failed: list[Failure] = []
+        for repeat in run.repeats:
+            cell = {"dataset": run.dataset, "model": run.model, "repeat": repeat}
+            if _is_cached(self.cache, run, repeat, origin):
+                self.tell("cell", **cell, fitted=False)
+                continue
+            self.tell("fit", **cell)
+            started = time.time()
+            try:
+                self._compute(run, repeat, job.data, origin)
+                self.tell("cell", **cell, fitted=True, seconds=round(time.time() - started, 2))
+            except (Died, UserError) as error:
+                kind, message, place = error.args if isinstance(error, Died) else (type(error).__name__, str(error), "")
+                failed.append(Failure(repeat, kind, message, place, round(1000 * started), round(1000 * time.time())))
+        if failed:
+            write_typed(job.failures, Failures(run.dataset, run.model, tuple(failed)))
+            lines = [f"  repeat {failure.repeat}: {failure.error}: {failure.message}" for failure in failed]
+            raise JobFailed(
+                f"{run.model} on {run.dataset}: {len(failed)} of {len(run.repeats)} repeats failed.\n"
+                + "\n".join(lines)
+                + f"\nThe others are kept; the next run computes the failed ones again. Details: {job.failures}"
+            )
+        outdated = [job.failures]
+        if job.output is not None:
+            cells = [read_cell(self.cache, run, repeat, origin) for repeat in run.repeats]
+            scores = self.worker.call(_scores, job.data, self.cache, cells)
+            merged = tuple(scored(cell, run.model, one) for cell, one in zip(cells, scores, strict=True))
+            write_typed(job.output, RunResult(run, facts, scoring_digest(), merged))
+            self.tell("run", dataset=run.dataset, model=run.model, **_shown_score(merged))
+            # Those of the jobs that computed some of the repeats.
+            outdated += job.failures.parent.glob(f"{job.failures.stem}.part*.json")
+        for path in outdated:
+            path.unlink(missing_ok=True)
+
+    def _facts_of(self, job: Job) -> dict[str, Json]:
+        if job.data not in self.facts:
+            self.facts[job.data] = self.worker.call(_facts, job.data, job.run.seed)
+        return self.facts[job.data]
+
+    def _origin(self, run: Run, data_digest: str) -> Provenance:
+        versions = provenance.versions(provenance.libraries_of(run.estimator, run.libraries))
+        if missing := [name for name, version in versions.items() if version == "not installed"]:
+            raise ConfigError(
+                f"config/models.yaml: {run.model} needs {', '.join(missing)}, which is not installed. "
+                "Run `make setup`, or install the extra that holds it: pip install 'cascadeforest[baselines]'."
+            )
+        code = digest_for(run.estimator, run.extras, run.params)
+        return Provenance(versions, provenance.host(), code, data_digest, self.commit)
+
+    def _compute(self, run: Run, repeat: int, data: Path, origin: Provenance) -> None:
+        # The peak of memory is that of a process: it must not have done anything before.
+        process = Worker(self.worker.context) if run.memory else self.worker
+        try:
+            process.call(compute_cell, run, repeat, data, self.cache, self.threads, origin)
+        finally:
+            if process is not self.worker:
+                process.close()
+
+
+def spec_digest(plan: Plan, name: str) -> str:
+    """Return a digest of what one training job of a plan computes."""
+    return digest_of([to_json(run) for run in plan.work(plan.batch[name])])
+
+
+def run_batch(plan: Plan, name: str, root: Path, threads: int = 1, tell: Tell = _silent) -> None:
+    """Do what one training job of a plan is to do, and mark it as done.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of a suite.
+    name : str
+        Of one of its batches.
+    root : Path
+        Folder of the repository.
+    threads : int
+        Threads that an estimator may use.
+    tell : callable
+        As for `run_jobs`.
+
+    Raises
+    ------
+    UserError, JobFailed
+        As `run_jobs`.
+    """
+    if name not in plan.batch:
+        raise ConfigError(f"--batch is '{name}'; the suite {plan.suite} has {', '.join(plan.batch) or 'none'}.")
+    batch, folder = plan.batch[name], root / "results" / plan.suite
+    merged = set(plan.merged(batch))
+    tell("batch")
+    jobs, work = [], plan.work(batch)
+    for run in work:
+        whole = run.pair in merged
+        part = "" if whole else f".part{name.rpartition('.')[2]}"
+        jobs.append(
+            Job(
+                run,
+                root / PROCESSED / f"{run.dataset}.npz",
+                run_path(folder, run.dataset, run.model) if whole else None,
+                folder / "failures" / run.dataset / f"{run.model}{part}.json",
+            )
         )
-    cells = [read_cell(cache, run, repeat, origin) for repeat in run.repeats]
-    scores = _in_a_process(context, _scores, data, cache, cells)
-    merged = tuple(scored(cell, run.model, one) for cell, one in zip(cells, scores, strict=True))
-    write_typed(output, RunResult(run, facts, scoring_digest(), merged))
-    # With those of the parts that `seeds_per_job` made.
-    for path in [failures, *failures.parent.glob(f"{failures.stem}.part*.json")]:
-        path.unlink(missing_ok=True)
+    try:
+        run_jobs(jobs, root / CELL_CACHE, threads, tell)
+    finally:
+        tell("end")
+    # Snakemake compares checksums: the mark says what was made, so that other results draw tables anew.
+    made = [
+        [*run.pair, sha256_of(run_path(folder, *run.pair)) if run.pair in merged else list(run.repeats)] for run in work
+    ]
+    atomic_write(batch_path(folder, name), canonical_json(made) + "\n")
+
+
+def _shown_score(cells: Sequence[ScoredCell]) -> dict[str, Json]:
+    """Mean of the first score that is shown while a suite runs."""
+    for name in SHOWN_SCORES:
+        if all(name in cell.metrics for cell in cells):
+            return {"metric": name, "score": round(fmean(cell.metrics[name] for cell in cells), 4)}
+    return {}
 
 
 def _facts(data: Path, seed: int) -> dict[str, Json]:
@@ -210,28 +364,55 @@ def _is_cached(cache: Path, run: Run, repeat: int, origin: Provenance) -> bool:
     return True
 
 
-def _in_a_process(
-    context: multiprocessing.context.ForkServerContext, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
-) -> T:
-    """Call a function in a process of its own; `Died`, or a UserError of it, says what became of it otherwise."""
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_child, args=(sender, function, args, kwargs))
-    process.start()
-    sender.close()
-    answer = None
-    try:
-        with receiver, contextlib.suppress(EOFError, OSError):
-            answer = receiver.recv()
+class Worker:
+    """A process that calls one function after another, and is started again when it is needed after it died.
+
+    Parameters
+    ----------
+    context : multiprocessing.context.ForkServerContext
+        Starts it, from a server that has imported the libraries but never computed.
+    """
+
+    def __init__(self, context: multiprocessing.context.ForkServerContext) -> None:
+        self.context = context
+        self._process: multiprocessing.process.BaseProcess | None = None
+        self._connection: Connection | None = None
+
+    def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a function in the process; `Died`, or a UserError of it, says what became of it otherwise."""
+        try:
+            if self._process is None or self._connection is None:
+                self._connection, other = self.context.Pipe()
+                self._process = self.context.Process(target=_serve, args=(other,))
+                self._process.start()
+                other.close()
+            answer = None
+            with contextlib.suppress(EOFError, OSError):
+                self._connection.send((function, args, kwargs))
+                answer = self._connection.recv()
+        except KeyboardInterrupt:  # end the process with us
+            self._end(kill=True)
+            raise
+        if answer is None:
+            raise _killed(self._end())
+        if isinstance(answer, Exception):
+            raise answer
+        return answer[0]
+
+    def close(self) -> None:
+        """End the process."""
+        self._end()
+
+    def _end(self, kill: bool = False) -> int:
+        """End the process, which does so by itself when nobody can ask it any more; return its exit code."""
+        process, connection, self._process, self._connection = self._process, self._connection, None, None
+        if process is None or connection is None:
+            return 0
+        connection.close()
+        if kill:
+            process.terminate()
         process.join()
-    except KeyboardInterrupt:  # end the child with us
-        process.terminate()
-        process.join()
-        raise
-    if answer is None:
-        raise _killed(process.exitcode or 0)
-    if isinstance(answer, Exception):
-        raise answer
-    return answer[0]
+        return process.exitcode or 0
 
 
 def _killed(exitcode: int) -> Died:
@@ -250,14 +431,20 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _child(
-    sender: Connection, function: Callable[..., object], args: tuple[object, ...], kwargs: Mapping[str, object]
-) -> None:
-    """Body of a process: its result, or what it died of, goes to the parent through the pipe."""
+def _serve(connection: Connection) -> None:
+    """Body of a process: calls what it is asked for; the result, or what went wrong, goes back through the pipe."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    try:
-        sender.send((function(*args, **kwargs),))
-    except UserError as error:
-        sender.send(error)
-    except Exception as error:
-        sender.send(Died(type(error).__name__, str(error)[:2_000], traceback.format_exc()[-20_000:]))
+    gc.freeze()  # what the server imported: searching it for garbage takes longer than many a fit
+    while True:
+        try:
+            function, args, kwargs = connection.recv()
+        except EOFError:
+            return
+        try:
+            connection.send((function(*args, **kwargs),))
+        except UserError as error:
+            connection.send(error)
+        except Exception as error:
+            connection.send(Died(type(error).__name__, str(error)[:2_000], traceback.format_exc()[-20_000:]))
+        finally:
+            release_memory()

@@ -36,9 +36,10 @@ class Measurement:
         User and system time of this process, all threads.
     wall_seconds : float
         Elapsed time.
-    peak_mib : float
-        Highest resident memory during the call minus the resident memory just before it, in MiB.
-    method : str
+    peak_mib : float or None
+        Highest resident memory during the call minus the resident memory just before it, in MiB; None where memory was
+        not measured.
+    method : str or None
         ``"VmHWM"`` (Linux) or ``"psutil samples"``.
     profiler_peak_mib : float or None
         The same increment as memory-profiler saw it (samples every 0.01 s), None where it was not asked.
@@ -46,8 +47,8 @@ class Measurement:
 
     cpu_seconds: float
     wall_seconds: float
-    peak_mib: float
-    method: str
+    peak_mib: float | None
+    method: str | None
     profiler_peak_mib: float | None
 
 
@@ -69,16 +70,18 @@ def resident_bytes() -> int:
     return psutil.Process().memory_info().rss
 
 
-def measure(function: Callable[[], T], *, profile: bool = True) -> tuple[T, Measurement]:
+def measure(function: Callable[[], T], *, memory: bool = True, profile: bool = True) -> tuple[T, Measurement]:
     """Call a function once and measure what it cost.
 
-    Call it in a fresh process after a small warm-up of the same code: lazily imported libraries and
-    pages copied after a fork would be counted otherwise.
+    Call it after a small warm-up of the same code, since lazily imported libraries would be counted otherwise; for
+    memory in a fresh process, since pages that earlier work freed would not be.
 
     Parameters
     ----------
     function : callable
         Called exactly once, without arguments.
+    memory : bool
+        Also measure memory.
     profile : bool
         Also read memory-profiler (starts a sampling process for the time of the call; about 20 ms).
 
@@ -89,6 +92,10 @@ def measure(function: Callable[[], T], *, profile: bool = True) -> tuple[T, Meas
     measurement : Measurement
         Its cost.
     """
+    if not memory:
+        cpu, wall = time.process_time(), time.perf_counter()
+        value = function()
+        return value, Measurement(time.process_time() - cpu, time.perf_counter() - wall, None, None, None)
     if profile:
         from memory_profiler import memory_usage  # before the measurement begins: importing takes memory too
     release_memory()

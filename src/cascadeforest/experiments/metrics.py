@@ -37,6 +37,8 @@ METRICS: Mapping[str, bool | None] = MappingProxyType(
 
 #: Measured cost differs from run to run: no promise of equal bytes and no exact check covers these.
 COST_METRICS = frozenset({"fit_cpu_seconds", "predict_cpu_seconds", "fit_peak_mib", "predict_peak_mib", "model_mib"})
+#: Those that need a process of their own for each fit.
+MEMORY_METRICS = frozenset({"fit_peak_mib", "predict_peak_mib"})
 
 
 @dataclass(frozen=True)

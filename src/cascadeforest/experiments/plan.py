@@ -48,6 +48,8 @@ class Run:
         Packages whose version decides the numbers.
     seed : int
         ``seed`` of ``config/config.yaml``: part of every seed of the run.
+    memory : bool
+        Whether a table shows memory: each repeat is then computed by a process of its own, and measured.
     """
 
     suite: str
@@ -60,15 +62,59 @@ class Run:
     extras: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
     seed: int = 0
+    memory: bool = True
 
     @property
     def pair(self) -> Pair:
         """Data set variant and model preset."""
         return self.dataset, self.model
 
-    def part(self, number: int, size: int) -> Run:
-        """Return the run of some repeats only: part `number`, counted from 0, of parts of `size` repeats."""
-        return dataclasses.replace(self, repeats=self.repeats[number * size : (number + 1) * size])
+
+@dataclass(frozen=True)
+class Part:
+    """Some or all repeats of a run.
+
+    Parameters
+    ----------
+    dataset, model : str
+        Data set variant and model preset of the run.
+    repeats : tuple of int
+        Numbers of the repeats.
+    """
+
+    dataset: str
+    model: str
+    repeats: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one training job computes: runs that are cheap, or some repeats of a run that is not.
+
+    Parameters
+    ----------
+    name : str
+        Of the job and its log.
+    parts : tuple of Part
+        What is computed, in this order. Of a whole run the results are merged too.
+    after : tuple of str
+        Names of batches that compute repeats of the same run before.
+    seconds : float or None
+        Expected duration; None if nobody measured it.
+    mib : float
+        Expected memory beside that of the libraries.
+    """
+
+    name: str
+    parts: tuple[Part, ...]
+    after: tuple[str, ...] = ()
+    seconds: float | None = None
+    mib: float = 0.0
+
+    @property
+    def datasets(self) -> list[str]:
+        """Data set variants that the batch reads."""
+        return list(dict.fromkeys(part.dataset for part in self.parts))
 
 
 @dataclass(frozen=True)
@@ -243,8 +289,8 @@ class Plan:
         In the order in which the experiments need them.
     papers : dict
         Key to `Paper`, in the order of the report.
-    seeds_per_job : int or None
-        Repeats a job.
+    batches : tuple of Batch
+        The training jobs that compute the runs; empty in a stored plan.
     seed : int
         Part of every seed.
     left_out : tuple of str
@@ -256,7 +302,7 @@ class Plan:
     experiments: dict[str, Experiment]
     runs: tuple[Run, ...]
     papers: dict[str, Paper] = field(default_factory=dict)
-    seeds_per_job: int | None = None
+    batches: tuple[Batch, ...] = ()
     seed: int = 0
     left_out: tuple[str, ...] = ()
 
@@ -267,6 +313,26 @@ class Plan:
     @cached_property
     def _by_pair(self) -> dict[Pair, Run]:
         return {run.pair: run for run in self.runs}
+
+    @cached_property
+    def batch(self) -> dict[str, Batch]:
+        """Batches by name."""
+        return {batch.name: batch for batch in self.batches}
+
+    @cached_property
+    def merged_by(self) -> dict[Pair, str]:
+        """Name of the batch that merges a run."""
+        return {pair: batch.name for batch in self.batches for pair in self.merged(batch)}
+
+    def work(self, batch: Batch) -> list[Run]:
+        """Return what a batch computes: runs with the repeats of its parts."""
+        return [
+            dataclasses.replace(self._by_pair[part.dataset, part.model], repeats=part.repeats) for part in batch.parts
+        ]
+
+    def merged(self, batch: Batch) -> list[Pair]:
+        """Return the runs that a batch merges: those of which it computes all repeats."""
+        return [run.pair for run in self.work(batch) if run == self._by_pair[run.pair]]
 
     def experiment(self, name: str, option: str = "--experiment") -> Experiment:
         """Return one experiment that can be drawn.
@@ -319,6 +385,7 @@ class Plan:
             self,
             experiments={name: e for name, e in self.experiments.items() if name not in left_out},
             runs=tuple(run for run in self.runs if run.pair in pairs),
+            batches=(),
             left_out=left_out,
         )
 

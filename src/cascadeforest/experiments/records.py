@@ -27,7 +27,7 @@ CELL_CACHE = Path("results") / "cells"
 PROCESSED = Path("data") / "processed"
 
 #: Fields of a run that decide its numbers or what is kept of them. The suite is the folder's name.
-DECISIVE = ("dataset", "model", "task", "estimator", "params", "repeats", "extras", "libraries", "seed")
+DECISIVE = ("dataset", "model", "task", "estimator", "params", "repeats", "extras", "libraries", "seed", "memory")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +123,8 @@ class Failures:
 
 def scored(cell: Cell, model: str, scores: Scores) -> ScoredCell:
     """Put a cell's scores, its costs and its number of layers side by side."""
-    metrics = scores.metrics | {name: getattr(cell.costs, name) for name in sorted(COST_METRICS)}
+    costs = {name: getattr(cell.costs, name) for name in sorted(COST_METRICS)}
+    metrics = scores.metrics | {name: cost for name, cost in costs.items() if cost is not None}
     if cell.growth is not None:
         metrics["n_layers"] = cell.growth.n_kept
     facts = {field.name: getattr(cell, field.name) for field in fields(Cell)}
@@ -133,6 +134,11 @@ def scored(cell: Cell, model: str, scores: Scores) -> ScoredCell:
 def run_path(folder: Path, dataset: str, model: str) -> Path:
     """Return the file of a run below ``results/<suite>``."""
     return folder / "runs" / dataset / f"{model}.json"
+
+
+def batch_path(folder: Path, name: str) -> Path:
+    """Return the file that marks a training job as done, below ``results/<suite>``."""
+    return folder / "batches" / f"{name}.json"
 
 
 def read_run(folder: Path, dataset: str, model: str) -> RunResult | None:
@@ -216,15 +222,17 @@ def discard_damaged(root: Path, plan: Plan) -> list[Path]:
         except DamagedFile as error:
             discard(error, [name for name, experiment in plan.experiments.items() if variant in experiment.datasets])
     for run in plan.runs:
-        path = run_path(folder, run.dataset, run.model)
+        path, mark = run_path(folder, run.dataset, run.model), batch_path(folder, plan.merged_by[run.pair])
         try:
             result = read_run(folder, run.dataset, run.model)
+            if result is None and mark.is_file():
+                raise DamagedFile(path, "no such file", "")
             for cell in result.cells if result else ():
                 for saved in (*([cell.outputs] if cell.outputs else []), *cell.extras.values()):
                     check_arrays(root / CELL_CACHE, saved, "")
         except DamagedFile as error:
             shown = [name for name, experiment in plan.experiments.items() if run.pair in experiment.needed_runs()]
-            discard(error, shown, path)
+            discard(error, shown, path, mark)
     return removed
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import importlib
+import inspect
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,9 +16,10 @@ from cascadeforest.data.files import read_yaml
 from cascadeforest.data.registry import availability, load_dataset_files, parse_variant
 from cascadeforest.data.schemas import read_schema, validate
 from cascadeforest.data.typed_json import Json, from_json
+from cascadeforest.experiments.batches import make_batches, read_costs
 from cascadeforest.experiments.code_digest import PACKAGE_FOLDER, defines, module_file
 from cascadeforest.experiments.extras import extra_name
-from cascadeforest.experiments.metrics import METRICS
+from cascadeforest.experiments.metrics import MEMORY_METRICS, METRICS
 from cascadeforest.experiments.plan import NOT_IMPLEMENTED, Bound, Experiment, Marks, Paper, Plan, Run, Status, Suite
 
 #: Parameter of a model that names another one, which it trains.
@@ -83,8 +86,8 @@ class Configuration:
         File name to the experiments that it declares.
     own_datasets, own_models : tuple of str
         The user's own, for experiments that take them.
-    seeds_per_job : int or None
-        Repeats a job.
+    job_seconds : float
+        Aim for the duration of a training job.
     seed : int
         Part of every seed.
     """
@@ -97,7 +100,7 @@ class Configuration:
     experiments: dict[str, dict[str, ExperimentEntry]]
     own_datasets: tuple[str, ...] = ()
     own_models: tuple[str, ...] = ()
-    seeds_per_job: int | None = None
+    job_seconds: float = 30
     seed: int = 0
 
 
@@ -145,7 +148,7 @@ def read_configuration(root: Path, overrides: Mapping[str, Json] | None = None) 
         },
         own_datasets=from_json(tuple[str, ...], config.get("own_datasets", []), f"{place}: own_datasets"),
         own_models=from_json(tuple[str, ...], config.get("own_models", []), f"{place}: own_models"),
-        seeds_per_job=cast("int | None", config.get("seeds_per_job")),
+        job_seconds=from_json(float, config.get("job_seconds", 30), f"{place}: job_seconds"),
         seed=from_json(int, config.get("seed", 0), f"{place}: seed"),
     )
 
@@ -177,6 +180,7 @@ def resolve_plan(configuration: Configuration, root: Path) -> Plan:
         _choose(f"{place}: own_datasets", parse_variant(name)[0], configuration.datasets)
     for name in configuration.own_models:
         _choose(f"{place}: own_models", name, configuration.models)
+        check_model(name, configuration.models[name])
     experiments: dict[str, Experiment] = {}
     for paper, entries in configuration.experiments.items():
         for name, entry in entries.items():
@@ -184,15 +188,45 @@ def resolve_plan(configuration: Configuration, root: Path) -> Plan:
             if name in experiments:
                 raise ConfigError(f"{where}: the experiment '{name}' is declared twice. Rename one of the two.")
             experiments[name] = resolver.experiment(name, paper, entry, where)
+    runs = resolver.runs(experiments.values())
     return Plan(
         suite=configuration.suite,
         suite_config=configuration.suites[configuration.suite],
         experiments=experiments,
-        runs=resolver.runs(experiments.values()),
+        runs=runs,
         papers=configuration.papers,
-        seeds_per_job=configuration.seeds_per_job,
+        batches=make_batches(runs, read_costs(root, configuration.suite), configuration.job_seconds),
         seed=configuration.seed,
     )
+
+
+def check_model(name: str, entry: ModelEntry) -> None:
+    """Raise a `ConfigError` if a model's classes cannot be imported, or do not take its parameters.
+
+    Parameters
+    ----------
+    name : str
+        Of the entry of ``config/models.yaml``.
+    entry : ModelEntry
+        The entry. Its modules are imported, which for scikit-learn takes a second.
+    """
+    place = f"config/models.yaml: {name}"
+    for target in entry.estimator.values():
+        module, _, cls = target.partition(":")
+        try:
+            constructor = getattr(importlib.import_module(module), cls)
+        except (ImportError, AttributeError) as error:
+            raise ConfigError(
+                f"{place}/estimator is '{target}', which cannot be imported ({error}). Check the name, or install the "
+                "package that holds it."
+            ) from error
+        known = inspect.signature(constructor).parameters
+        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
+            continue
+        given = [*entry.params, *(parameter for params in entry.dataset_params.values() for parameter in params)]
+        for parameter in given:
+            if parameter != LEARNER:
+                _choose(f"{place}/params", parameter, known)
 
 
 class _Resolver:
@@ -215,6 +249,9 @@ class _Resolver:
             _choose(f"{place}/unavailable", name, self.datasets)
         for name in self.budget.dataset_repeats:
             self._base(name, f"{place}/dataset_repeats")
+        parameters = sorted({name for entry in self.models.values() for name in entry.params})
+        for name in self.budget.caps:
+            _choose(f"{place}/caps", name, parameters)
         for name, caps in self.budget.model_caps.items():
             _choose(f"{place}/model_caps", name, self.models)
             for parameter in caps:
@@ -304,6 +341,7 @@ class _Resolver:
                 before, task = runs.get((variant, preset)), self._task(variant)
                 repeats = max(experiment.repeats[variant], len(before.repeats) if before else 0)
                 extras = {*experiment.needed_extras(preset), *(before.extras if before else ())}
+                memory = not MEMORY_METRICS.isdisjoint(experiment.metrics) or (before is not None and before.memory)
                 runs[variant, preset] = Run(
                     suite=self.suite,
                     dataset=variant,
@@ -315,6 +353,7 @@ class _Resolver:
                     extras=tuple(sorted(extras)),
                     libraries=self._libraries(preset),
                     seed=self.configuration.seed,
+                    memory=memory,
                 )
         return tuple(runs.values())
 

@@ -253,7 +253,7 @@ def _cell_record(key: str, tags: Mapping[str, str], cell: ScoredCell, class_name
         "n_validation": cell.n_validation,
         "n_test": cell.n_test,
         "threads": cell.threads,
-        "memory_method": cell.costs.memory_method,
+        **({"memory_method": cell.costs.memory_method} if cell.costs.memory_method else {}),
         **{f"seed_{name}": seed for name, seed in cell.seeds.items() if seed is not None},
         **{f"chosen_{name}": _text(value) for name, value in cell.chosen.items()},
         # One tag each: MLflow's cost goes with the number of tags, and cell.json has the parts.

@@ -1,8 +1,14 @@
-"""Command line: ``python -m cascadeforest.reports {table,figure,index,partial,check,accept,render,refresh}``."""
+"""Command line: ``python -m cascadeforest.reports {draw,summary,index,partial,check,accept,render,refresh}``."""
+
+from __future__ import annotations
 
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cascadeforest.reports.numbers.results import Results
 
 
 def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -10,8 +16,8 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m cascadeforest.reports", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     for name, text in (
-        ("table", "draw one table from results: CSV, Markdown, LaTeX"),
-        ("figure", "draw one figure from results: SVG, PNG, and the drawn numbers as CSV"),
+        ("draw", "draw one table (CSV, Markdown, LaTeX), and its figure (SVG, PNG, the drawn numbers as CSV)"),
+        ("summary", "say in three sentences what the results of a run are"),
         ("index", "gather all tables and figures in one page"),
         ("partial", "draw what there is after a run that stopped half-way: every table and the page"),
         ("check", "compare the tables of a run with the stored ones; exit status 1 on drift"),
@@ -22,7 +28,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
         added = commands.add_parser(name, help=text, description=text)
         added.add_argument("--root", type=Path, default=Path(), help="folder that holds results/ and reports/")
         added.add_argument("--suite", required=True)
-        if name in ("table", "figure"):
+        if name == "draw":
             added.add_argument("--experiment", required=True, help="its id, as in config/experiments")
         elif name in ("accept", "partial"):
             text = "these, what else is there stays (default: all, with the page)"
@@ -44,18 +50,21 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
 
 
-def _table(options: argparse.Namespace) -> int:
-    from cascadeforest.reports.drawing.table import make_figure, make_table, write_files
+def _draw(options: argparse.Namespace) -> int:
     from cascadeforest.reports.numbers.results import read_results
 
-    results = read_results(options.root, options.suite, [options.experiment])
-    make = make_figure if options.command == "figure" else make_table
-    folder = options.root / "results" / options.suite / f"{options.command}s"
-    write_files(options.experiment, make(options.experiment, results).files(), folder)
+    name = options.experiment
+    _write(name, read_results(options.root, options.suite, [name]), options.root / "results" / options.suite)
     return 0
 
 
-_figure = _table
+def _write(name: str, results: Results, folder: Path) -> None:
+    from cascadeforest.reports.drawing.table import make_table, write_files
+
+    table = make_table(name, results)
+    write_files(name, table.files(), folder / "tables")
+    if table.figure is not None:
+        write_files(name, table.figure.files(), folder / "figures")
 
 
 def _index(options: argparse.Namespace) -> int:
@@ -70,21 +79,30 @@ def _index(options: argparse.Namespace) -> int:
 
 
 def _partial(options: argparse.Namespace) -> int:
-    from cascadeforest.reports.drawing.table import make_figure, make_table, write_files
     from cascadeforest.reports.numbers.results import read_results
 
     results = read_results(options.root, options.suite, options.only or None)
     folder = options.root / "results" / options.suite
-    names = [name for name in results.incomplete() if not options.only or name in options.only]
-    for name in names:
-        write_files(name, make_table(name, results).files(), folder / "tables")
-        if results.experiments[name].is_figure:
-            write_files(name, make_figure(name, results).files(), folder / "figures")
+    incomplete = results.incomplete()
+    # Complete ones too: a training job that failed also merged runs that did not.
+    for name in results.drawable():
+        if options.only and name not in options.only:
+            continue
+        _write(name, results, folder)
         # Snakemake takes a file that is there for done, even if what it is made from is not. Without its mark the next
         # run draws this again, and tries the failed cells again.
-        (folder / "logs" / "table" / f"{name}.complete").unlink(missing_ok=True)
+        if name in incomplete:
+            (folder / "logs" / "draw" / f"{name}.complete").unlink(missing_ok=True)
     # The page shows all experiments: it is drawn where all were asked for.
     return 0 if options.only else _index(options)
+
+
+def _summary(options: argparse.Namespace) -> int:
+    from cascadeforest.reports.drawing.summary import summary
+    from cascadeforest.reports.numbers.results import read_results
+
+    print(summary(read_results(options.root, options.suite), options.root / "results" / options.suite))
+    return 0
 
 
 def _check(options: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from cascadeforest.data.files import read_yaml
 from cascadeforest.experiments.plan import NOT_IMPLEMENTED
+from cascadeforest.experiments.progress import duration
 from cascadeforest.reports.drawing.figure import Figure
 from cascadeforest.reports.drawing.formats import to_html
 from cascadeforest.reports.drawing.table import SUFFIXES, make_table
@@ -47,24 +48,6 @@ def index_page(results: Results, folder: Path) -> str:
             ],
         )
     )
-
-
-def duration(seconds: float) -> str:
-    """Write a time in the two units that matter.
-
-    Examples
-    --------
-    >>> duration(0.42), duration(75), duration(7384), duration(200_000)
-    ('0.4 s', '1 min 15 s', '2 h 3 min', '2 d 7 h')
-    """
-    whole = round(seconds)
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    if whole < 86400:
-        return f"{whole // 3600} h {whole % 3600 // 60} min"
-    return f"{whole // 86400} d {whole % 86400 // 3600} h"
 
 
 def _experiment(name: str, results: Results, folder: Path) -> dict[str, Any]:

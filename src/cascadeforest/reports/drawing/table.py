@@ -64,23 +64,17 @@ class Table:
 
 
 def make_table(name: str, results: Results) -> Table:
-    """Draw one experiment; `UserError` if it is unknown or not implemented."""
+    """Draw one experiment; `UserError` if it is unknown or not implemented, or a figure whose renderer draws none."""
     experiment = results.plan.experiment(name)
     # Renderers are found by name: a new one is one file, and no edit here.
     renderer = importlib.import_module(f"cascadeforest.reports.drawing.renderers.{experiment.render}")
-    return renderer.render(Cells(experiment, results))
-
-
-def make_figure(name: str, results: Results) -> Figure:
-    """Draw the picture of one experiment; `UserError` if it cannot be drawn, `ConfigError` if it is no figure."""
-    experiment = results.plan.experiment(name)
-    figure = make_table(name, results).figure if experiment.is_figure else None
-    if figure is None:
+    table: Table = renderer.render(Cells(experiment, results))
+    if experiment.is_figure and table.figure is None:
         raise ConfigError(
             f"{experiment.place}/kind is '{experiment.kind}', render is '{experiment.render}': this gives no picture. "
-            "Take a renderer that draws, and 'kind: figure'."
+            "Take a renderer that draws, or 'kind: table'."
         )
-    return figure
+    return table
 
 
 def write_files(name: str, files: Mapping[str, str | bytes], folder: Path) -> None:

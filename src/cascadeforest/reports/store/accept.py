@@ -4,12 +4,14 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import fmean
 from typing import Any, cast
 
 from cascadeforest.data.errors import UserError
 from cascadeforest.data.files import atomic_write
 from cascadeforest.data.typed_json import Json
-from cascadeforest.experiments.plan import Experiment, Plan
+from cascadeforest.experiments.batches import COSTS, Cost, costs_csv
+from cascadeforest.experiments.plan import Experiment, Pair, Plan
 from cascadeforest.experiments.provenance import git_commit
 from cascadeforest.reports.numbers.results import Results, read_results
 from cascadeforest.reports.store import stored as store
@@ -73,6 +75,7 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = ()) -> 
             "git_commit": git_commit(root),
             "message": message.strip(),
         }
+        atomic_write(new / COSTS, costs_csv(_costs(together)))
         store.write_provenance(new, together, reason)
     return stored
 
@@ -82,6 +85,17 @@ def refuse(head: str, problems: Iterable[str], remedy: str) -> None:
     if found := list(dict.fromkeys(problems)):
         more = [f"  and {len(found) - N_SHOWN} more"] if len(found) > N_SHOWN else []
         raise UserError("\n".join([head, *(f"  {problem}" for problem in found[:N_SHOWN]), *more, remedy]))
+
+
+def _costs(results: Results) -> dict[Pair, Cost]:
+    """What a repeat of each run takes: its mean time, and its largest memory, if that was measured."""
+    return {
+        pair: Cost(
+            fmean((cell.ended_ms - cell.started_ms) / 1000 for cell in run.cells),
+            max(max(cell.costs.fit_peak_mib or 0.0, cell.costs.model_mib) for cell in run.cells),
+        )
+        for pair, run in results.runs.items()
+    }
 
 
 def _problems(results: Results, folder: Path, files: Mapping[str, bytes]) -> Iterable[str]:

@@ -10,6 +10,7 @@ from the new cells: both must come out exactly, with all means, deviations, rank
 """
 
 import csv
+import difflib
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -76,8 +77,10 @@ def check(root: Path, suite: str) -> CheckReport:
     stored_folder, new_folder = root / "reports" / suite, root / "results" / suite
     recover(stored_folder)
     if not (stored_folder / CELLS).is_file():
+        close = difflib.get_close_matches(suite, [path.parent.name for path in root.glob(f"reports/*/{CELLS}")], n=1)
+        hint = f"Did you mean '{close[0]}'? " if close else ""
         raise UserError(
-            f"{stored_folder}: nothing is stored for the suite '{suite}', so there is nothing to compare with. "
+            f"{stored_folder}: nothing is stored for the suite '{suite}', so there is nothing to compare with. {hint}"
             f"Run it, look at results/{suite}/index.html, then: make accept SUITE={suite} MESSAGE='why'"
         )
     if not (new_folder / PLAN_FILE).is_file() or not any((new_folder / "tables").glob("[!.]*.csv")):

@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 
 from cascadeforest.data.files import atomic_write
+from cascadeforest.experiments.batches import COSTS
 from cascadeforest.reports.drawing.page import index_page
 from cascadeforest.reports.numbers.frame import read_csv
 from cascadeforest.reports.store import stored as store
@@ -83,7 +84,8 @@ def refresh(root: Path, suite: str) -> Path:
         f"If they are meant, run the suite and accept it: make accept SUITE={suite} MESSAGE='why'",
     )
     with new_folder(stored) as new:
-        shutil.copy2(stored / store.CELLS, new)
+        for path in filter(Path.is_file, (stored / store.CELLS, stored / COSTS)):
+            shutil.copy2(path, new)
         for folder in filter(Path.is_dir, (stored / store.EXTRAS, stored / store.ROWS)):
             shutil.copytree(folder, new / folder.name)
         for file, content in files.items():

@@ -1,7 +1,8 @@
 """What is kept of an accepted suite, in ``reports/<suite>``.
 
 ``cells.json.gz`` has the plan and the cells, ``extras/`` the arrays that figures are drawn from, ``rows/`` the
-predictions for test rows, ``provenance.json`` why and from where; each is checked when it is read. ``tables/`` and
+predictions for test rows, ``provenance.json`` why and from where; each is checked when it is read. ``costs.csv`` says
+what a repeat of each run costs, by which later runs are divided into jobs. ``tables/`` and
 ``figures/`` are drawn from them: tidy CSV and Markdown, and the PNG of `PICTURED` suites.
 """
 
@@ -9,7 +10,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import cast
@@ -52,7 +53,8 @@ def from_git(path: Path) -> str:
 def pack(results: Results, rows: dict[str, SavedArrays]) -> bytes:
     """Return what is stored of complete results as one file: same content, same bytes."""
     runs = tuple(results.runs[pair] for pair in sorted(results.runs))
-    content = to_json(StoredSuite(FORMAT, results.plan, runs, dict(sorted(results.summaries.items())), rows))
+    plan = replace(results.plan, batches=())
+    content = to_json(StoredSuite(FORMAT, plan, runs, dict(sorted(results.summaries.items())), rows))
     # Keys keep their order, which in the plan is the order of tables, columns and rows.
     return gzip.compress(signed_json(cast("dict[str, Json]", content)).encode(), compresslevel=9, mtime=0)
 

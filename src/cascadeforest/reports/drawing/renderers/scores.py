@@ -215,7 +215,7 @@ def _told(layout: Layout, options: Options) -> Mapping[str, object]:
         level=LEVEL,
         floors=COST_FLOORS,
         threads=sorted({cell.threads for cell in ran}),
-        memory_methods=sorted({cell.costs.memory_method for cell in ran}),
+        memory_methods=sorted({cell.costs.memory_method for cell in ran if cell.costs.memory_method}),
         prints_memory=any(row.metric == costs.MEMORY for row in rows),
         texts=costs.texts(cells, layout.found),
         reasons=reasons(cells, shown),

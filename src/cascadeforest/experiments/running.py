@@ -1,0 +1,213 @@
+"""`make run`: Snakemake with one line of progress in place of its own output, which goes to a file."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TextIO
+
+from cascadeforest.data.typed_json import Json
+from cascadeforest.experiments.plan import Plan
+from cascadeforest.experiments.progress import Progress, duration
+from cascadeforest.experiments.records import read_failures
+
+#: Snakemake's own output, below ``results/<suite>``.
+LOG = Path("logs") / "run.log"
+#: Seconds between two lines, on a terminal and elsewhere.
+REDRAW, REPEAT = 0.5, 60.0
+#: Seconds until jobs that were asked to end are ended.
+ASK, END = 20.0, 5.0
+#: Failures, and last lines of the log, that are printed.
+N_SHOWN = 5
+_STEPS = re.compile(rb"(\d+) of (\d+) steps")
+
+
+class Line:
+    """One line on a terminal that is drawn again and again, or a line a minute elsewhere.
+
+    Parameters
+    ----------
+    stream : text stream
+        Where it is written.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.is_terminal = stream.isatty()
+        self._written = -REPEAT
+
+    def show(self, text: Callable[[], str]) -> None:
+        """Draw the line, if it is time to."""
+        if self.is_terminal:
+            width = shutil.get_terminal_size().columns - 1
+            self.stream.write("\r\x1b[K" + text()[:width])
+        elif time.monotonic() - self._written >= REPEAT:
+            self.stream.write(text() + "\n")
+            self._written = time.monotonic()
+        self.stream.flush()
+
+    def end(self) -> None:
+        """Leave the terminal's line."""
+        if self.is_terminal:
+            self.stream.write("\r\x1b[K")
+            self.stream.flush()
+
+
+def run_suite(
+    root: Path, plan: Plan, targets: Sequence[str], cores: str, overrides: Mapping[str, Json], stream: TextIO
+) -> int:
+    """Run Snakemake and say on one line how far it is.
+
+    Parameters
+    ----------
+    root : Path
+        Folder of the repository.
+    plan : Plan
+        Of the suite.
+    targets : sequence of str
+        What to make; empty for everything.
+    cores : str
+        A number, or ``all``.
+    overrides : mapping
+        Keys of ``config/config.yaml`` to replace.
+    stream : text stream
+        Where to write.
+
+    Returns
+    -------
+    int
+        0 if everything was made, 130 if it was interrupted, else Snakemake's exit status.
+    """
+    folder = root / "results" / plan.suite
+    progress, log = Progress(plan, folder), folder / LOG
+    page = folder / "index.html"
+    n_cores = (os.cpu_count() or 1) if cores == "all" else int(cores)
+    expected = progress.expected(progress.cells - progress.done) / n_cores
+    stream.write(
+        f"Suite {plan.suite}: {len(plan.drawable())} tables and figures from {len(progress.cells):,} fits; "
+        f"{len(progress.done):,} are there, the others take about {duration(expected)} on {n_cores} cores, where "
+        f"reports/*/costs.csv was measured. The page grows at {page}.\n"
+    )
+    stream.flush()
+    settings = [f"{key}={value}" for key, value in overrides.items()]
+    command = [sys.executable, "-m", "snakemake", *targets, "--cores", cores, "--config", *settings]
+    started, interrupted, line = time.monotonic(), False, Line(stream)
+    with log.open("wb") as output:
+        # A session of its own: Ctrl-C reaches us alone, and we end its jobs.
+        process = subprocess.Popen(
+            command, cwd=root, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            while process.poll() is None:
+                line.show(lambda: _state(progress, log, time.monotonic() - started, n_cores))
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(REDRAW if line.is_terminal else 2 * REDRAW)
+        except KeyboardInterrupt:
+            interrupted = True
+            line.end()
+            stream.write("Stopping: the fits that run now are given up, finished ones are kept.\n")
+            stream.flush()
+            _stop(process, root)
+        finally:
+            signal.signal(signal.SIGTERM, before)
+    line.end()
+    progress.read()
+    again = " ".join(["make run", f"SUITE={plan.suite}", *([f"ONLY='{' '.join(targets)}'"] if targets else [])])
+    took = duration(time.monotonic() - started)
+    if interrupted:
+        state = f"{len(progress.done):,} of {len(progress.cells):,} fits are kept"
+        stream.write(f"Stopped after {took}: {state}. To go on: {again}\nThe log of this run: {log}\n")
+        return 130
+    if process.returncode == 0:
+        _say_result(root, plan, targets, stream)
+        stream.write(f"Finished after {took}.{'' if targets else f' The page: {page.resolve().as_uri()}'}\n")
+    else:
+        for reason in _reasons(plan, folder, log):
+            stream.write(f"{reason}\n")
+        shown = f" What there is, is shown at {page.resolve().as_uri()}." if page.is_file() and not targets else ""
+        stream.write(f"Failed after {took}.{shown} What failed is tried again by: {again}\n")
+    stream.write(f"The log of this run: {log}\n")
+    return process.returncode
+
+
+def _state(progress: Progress, log: Path, elapsed: float, cores: int) -> str:
+    progress.read()
+    n_done, n_all = len(progress.done), len(progress.cells)
+    text = f"{duration(elapsed)}: {n_done:,} of {n_all:,} fits"
+    if progress.fitting:
+        text += f", now {'; '.join(list(progress.fitting.values())[:2])}"
+    elif steps := _steps(log):
+        text += f", step {steps}"
+    if progress.score:
+        text += f"; last {progress.score}"
+    if n_done < n_all:
+        text += f"; about {duration(progress.left(elapsed, cores))} left"
+    else:
+        text += "; drawing tables and figures"
+    return text
+
+
+def _steps(log: Path) -> str:
+    """Snakemake's count of its jobs, from the end of its output."""
+    with log.open("rb") as stream:
+        stream.seek(max(0, log.stat().st_size - 20_000))
+        found = _STEPS.findall(stream.read())
+    return f"{int(found[-1][0])} of {int(found[-1][1])}" if found else ""
+
+
+def _stop(process: subprocess.Popen[bytes], root: Path) -> None:
+    """End Snakemake and its jobs, politely first."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGINT)
+    for seconds, number in ((ASK, signal.SIGTERM), (END, signal.SIGKILL)):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+            break
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+    if process.wait() == -signal.SIGKILL:  # it could not release its lock on the folder
+        subprocess.run([sys.executable, "-m", "snakemake", "--unlock"], cwd=root, capture_output=True, check=False)
+
+
+def _say_result(root: Path, plan: Plan, targets: Sequence[str], stream: TextIO) -> None:
+    """Print what the page says, in three sentences."""
+    command = [sys.executable, "-m", "cascadeforest.reports", "summary", "--suite", plan.suite]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    if not targets:
+        stream.write(done.stdout or done.stderr)
+
+
+def _reasons(plan: Plan, folder: Path, log: Path) -> list[str]:
+    """Why a run failed: what its fits died of, or else what Snakemake says at last."""
+    failed = [
+        f"{run.model} on {run.dataset}, repeat {one.repeat}: {one.error}: {one.message}"
+        for run in plan.runs
+        for one in read_failures(folder, run.dataset, run.model)
+    ]
+    if failed:
+        more = [f"and {len(failed) - N_SHOWN} more"] if len(failed) > N_SHOWN else []
+        return [*failed[:N_SHOWN], *more]
+    lines = log.read_text(errors="replace").splitlines()
+    return [line for line in lines if line.strip()][-3 * N_SHOWN :]
+
+
+def overrides_of(suite: str | None, others: Sequence[str]) -> dict[str, Json]:
+    """Read ``key=value`` words, as Snakemake's ``--config`` takes them."""
+    given: dict[str, Json] = {"suite": suite} if suite else {}
+    for word in others:
+        key, _, value = word.partition("=")
+        try:
+            given[key] = json.loads(value)
+        except ValueError:
+            given[key] = value
+    return given

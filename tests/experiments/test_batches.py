@@ -1,0 +1,82 @@
+"""Training jobs: each repeat of each run in one of them, none much longer than asked for."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cascadeforest.experiments.batches import COSTS, Cost, costs_csv, make_batches, parse_costs, read_costs
+from cascadeforest.experiments.plan import Plan, Run, Suite
+
+
+def run_of(number, repeats):
+    return Run("quick", f"d{number}", "m", "classification", "sklearn.dummy:DummyClassifier", {}, tuple(range(repeats)))
+
+
+def plan_of(runs, batches):
+    return Plan("quick", Suite("a suite"), {}, tuple(runs), batches=batches)
+
+
+@given(st.lists(st.tuples(st.integers(1, 12), st.none() | st.floats(0.01, 500)), max_size=12), st.floats(1, 100))
+def test_every_repeat_is_computed_once_and_every_run_merged_once_after_its_parts(sizes, seconds):
+    runs = [run_of(number, repeats) for number, (repeats, _) in enumerate(sizes)]
+    costs = {run.pair: Cost(cost, 10) for run, (_, cost) in zip(runs, sizes, strict=True) if cost is not None}
+    plan = plan_of(runs, make_batches(runs, costs, seconds))
+    assert len(plan.batch) == len(plan.batches)
+    assert sorted(plan.merged_by) == sorted(run.pair for run in runs)
+    computed, seen = [], set()
+    for batch in plan.batches:
+        assert set(batch.after) <= seen  # parts come before the job that merges them
+        seen.add(batch.name)
+        for part in batch.parts if not batch.after else ():
+            computed += [(part.dataset, repeat) for repeat in part.repeats]
+        if batch.after:
+            (part,) = batch.parts
+            before = [r for name in batch.after for p in plan.batch[name].parts for r in p.repeats]
+            assert sorted(before) == list(part.repeats)
+        elif batch.seconds is not None and sum(len(part.repeats) for part in batch.parts) > 1:
+            assert batch.seconds <= seconds * (1 + 1e-9)
+    assert sorted(computed) == sorted((run.dataset, repeat) for run in runs for repeat in run.repeats)
+
+
+def test_cheap_runs_share_a_job_costly_ones_are_divided_and_unknown_ones_are_alone():
+    runs = [run_of(number, 3) for number in range(5)]
+    costs = {runs[k].pair: Cost(cost, 5.0) for k, cost in {0: 2, 1: 3, 2: 20, 4: 9}.items()}
+    batches = {batch.name: batch for batch in make_batches(runs, costs, 30)}
+    assert list(batches) == ["d2.m.0", "d2.m.1", "d2.m.2", "d2.m", "d3.m", "d0.m", "d4.m"]
+    assert [part.dataset for part in batches["d0.m"].parts] == ["d0", "d1"]
+    assert batches["d0.m"].seconds == 15
+    assert batches["d2.m"].after == ("d2.m.0", "d2.m.1", "d2.m.2")
+    assert batches["d3.m"].seconds is None
+    assert batches["d4.m"].datasets == ["d4"]
+
+
+def test_another_run_leaves_the_names_of_the_other_jobs():
+    """What a job is called decides which of them run again."""
+    runs, costs = [run_of(number, 1) for number in range(6)], {}
+    costs = {run.pair: Cost(10, 0) for run in runs}
+    before = {batch.name for batch in make_batches(runs, costs, 10)}
+    more = [*runs[:3], replace(runs[0], model="new"), *runs[3:]]
+    after = {batch.name for batch in make_batches(more, costs | {("d0", "new"): Cost(10, 0)}, 10)}
+    assert after - before == {"d0.new"}
+
+
+def test_costs_are_of_this_suite_or_else_the_largest_known(tmp_path):
+    for suite, seconds in (("quick", 1.0), ("smoke", 0.5), ("standard", 40.0)):
+        folder = tmp_path / "reports" / suite
+        folder.mkdir(parents=True)
+        costs = {("letter", suite): Cost(seconds, 3.0), ("letter", "everywhere"): Cost(seconds, 4.0)}
+        (folder / COSTS).write_text(costs_csv(costs))
+        assert parse_costs((folder / COSTS).read_text()) == costs
+    found = read_costs(tmp_path, "quick")
+    assert found["letter", "everywhere"] == Cost(1.0, 4.0)
+    assert found["letter", "standard"] == Cost(40.0, 3.0)
+    assert read_costs(tmp_path, "paper")["letter", "everywhere"].seconds == 40.0
+
+
+@pytest.mark.parametrize("suite", ["smoke", "quick", "standard"])
+def test_costs_of_accepted_suites_are_stored(suite, request):
+    costs = parse_costs((request.config.rootpath / "reports" / suite / COSTS).read_text())
+    assert len(costs) > 100
+    assert all(cost.seconds > 0 for cost in costs.values())

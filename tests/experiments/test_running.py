@@ -1,0 +1,203 @@
+"""`make run`: one line that says how far a suite is, the reason of a failure, and an end that leaves nothing behind."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from cascadeforest.experiments import running
+from cascadeforest.experiments.batches import Cost, make_batches
+from cascadeforest.experiments.plan import Plan, Run, Suite
+from cascadeforest.experiments.progress import Progress, duration, tell
+from cascadeforest.experiments.records import Failure, Failures, batch_path
+from cascadeforest.experiments.typed_files import write_typed
+
+#: Stands for Snakemake: writes what it writes, and what training jobs tell.
+SNAKEMAKE = """
+import os, sys, time
+from pathlib import Path
+from cascadeforest.experiments.progress import tell
+folder = Path("results/quick")
+mode = Path("mode").read_text()
+print("1 of 4 steps (25%) done", flush=True)
+tell(folder, "batch", batch="iris.forest")
+tell(folder, "fit", batch="iris.forest", dataset="iris", model="forest", repeat=1)
+if mode == "waits":
+    Path("child").write_text(str(os.getpid()))
+    time.sleep(100)
+tell(folder, "cell", batch="iris.forest", dataset="iris", model="forest", repeat=0, fitted=False)
+tell(folder, "cell", batch="iris.forest", dataset="iris", model="forest", repeat=1, fitted=True)
+tell(folder, "run", batch="iris.forest", dataset="iris", model="forest", metric="accuracy", score=0.95)
+print(" ".join(sys.argv[1:]))
+if mode == "fails":
+    print("Error in rule train")
+    sys.exit(1)
+"""
+
+
+@pytest.fixture
+def plan():
+    runs = [
+        Run("quick", data, "forest", "classification", "sklearn.dummy:DummyClassifier", {}, (0, 1))
+        for data in ("iris", "wine")
+    ]
+    costs = {run.pair: Cost(10.0, 1.0) for run in runs}
+    return Plan("quick", Suite("a suite"), {}, tuple(runs), batches=make_batches(runs, costs, 25))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "results" / "quick"
+
+
+def test_progress_follows_what_jobs_tell(plan, folder):
+    mark = batch_path(folder, "wine.forest")
+    mark.parent.mkdir(parents=True)
+    mark.touch()
+    tell(folder, "cell", batch="x", dataset="iris", model="forest", repeat=0, fitted=True)  # of an earlier run
+    progress = Progress(plan, folder)
+    progress.read()
+    assert (len(progress.done), len(progress.cells)) == (2, 4)
+    assert progress.left(0.0, 2) == pytest.approx(10.0)  # two fits of ten seconds, on two cores
+    tell(folder, "batch", batch="wine.forest")  # looked at again
+    tell(folder, "fit", batch="wine.forest", dataset="wine", model="forest", repeat=1)
+    progress.read()
+    assert not progress.done
+    assert list(progress.fitting.values()) == ["forest on wine, repeat 1"]
+    tell(folder, "cell", batch="wine.forest", dataset="wine", model="forest", repeat=0, fitted=False)
+    tell(folder, "cell", batch="wine.forest", dataset="wine", model="forest", repeat=1, fitted=True)
+    tell(folder, "run", batch="wine.forest", dataset="wine", model="forest", metric="accuracy", score=0.5)
+    tell(folder, "end", batch="wine.forest")
+    for repeat in (0, 1):
+        tell(folder, "cell", batch="iris.forest", dataset="iris", model="forest", repeat=repeat, fitted=True)
+    progress.read()
+    assert progress.done == progress.cells
+    assert progress.fitted == progress.cells - {("wine", "forest", 0)}
+    assert not progress.fitting
+    assert progress.score == "forest on wine: accuracy 0.5"
+    assert progress.left(60.0, 2) == 0
+
+
+def test_half_a_line_waits_for_its_end(plan, folder):
+    progress = Progress(plan, folder)
+    with progress.path.open("a") as stream:
+        stream.write('{"event": "cell", "dataset": "iris", ')
+        stream.flush()
+        progress.read()
+        stream.write('"model": "forest", "repeat": 0, "fitted": true}\n')
+    assert not progress.done
+    progress.read()
+    assert progress.done == {("iris", "forest", 0)}
+
+
+def test_time_left_goes_by_the_speed_of_this_run(plan, folder):
+    progress = Progress(plan, folder)
+    for repeat in (0, 1):
+        tell(folder, "cell", batch="iris.forest", dataset="iris", model="forest", repeat=repeat, fitted=True)
+    progress.read()
+    assert progress.left(40.0, 2) == pytest.approx(40.0)  # half as fast as it was measured
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.42, "0.4 s"), (75, "1 min 15 s"), (7384, "2 h 3 min"), (200_000, "2 d 7 h")]
+)
+def test_durations_have_two_units(seconds, text):
+    assert duration(seconds) == text
+
+
+@pytest.fixture
+def stand_in(tmp_path, monkeypatch):
+    """A program in the place of Snakemake; the returned function runs the suite with it."""
+    program = tmp_path / "snakemake.py"
+    program.write_text(SNAKEMAKE)
+    source = str(Path(running.__file__).parents[2])
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), source]))
+
+    def start(plan, mode, targets=()):
+        (tmp_path / "mode").write_text(mode)
+        stream = io.StringIO()
+        status = running.run_suite(tmp_path, plan, targets, "2", {"suite": "quick"}, stream)
+        return status, stream.getvalue()
+
+    return start
+
+
+def test_a_run_says_what_happens_and_where_the_log_is(stand_in, plan, folder):
+    status, text = stand_in(plan, "works", ["hidf-table1"])
+    assert status == 0
+    lines = text.splitlines()
+    assert "from 4 fits; 0 are there" in lines[0]
+    assert "of 4 fits" in lines[1]
+    assert "The log of this run: " in lines[-1]
+    log = (folder / running.LOG).read_text()
+    assert "hidf-table1 --cores 2 --config suite=quick" in log
+    assert "steps" not in text  # Snakemake's output is in the log only
+
+
+def test_a_failed_run_says_why_and_how_to_go_on(stand_in, plan, folder):
+    write_typed(
+        folder / "failures" / "iris" / "forest.json",
+        Failures("iris", "forest", (Failure(1, "MemoryError", "too much", "", 0, 1),)),
+    )
+    status, text = stand_in(plan, "fails")
+    assert status == 1
+    assert "forest on iris, repeat 1: MemoryError: too much" in text
+    assert "make run SUITE=quick" in text
+    (folder / "failures" / "iris" / "forest.json").unlink()
+    _, text = stand_in(plan, "fails")
+    assert "Error in rule train" in text  # nothing failed in a fit: the last that Snakemake says
+
+
+def test_a_terminal_shows_one_line_that_is_drawn_again():
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    stream = Terminal()
+    line = running.Line(stream)
+    line.show(lambda: "x" * 500)
+    line.show(lambda: "second")
+    line.end()
+    assert "\n" not in stream.getvalue()
+    assert max(map(len, stream.getvalue().split("\r\x1b[K"))) < 500
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_ends_its_jobs_and_says_how_to_go_on(stand_in, plan, tmp_path, number):
+    (tmp_path / "mode").write_text("waits")
+    code = (
+        "import signal, sys; from pathlib import Path; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from tests.experiments.test_running import interrupted_plan\n"
+        "from cascadeforest.experiments.running import run_suite\n"
+        "sys.exit(run_suite(Path(), interrupted_plan(), [], '1', {'suite': 'quick'}, sys.stdout))"
+    )
+    path = os.pathsep.join([os.environ["PYTHONPATH"], str(Path(__file__).parents[2])])
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    child = tmp_path / "child"
+    deadline = time.monotonic() + 60
+    while not (child.exists() and child.read_text()):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(number)
+    output, _ = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "To go on: make run SUITE=quick" in output
+    assert not psutil.pid_exists(int(child.read_text()))
+
+
+def interrupted_plan():
+    run = Run("quick", "iris", "forest", "classification", "sklearn.dummy:DummyClassifier", {}, (0, 1))
+    return Plan("quick", Suite("a suite"), {}, (run,), batches=make_batches([run], {}, 25))
