@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from cascadeforest.data.errors import UserError
 from cascadeforest.experiments import running
 from cascadeforest.experiments.batches import Cost, make_batches
 from cascadeforest.experiments.plan import Plan, Run, Suite
@@ -25,6 +26,10 @@ from pathlib import Path
 from cascadeforest.experiments.progress import tell
 folder = Path("results/quick")
 mode = Path("mode").read_text()
+if "--unlock" in sys.argv:
+    (folder / "unlocked").parent.mkdir(parents=True, exist_ok=True)
+    (folder / "unlocked").write_text(" ".join(sys.argv))
+    sys.exit()
 print("1 of 4 steps (25%) done", flush=True)
 tell(folder, "batch", batch="iris.forest")
 tell(folder, "fit", batch="iris.forest", dataset="iris", model="forest", repeat=1)
@@ -138,6 +143,23 @@ def test_a_run_says_what_happens_and_where_the_log_is(stand_in, plan, folder):
     log = (folder / running.LOG).read_text()
     assert "hidf-table1 --cores 2 --config suite=quick" in log
     assert "steps" not in text  # Snakemake's output is in the log only
+
+
+def test_the_lock_of_a_killed_run_is_released_and_that_of_a_living_one_is_not(stand_in, plan, tmp_path):
+    locks = tmp_path / ".snakemake" / "locks"
+    locks.mkdir(parents=True)
+    (locks / "0.input.lock").write_text("results/quick/plan.json")
+    _, text = stand_in(plan, "works")
+    assert text.startswith("An earlier run in this folder was killed; its lock is released.")
+    assert "--unlock" in (tmp_path / "results/quick/unlocked").read_text()
+    command = [sys.executable, "-c", "import time; time.sleep(60)  # snakemake"]
+    other = subprocess.Popen(command, cwd=tmp_path)
+    try:
+        with pytest.raises(UserError, match=rf"works in this folder already: process {other.pid}\."):
+            stand_in(plan, "works")
+    finally:
+        other.kill()
+        other.wait()
 
 
 def test_a_failed_run_says_why_and_how_to_go_on(stand_in, plan, folder):

@@ -15,6 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
+import psutil
+
+from cascadeforest.data.errors import UserError
 from cascadeforest.data.typed_json import Json
 from cascadeforest.experiments.plan import Plan
 from cascadeforest.experiments.progress import Progress, duration
@@ -86,7 +89,14 @@ def run_suite(
     -------
     int
         0 if everything was made, 130 if it was interrupted, else Snakemake's exit status.
+
+    Raises
+    ------
+    UserError
+        If Snakemake works in this folder already.
     """
+    if _release_lock(root):
+        stream.write("An earlier run in this folder was killed; its lock is released.\n")
     folder = root / "results" / plan.suite
     progress, log = Progress(plan, folder), folder / LOG
     page = folder / "index.html"
@@ -140,6 +150,25 @@ def run_suite(
     return process.returncode
 
 
+def _release_lock(root: Path) -> bool:
+    """Release the lock of a Snakemake that was killed; `UserError` if one works in this folder."""
+    if not any((root / ".snakemake" / "locks").glob("*")):
+        return False
+    for process in psutil.process_iter(["cmdline"]):
+        with contextlib.suppress(psutil.Error):
+            if "snakemake" in " ".join(process.info["cmdline"] or []) and process.cwd() == os.fspath(root.resolve()):
+                raise UserError(
+                    f"Snakemake works in this folder already: process {process.pid}. Wait until it has finished, or "
+                    f"end it: kill {process.pid}"
+                )
+    _unlock(root)
+    return True
+
+
+def _unlock(root: Path) -> None:
+    subprocess.run([sys.executable, "-m", "snakemake", "--unlock"], cwd=root, capture_output=True, check=False)
+
+
 def _state(progress: Progress, log: Path, elapsed: float, cores: int) -> str:
     progress.read()
     n_done, n_all = len(progress.done), len(progress.cells)
@@ -176,7 +205,7 @@ def _stop(process: subprocess.Popen[bytes], root: Path) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)
     if process.wait() == -signal.SIGKILL:  # it could not release its lock on the folder
-        subprocess.run([sys.executable, "-m", "snakemake", "--unlock"], cwd=root, capture_output=True, check=False)
+        _unlock(root)
 
 
 def _say_result(root: Path, plan: Plan, targets: Sequence[str], stream: TextIO) -> None:

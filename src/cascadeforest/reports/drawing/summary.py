@@ -16,11 +16,14 @@ NEAR = 0.01
 def summary(results: Results, folder: Path) -> str:
     """Return what was made, how near published numbers are, and what is missing."""
     cells, kinds = results.all_cells(), [results.experiments[name].kind for name in results.drawable()]
-    made = (
-        f"{len(kinds) - kinds.count(FIGURE)} tables and {kinds.count(FIGURE)} figures show {len(cells):,} fits, which "
-        f"took {duration(sum(map(cpu_seconds, cells)))} of CPU time."
-    )
+    n_figures, cost = kinds.count(FIGURE), duration(sum(map(cpu_seconds, cells)))
+    drawn = f"{_count(len(kinds) - n_figures, 'table')} and {_count(n_figures, 'figure')}"
+    made = f"{drawn} show {_count(len(cells), 'fit')}, which took {cost} of CPU time."
     return "\n".join([made, _published(results, folder), _missing(results)])
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _published(results: Results, folder: Path) -> str:
@@ -49,6 +52,7 @@ def _missing(results: Results) -> str:
     if not (absent or unwritten or failed):
         return f"Nothing that the suite {results.suite} declares is missing."
     return (
-        f"Missing are {len(absent)} data sets that this suite or machine does not have, {len(unwritten)} experiments "
-        f"that are not written yet, and {failed} fits that failed (make list SUITE={results.suite})."
+        f"Missing are {_count(len(absent), 'data set')} that this suite or machine does not have, "
+        f"{_count(len(unwritten), 'experiment')} not written yet, and {_count(failed, 'fit')} that failed "
+        f"(make list SUITE={results.suite})."
     )
