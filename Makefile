@@ -21,7 +21,7 @@ export PYTHONNOUSERSITE := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-fast lint unit coverage smoke ui check accept report list lock sync unlock clean
+.PHONY: help setup run test test-fast test-faults lint unit coverage smoke ui check accept report list lock sync unlock clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -79,6 +79,10 @@ unit: $(STAMP) ## unit, contract and workflow tests
 
 test-fast: $(STAMP) ## unit tests without the slow ones, while working: two minutes on two cores
 	$(PYTHON) -m $(PYTEST) -m "not slow"
+
+test-faults: $(STAMP) ## every fault of tests/workflow/faults.py; hours; goes on where it was stopped (FRESH=1: from the start)
+	$(if $(FRESH),rm -f results/faults.json)
+	$(PYTHON) -m pytest --faults -rs tests/workflow/test_faults.py
 
 coverage: $(STAMP) ## lines of each package that the unit tests run; compiled kernels count as not run
 	$(BIN)/coverage erase

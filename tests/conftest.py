@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 #: all their numbers. `make unit` begins with them, so that no process works on one when the others have nothing left.
 SLOW = (
     "workflow/test_workflow.py",
+    "workflow/test_faults.py",
     "forest/test_against_scikit_learn.py",
     "forest/test_grow.py",
     "test_benchmarks.py",
@@ -38,6 +39,11 @@ SLOW = (
     "reports/test_figures.py",
     "cascade/test_hard_examples.py",
 )
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`make test-faults` makes the whole matrix of faults."""
+    parser.addoption("--faults", action="store_true", help="make all faults of tests/workflow/faults.py; hours")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
