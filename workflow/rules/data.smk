@@ -7,8 +7,6 @@ rule fetch:
         "data/raw/{dataset}/fetched.json",
     log:
         "results/logs/fetch/{dataset}.log",
-    benchmark:
-        "results/logs/fetch/{dataset}.tsv"
     conda:
         "../../environment.yml"
     threads: 1
@@ -31,8 +29,6 @@ rule prepare:
         summary="data/processed/{dataset}.json",
     log:
         "results/logs/prepare/{dataset}.log",
-    benchmark:
-        "results/logs/prepare/{dataset}.tsv"
     conda:
         "../../environment.yml"
     threads: 1
@@ -60,8 +56,6 @@ rule vary:
         summary="data/processed/{variant}+{operation}.json",
     log:
         "results/logs/vary/{variant}+{operation}.log",
-    benchmark:
-        "results/logs/vary/{variant}+{operation}.tsv"
     conda:
         "../../environment.yml"
     threads: 1

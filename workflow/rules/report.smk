@@ -40,8 +40,6 @@ rule table:
         complete=touch("results/{suite}/logs/draw/{experiment}.complete"),
     log:
         "results/{suite}/logs/draw/{experiment}.log",
-    benchmark:
-        "results/{suite}/logs/draw/{experiment}.tsv"
     wildcard_constraints:
         experiment=one_of(name for name in READY if name not in FIGURES),
     conda:
@@ -85,8 +83,6 @@ rule figure:
         complete=touch("results/{suite}/logs/draw/{experiment}.complete"),
     log:
         "results/{suite}/logs/draw/{experiment}.log",
-    benchmark:
-        "results/{suite}/logs/draw/{experiment}.tsv"
     wildcard_constraints:
         experiment=one_of(name for name in READY if name in FIGURES),
     conda:
@@ -119,8 +115,6 @@ rule index:
         ),
     log:
         "results/{suite}/logs/index.log",
-    benchmark:
-        "results/{suite}/logs/index.tsv"
     conda:
         "../../environment.yml"
     threads: 1

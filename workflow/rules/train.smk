@@ -11,8 +11,6 @@ rule train:
         done="results/{suite}/batches/{batch}.json",
     log:
         "results/{suite}/logs/train/{batch}.log",
-    benchmark:
-        "results/{suite}/logs/train/{batch}.tsv"
     conda:
         "../../environment.yml"
     threads: 1

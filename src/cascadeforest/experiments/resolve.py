@@ -100,7 +100,7 @@ class Configuration:
     experiments: dict[str, dict[str, ExperimentEntry]]
     own_datasets: tuple[str, ...] = ()
     own_models: tuple[str, ...] = ()
-    job_seconds: float = 30
+    job_seconds: float = 60
     seed: int = 0
 
 
@@ -148,7 +148,7 @@ def read_configuration(root: Path, overrides: Mapping[str, Json] | None = None) 
         },
         own_datasets=from_json(tuple[str, ...], config.get("own_datasets", []), f"{place}: own_datasets"),
         own_models=from_json(tuple[str, ...], config.get("own_models", []), f"{place}: own_models"),
-        job_seconds=from_json(float, config.get("job_seconds", 30), f"{place}: job_seconds"),
+        job_seconds=from_json(float, config.get("job_seconds", 60), f"{place}: job_seconds"),
         seed=from_json(int, config.get("seed", 0), f"{place}: seed"),
     )
 
