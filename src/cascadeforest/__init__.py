@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         RandomForestClassifier,
         RandomForestRegressor,
     )
+    from cascadeforest.saving import load, save
 
 #: Where each public name lives. They are imported at first use: scikit-learn takes about a second, and the
 #: commands of the workflow import this package for far less.
@@ -48,6 +49,8 @@ _HOME = {
     "RandomForestClassifier": "cascadeforest.forest.estimators",
     "RandomForestRegressor": "cascadeforest.forest.estimators",
     "explain": "cascadeforest.explanations.explainer",
+    "load": "cascadeforest.saving",
+    "save": "cascadeforest.saving",
 }
 
 __all__ = [
@@ -70,6 +73,8 @@ __all__ = [
     "RandomForestRegressor",
     "__version__",
     "explain",
+    "load",
+    "save",
 ]
 
 

@@ -47,6 +47,7 @@ class ExplainableCascade(KeepsRows, Cascade):
         fitted = object.__new__(type(self))  # without the checks that `clone` makes
         learned = {name for name in vars(self) if name.endswith("_")} - set(self._get_param_names())
         learned |= {"_as_fitted", "_learned_rows", "_importances", "_categories"}
+        learned |= {"scoring", "random_state"}  # for `fit` alone; files (`save`) hold no functions
         fitted.__dict__.update({name: value for name, value in vars(self).items() if name not in learned})
         if isinstance(self.estimators, Sequence) and not isinstance(self.estimators, str):
             fitted.estimators = [

@@ -3,13 +3,12 @@
 import errno
 import hashlib
 import json
-import os
-import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from cascadeforest import _files
 from cascadeforest.data.errors import ConfigError, DamagedFile, UserError
 
 CONTENT_DIGEST = "content_digest"  # the key under which a signed JSON file has the digest of its other keys
@@ -17,10 +16,7 @@ CONTENT_DIGEST = "content_digest"  # the key under which a signed JSON file has 
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; if the block ends without error, the file is renamed to `path`.
-
-    A reader sees the old file or the complete new file, and an interrupted writer leaves no file. The file is flushed
-    to disk before it is renamed, and the folder afterwards: a power cut leaves no empty or half-written file.
+    """Yield a temporary path that becomes `path` in one step (see `cascadeforest._files.atomic_path`).
 
     Parameters
     ----------
@@ -30,29 +26,20 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     Yields
     ------
     Path
-        An empty file in the same folder (same file system, so that the rename is atomic), with the same suffix.
+        An empty file in the same folder, with the same suffix.
 
     Raises
     ------
     UserError
         If the disk is full.
     """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # not mkstemp: its files are private, and what others may read depends on the umask
-    temporary = path.with_name(f".{path.stem}.{secrets.token_hex(8)}{path.suffix}")
-    temporary.open("xb").close()
     try:
-        yield temporary
-        with temporary.open("rb+") as stream:  # Windows flushes only what is open for writing
-            os.fsync(stream.fileno())
-        temporary.replace(path)
-    except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        with _files.atomic_path(path) as temporary:
+            yield temporary
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise UserError(f"{path}: the disk is full. Make room, and run again: what is done is kept.") from error
         raise
-    _flush_folder(path.parent)
 
 
 def atomic_write(path: str | Path, data: bytes | str) -> None:
@@ -236,21 +223,6 @@ def read_yaml(path: str | Path) -> Any:
 
 def _compact(obj: object, sort_keys: bool = False) -> str:
     return json.dumps(obj, sort_keys=sort_keys, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-
-
-def _flush_folder(folder: Path) -> None:
-    """Flush the names in a folder to disk, if the system can.
-
-    Windows cannot open a folder (PermissionError), and some network and FUSE file systems cannot flush a folder
-    (EINVAL, ENOTSUP). The file itself is flushed and complete in these cases; only its new name may be lost in a power
-    cut.
-    """
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def _read_text(path: str | Path) -> str:

@@ -261,8 +261,8 @@ class Explainer:
         Fitted `GCForestClassifier`, `GCForestCSClassifier`, `MDDFClassifier`, `CascadeForestRegressor`, or one of the
         forests. For subclasses see the notes.
     X_train : {array-like, sparse matrix} of shape (n_train, n_features), optional
-        Training rows of the model, in the same order. A model in memory keeps them in bins. A model that was pickled
-        needs them again, and refuses other rows.
+        Training rows of the model, in the same order. A model in memory keeps them in bins. A model that was saved
+        or pickled needs them again, and refuses other rows.
     y_train : array-like of shape (n_train,), optional
         Classes or targets of the training rows; required with X_train.
     sample_weight : array-like of shape (n_train,), optional
@@ -361,6 +361,14 @@ class Explainer:
         self.output_names = ["prediction"] if self._classes is None else [str(label) for label in self._classes]
         self._X_train = None if given is None else _kept(X_train)
         self._fit_mark = model._fit_mark
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the responses: they follow from the training rows, and take eight bytes a row and class."""
+        return {name: value for name, value in vars(self).items() if name != "_responses"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._responses = self._walk.responses(self._learned.y)
 
     @property
     def n_layers(self) -> int:

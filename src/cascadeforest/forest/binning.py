@@ -325,6 +325,20 @@ class BinMapper:
         """Features that have sets of bins on the sides of their splits: with two levels a cut is enough."""
         return None if self.levels_ is None or self.levels_.max(initial=0) <= 2 else self.levels_ > 2
 
+    def check(self) -> None:
+        """Check that offsets point into the edges: kernels follow them without looking.
+
+        Raises
+        ------
+        ValueError
+            If they do not, as in a file that was tampered with.
+        """
+        counts = np.diff(self.offsets_)
+        if self.offsets_[0] != 0 or self.offsets_[-1] != len(self.edges_) or (counts < 0).any():
+            raise ValueError("the offsets of its bins do not divide their edges")
+        if counts.max(initial=0) >= MAX_BINS:
+            raise ValueError(f"a feature has {counts.max()} edges of bins, more than {MAX_BINS - 1}")
+
     def _check_fitted(self) -> None:
         if not hasattr(self, "offsets_"):
             raise NotFittedError("This BinMapper has no edges yet; call fit or fit_transform first.")

@@ -24,6 +24,8 @@ Weights = np.ndarray | Callable[[int], np.ndarray] | None
 _ROWS_PER_THREAD = 256
 #: Trees whose computed weights are in memory at the same time.
 _TREES_AT_ONCE = 16
+#: Nodes that are checked at one time: they stay in the caches.
+_NODES_AT_ONCE = 1 << 15
 _8, _9, _32 = np.uint64(8), np.uint64(9), np.uint64(32)
 
 
@@ -418,6 +420,40 @@ class Trees:
             set_row=set_row,
             threshold=threshold,
         )
+
+    def check(self) -> None:
+        """Check that nodes point into their tree, its sets and the value rows: kernels follow them without looking.
+
+        Raises
+        ------
+        ValueError
+            If they do not, as in a file that was tampered with.
+        """
+        offsets, set_offsets, n_nodes = self.offsets, self._arrays[3], len(self.nodes)
+        n_sets = np.diff(set_offsets).astype(np.uint64)
+        if offsets[0] != 0 or offsets[-1] != n_nodes or (np.diff(offsets) < 1).any():
+            raise ValueError("the offsets of its trees do not divide their nodes")
+        if set_offsets.shape != offsets.shape or set_offsets[0] != 0 or set_offsets[-1] != len(self.sets):
+            raise ValueError("the offsets of its trees do not divide their sets")
+        if (set_offsets[1:] < set_offsets[:-1]).any() or self.sets.shape[1:] != (SET_WORDS,):
+            raise ValueError("the sets of its trees have another shape")
+        if self.values.ndim != 2 or self.values.shape[1] != max(1, self.n_classes):
+            raise ValueError("the leaves of its trees have values of another shape")
+        for first in range(0, n_nodes, _NODES_AT_ONCE):
+            nodes = self.nodes[first : first + _NODES_AT_ONCE]
+            last = first + len(nodes)
+            begin, end = int(np.searchsorted(offsets, first, "right")) - 1, int(np.searchsorted(offsets, last, "left"))
+            bounds = offsets[begin : end + 1]  # of the trees that have some of these nodes
+            n_of_tree = np.diff(np.clip(bounds, first, last))
+            target, feature = (nodes >> _32).astype(np.int64), (nodes >> _9) & np.uint64(LEAF)
+            child, end_of_tree = target + np.repeat(bounds[:-1], n_of_tree), np.repeat(bounds[1:], n_of_tree)
+            is_split = feature != LEAF
+            is_ahead = (child > np.arange(first, last) + 1) & (child < end_of_tree)  # the left child is the next node
+            if not np.where(is_split, is_ahead, target < len(self.values)).all():
+                raise ValueError("a node of its trees points outside of its tree")
+            of_set = is_split & (nodes & np.uint64(0xFF) == OF_SET)
+            if (of_set & (feature >= np.repeat(n_sets[begin:end], n_of_tree))).any():
+                raise ValueError("a node of its trees points outside of its sets")
 
     @property
     def _arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

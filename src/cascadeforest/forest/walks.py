@@ -236,8 +236,9 @@ class Walk(ABC):
             return rows._replace(centers=known.centers)
         if known.rows is None:
             raise ValueError(
-                "The model has no training rows: it was pickled, came back from another process, or was told to forget "
-                "them; models keep them in memory only. Give X_train, y_train (and sample_weight): what fit had."
+                "The model has no training rows: it was pickled or saved, came back from another process, or was told "
+                "to forget them; models keep them in memory only. Give X_train, y_train (and sample_weight): what fit "
+                "had."
             )
         return known.rows
 
