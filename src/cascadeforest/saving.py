@@ -319,7 +319,7 @@ def _bytes_of(array: np.ndarray) -> memoryview:
     """Memory of an array in C or Fortran order."""
     if not array.nbytes:
         return memoryview(bytearray())
-    return memoryview((array if array.flags.c_contiguous else array.T).reshape(-1).view(np.uint8))
+    return (array if array.flags.c_contiguous else array.T).reshape(-1).view(np.uint8).data
 
 
 class _Writer:
@@ -400,8 +400,7 @@ class _Writer:
             kind = type(one)
             if _HOMES.get(kind.__name__) != kind.__module__:
                 raise TypeError(_not_written(one, path))
-            state = one._asdict() if isinstance(one, tuple) else one.__getstate__()
-            state = dict(state or {})
+            state = dict((one._asdict() if hasattr(one, "_asdict") else one.__getstate__()) or {})
             if kind.__name__ == "Explainer":
                 state["_X_train"] = None
             state.pop("_sklearn_version", None)  # in objects of scikit-learn; `_Reader` puts back the one that it runs
