@@ -8,6 +8,7 @@ import lzma
 import math
 import struct
 import tarfile
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -19,7 +20,8 @@ from scipy.sparse import issparse
 from cascadeforest.data.errors import ConfigError, UserError
 from cascadeforest.data.parsed import Parsed
 from cascadeforest.data.parsers import PARSERS, imdb, libsvm, table
-from cascadeforest.data.parsers.archives import open_binary
+from cascadeforest.data.parsers.archives import open_binary, read_tar
+from cascadeforest.data.parsers.tables import read_frame
 from cascadeforest.data.registry import load_dataset_files
 
 CONFIG = Path(__file__).parents[2] / "config"
@@ -267,6 +269,104 @@ def test_parts_with_other_columns_do_not_belong_together(tmp_path):
     files = write(tmp_path, {"train": text("1,2,0"), "test": text("1,0")})
     with pytest.raises(UserError, match="do not belong together"):
         table(files, train="train", test="test", target=-1)
+
+
+# Fifty megabytes of zeros, at most a quarter of one when packed.
+ZEROS = bytes(50_000_000)
+
+
+def lying(archive: bytes, size: int) -> bytes:
+    """A zip archive of one member whose directory gives another size than it unpacks to."""
+    directory = archive.rindex(b"PK\x01\x02")
+    return archive[: directory + 24] + struct.pack("<I", size) + archive[directory + 28 :]
+
+
+def zip_bomb(method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as archive:
+        archive.writestr("b", ZEROS)
+    return buffer.getvalue()
+
+
+def tar_bomb() -> bytes:
+    """A packed tar archive with one member of zeros."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        member = tarfile.TarInfo("zeros")
+        member.size = len(ZEROS)
+        archive.addfile(member, io.BytesIO(ZEROS))
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "member", "pack", "words"),
+    [
+        ("a.zip", "::b", zip_bomb, "its member b has 50,000,000 bytes"),
+        ("a.zip", "::b", lambda: zip_bomb(zipfile.ZIP_BZIP2), "its member b has 50,000,000 bytes"),
+        ("a.gz", "", lambda: gzip.compress(ZEROS, 1), "it unpacks to more than"),
+        ("a.bz2", "", lambda: bz2.compress(ZEROS, 1), "it unpacks to more than"),
+        ("a.xz", "", lambda: lzma.compress(ZEROS, preset=0), "it unpacks to more than"),
+    ],
+    ids=["zip", "zip with bzip2", "gz", "bz2", "xz"],
+)
+def test_an_archive_that_would_fill_the_memory_is_not_unpacked(tmp_path, name, member, pack, words):
+    files = write(tmp_path, {name: pack()})
+    tracemalloc.start()
+    try:
+        with pytest.raises(UserError, match=rf"{name}: {words}.*, which is more than 50 times the archive"):
+            read_frame(files, f"{name}{member}")
+        assert tracemalloc.get_traced_memory()[1] < 40_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_zip_that_lies_about_its_size_is_not_unpacked_either(tmp_path):
+    files = write(tmp_path, {"a.zip": lying(zip_bomb(), 1_000)})
+    tracemalloc.start()
+    try:
+        with pytest.raises(UserError, match=r"a\.zip: the archive is broken"), open_binary(files, "a.zip::b") as stream:
+            stream.read()
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_zip_of_an_unusual_method_is_refused(tmp_path):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("b", b"1,2")
+    files = write(tmp_path, {"a.zip": buffer.getvalue()})
+    with pytest.raises(UserError, match="another method than deflate"), open_binary(files, "a.zip::b"):
+        pass
+
+
+def test_a_tar_is_counted_with_the_members_that_are_skipped(tmp_path):
+    files = write(tmp_path, {"a.tar.gz": tar_bomb()})
+    with pytest.raises(UserError, match=r"a\.tar\.gz: it unpacks to more than 10,000,000 bytes"):
+        list(read_tar(files, "a.tar.gz", "wanted".__eq__))
+    with pytest.raises(UserError, match=r"a\.tar\.gz: its member zeros has 50,000,000 bytes"):
+        list(read_tar(files, "a.tar.gz", "zeros".__eq__))
+
+
+def test_a_sparse_member_of_a_tar_is_refused(tmp_path):
+    """A GNU header of one kilobyte that stands for a gigabyte of zeros."""
+    entry = tarfile.TarInfo("b")
+    entry.type, entry.size = tarfile.GNUTYPE_SPARSE, 0
+    header = bytearray(entry.tobuf(tarfile.GNU_FORMAT))
+    header[483:495] = b"%011o\0" % 1_000_000_000  # realsize
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    files = write(tmp_path, {"a.tar": bytes(header) + bytes(1024)})
+    with pytest.raises(UserError, match=r"a\.tar: its member b has 1,000,000,000 bytes"):
+        list(read_tar(files, "a.tar", "b".__eq__))
+
+
+def test_small_archives_may_unpack_to_ten_megabytes(tmp_path):
+    files = write(tmp_path, {"a.gz": gzip.compress(ZEROS[:10_000_000]), "b.gz": gzip.compress(ZEROS[:10_000_001])})
+    with open_binary(files, "a.gz") as stream:
+        assert len(stream.read()) == 10_000_000
+    with pytest.raises(UserError, match="more than 10,000,000 bytes"), open_binary(files, "b.gz") as stream:
+        stream.read()
 
 
 # --- tables in their official form ----------------------------------------------------------------------------------
@@ -596,6 +696,12 @@ def test_a_libsvm_file_with_more_features_is_refused(tmp_path):
         libsvm(write(tmp_path, {"t": text("1 4:1")}), train="t", n_features=3)
 
 
+@pytest.mark.parametrize("row", ["nan 1:1", "1 1:nan", "1 1:inf"])
+def test_a_libsvm_file_with_numbers_that_are_not_finite_is_refused(tmp_path, row):
+    with pytest.raises(UserError, match=r"t: .* not .*finite"):
+        libsvm(write(tmp_path, {"t": text("1 1:2", row)}), train="t", n_features=3)
+
+
 # --- images, signals, texts -----------------------------------------------------------------------------------------
 
 
@@ -705,6 +811,22 @@ def test_semg_is_the_same_from_the_unpacked_files(tmp_path):
     unpacked = parse("semg", tmp_path, contents, form="mirror")
     assert np.array_equal(official.X, unpacked.X)
     assert official.y.tolist() == unpacked.y.tolist()
+
+
+@pytest.mark.parametrize(
+    ("array", "words"),
+    [
+        (np.zeros((1001, 1000), np.uint8), "'cyl_ch1' is uint8 of 1001 x 1000, not a table of numbers"),
+        (np.array([["text"]], dtype=object), "'cyl_ch1' is cell of 1 x 1, not a table of numbers"),
+    ],
+)
+def test_semg_arrays_are_bounded_before_they_are_unpacked(tmp_path, array, words):
+    buffer = io.BytesIO()
+    savemat(buffer, {"cyl_ch1": array}, do_compression=True)
+    assert len(buffer.getvalue()) < 10_000
+    contents = {f"{name}.mat": buffer.getvalue() for name in SUBJECTS}
+    with pytest.raises(UserError, match=words):
+        parse("semg", tmp_path, contents, form="mirror")
 
 
 REVIEWS = {

@@ -32,7 +32,7 @@ def libsvm(files: Mapping[str, Path], *, train: str, n_features: int, test: str 
     Raises
     ------
     UserError
-        If a file is not in this form or has other features.
+        If a file is not in this form, has other features, or a number that is not finite.
     """
     parts = [_read(files, name, n_features) for name in (train, test) if name is not None]
     X = np.vstack([values for values, _ in parts])
@@ -57,4 +57,6 @@ def _read(files: Mapping[str, Path], name: str, n_features: int) -> tuple[np.nda
                 f"{name}: not a LIBSVM file of {n_features} features ({error}). "
                 "Fetch the data set again, or correct `n_features` in the data set file."
             ) from error
+    if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
+        raise UserError(f"{name}: a label or a value is not a finite number. Fetch the data set again.")
     return X.toarray(), y

@@ -257,7 +257,7 @@ def year(
     Raises
     ------
     UserError
-        If the file has fewer songs than `rows`.
+        If the file has fewer songs than `rows`, or a drawn row has a cell that is not a finite number.
     """
     import pandas as pd
 
@@ -273,6 +273,8 @@ def year(
     frame = pd.read_csv(io.BytesIO(b"".join(lines)), header=None)
     in_drawn_order = np.argsort(np.argsort(drawn))
     values = frame.to_numpy(dtype=np.float64)[in_drawn_order]
+    if not np.isfinite(values).all():
+        raise UserError(f"{songs}: a cell is not a finite number. Fetch the data set again.")
     n_features = values.shape[1] - 1
     classes = (f">={before}", f"<{before}")
     return Parsed(
