@@ -49,12 +49,19 @@ def _no_outside(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest)
 
 
 class Server:
-    """Answers of a web server by path: `bodies` in full, `broken` only their first half; else 404."""
+    """Answers of a web server by path: `bodies` in full, `broken` only their first half; else 404.
+
+    `stalled` stop after the first half, `silent` before the first byte, `dripping` send a byte now and then, and
+    `unannounced` do not say how long they are.
+    """
 
     def __init__(self) -> None:
         self.bodies: dict[str, bytes] = {}
         self.broken: dict[str, int] = {}  # path: how many more times the answer breaks off
         self.stalled: set[str] = set()
+        self.silent: set[str] = set()
+        self.dripping: set[str] = set()
+        self.unannounced: set[str] = set()
         self.requests: list[str] = []
         self.headers: list[dict[str, str]] = []
         self.released = threading.Event()
@@ -71,10 +78,20 @@ def serving(server: Server):
             if body is None:
                 self.send_error(404)
                 return
+            if self.path in server.silent:
+                server.released.wait(30)
+                return
             self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
+            if self.path not in server.unannounced:
+                self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            if self.path in server.stalled:
+            if self.path in server.dripping:
+                for byte in body:
+                    self.wfile.write(bytes([byte]))
+                    self.wfile.flush()
+                    if server.released.wait(0.05):
+                        return
+            elif self.path in server.stalled:
                 self.wfile.write(body[: len(body) // 2])
                 self.wfile.flush()
                 server.released.wait(30)

@@ -369,7 +369,7 @@ def test_fetch_prepare_and_vary_from_the_command_line(repository, open_dataset, 
     ]
     facts = json.loads((processed / "far+irrelevant.json").read_text())
     assert (facts["name"], facts["features"], facts["n_test"]) == ("far+irrelevant", 2, 2)
-    assert facts["note"].startswith("Of the file. Parsed. A permuted copy")
+    assert facts["note"].startswith("Of the file. Parsed. Digest not verified: far.csv. A permuted copy")
     assert "no checksum is published" in capsys.readouterr().out
 
 

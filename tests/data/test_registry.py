@@ -204,6 +204,70 @@ def test_a_file_entry_without_place_or_checksum_is_refused(repository, write_dat
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(("file", name) for name in ("..", ".", ".partial", "a/b", "a\\b", "C:b", "fetched.json", "a\0", "a\n", "")),
+        *(("mirror", path) for path in ("/etc/x", "../x", "a/../../x", "a/..", "a/./b", "a\\..\\b", "C:/x", "a\n", "")),
+        *(
+            ("url", f"https://{rest}")
+            for rest in ("u:s3cret@e.org/a", "s3cret@e.org", "u:s3cret@e.org?a", "/a", "e.org/\n")
+        ),
+    ],
+)
+def test_an_entry_that_leaves_its_folder_or_has_a_password_is_refused(repository, write_dataset, key, value):
+    """Of a refused address the password is not shown."""
+    entry = {"file": "f.csv", "url": "https://e.org/f", "mirror": "far/f.csv", "sha256": None, key: value}
+    write_dataset(OPEN | {"forms": {"official": {"files": [entry], "parser": "table"}}})
+    with pytest.raises(ConfigError, match=rf"forms\.official\.files\[0\]\.{key} is ") as caught:
+        load_dataset_files(repository / "config" / "datasets")
+    assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("path", ["far/a b..csv", "..a/b", "a/.b/c...", "a"])
+def test_dots_inside_the_names_of_a_mirror_are_allowed(repository, write_dataset, path):
+    entry = {"file": "f..csv", "mirror": path, "sha256": None}
+    write_dataset(OPEN | {"forms": {"official": {"files": [entry], "parser": "table"}}})
+    assert "far" in load_dataset_files(repository / "config" / "datasets")
+
+
+def test_a_file_of_the_user_may_lie_anywhere_a_credentialed_one_only_below_the_root(repository, write_dataset):
+    anywhere = ("/data/x.csv", "../x.csv", "data/../../x.csv")
+    for file in anywhere:
+        write_dataset(LOCAL | {"file": file})
+        assert load_dataset_files(repository / "config" / "datasets")["mine"]["file"] == file
+    for file in anywhere:
+        write_dataset(LOCAL | {"access": "credentialed", "licence": "x", "citation": "y", "file": file})
+        with pytest.raises(ConfigError, match=r"file is '.*'; it must be: a path below the repository root"):
+            load_dataset_files(repository / "config" / "datasets")
+
+
+def test_a_name_from_the_command_line_leaves_no_folder(repository, write_dataset, capsys):
+    write_dataset(LOCAL).rename(repository / "mine.yaml")
+    assert main(["fetch", "--config", str(repository / "config"), "--dataset", "../../mine"]) == 2
+    assert "there is no data set '../../mine'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("protocol", "words"),
+    [
+        ({"kind": "cv", "folds": 1001, "seed": 0}, "protocol.folds is 1001; it must be at most 1000."),
+        (HOLDOUT | {"repeats": 10**9}, "protocol.repeats is 1000000000; it must be at most 1000."),
+        (HOLDOUT | {"seed": "per_split", "splits": 2000}, "protocol.splits is 2000; it must be at most 1000."),
+    ],
+)
+def test_repeats_and_folds_have_upper_bounds(repository, write_dataset, protocol, words):
+    write_dataset(LOCAL | {"protocol": protocol})
+    with pytest.raises(ConfigError) as caught:
+        load_dataset_files(repository / "config" / "datasets")
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("name", [name for name, dataset in DATASETS.items() if dataset["access"] == "open"])
+def test_each_file_of_an_open_dataset_has_a_bound(name):
+    assert all(file["max_bytes"] > 0 for form in DATASETS[name]["forms"].values() for file in form["files"])
+
+
 def test_a_checksum_may_be_null_or_md5(repository, write_dataset):
     files = [
         {"file": "a", "url": "https://e.org/a", "sha256": None},

@@ -10,11 +10,16 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 
+from cascadeforest.data import sources
 from cascadeforest.data.__main__ import main
-from cascadeforest.data.errors import ChecksumError, CredentialsError, DownloadError
+from cascadeforest.data.addresses import without_passwords
+from cascadeforest.data.errors import ChecksumError, ConfigError, CredentialsError, DownloadError
+from cascadeforest.data.prepare import prepare
 from cascadeforest.data.sources import Mirror, fetch, fetched_files, record_user_files
 
+ROOT = Path(__file__).parents[2]
 A, B = b"a,b\n1,2\n", b"c,d\n3,4\n" * 5_000
 
 # What a data set file says besides the files.
@@ -332,6 +337,226 @@ def test_what_a_killed_fetch_left_is_dropped_by_the_next(raw, mirror):
     (raw / "far" / ".partial" / "download").write_bytes(b"half")
     fetch(dataset(official=[{"file": "a", "mirror": "far/a.csv", "sha256": sha256(A)}]), raw, mirror=mirror)
     assert left_in(raw) == ["far", "far/a", "far/fetched.json"]
+
+
+# --- sources that are not trusted -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("source", ["announced", "unannounced", "folder"])
+def test_no_more_than_max_bytes_are_taken(raw, mirror, server, source):
+    server.bodies["/b.csv"] = B
+    if source == "unannounced":
+        server.unannounced.add("/b.csv")
+    place = {"mirror": "far/b.csv"} if source == "folder" else {"url": f"{server.address}/b.csv"}
+    exact = {"file": "b", "sha256": sha256(B), "max_bytes": len(B), **place}
+    assert fetch(dataset(official=[exact]), raw / "exact", mirror=mirror)["files"][0]["bytes"] == len(B)
+    small = exact | {"max_bytes": len(B) - 1}
+    with pytest.raises(DownloadError, match=r"b\.csv \(too large: .* max_bytes in config/datasets is 39,999\)"):
+        fetch(dataset(official=[small]), raw, mirror=mirror)
+    assert left_in(raw / "far") == []
+    assert len(server.requests) == (0 if source == "folder" else 2), "what is too large is not asked for again"
+
+
+def test_a_file_without_max_bytes_has_the_default_of_the_schema(raw, server, monkeypatch):
+    schema = yaml.safe_load((ROOT / "workflow" / "schemas" / "dataset.schema.yaml").read_text("utf-8"))
+    entry = schema["properties"]["forms"]["additionalProperties"]["properties"]["files"]["items"]["properties"]
+    assert entry["max_bytes"]["default"] == sources.MAX_BYTES
+    monkeypatch.setattr(sources, "MAX_BYTES", 3)
+    server.bodies["/a.csv"] = A
+    with pytest.raises(DownloadError, match="too large: 8 bytes are announced"):
+        fetch(dataset(official=[{"file": "a", "url": f"{server.address}/a.csv", "sha256": None}]), raw, mirror=Mirror())
+
+
+@pytest.mark.parametrize("behaviour", ["dripping", "silent", "stalled"])
+def test_a_source_that_takes_too_long_is_given_up(raw, server, monkeypatch, behaviour):
+    """A byte every 50 ms keeps every time-out of a socket from ending."""
+    monkeypatch.setattr(sources, "PATIENCE", 0.3)
+    server.bodies["/b.csv"] = B
+    getattr(server, behaviour).add("/b.csv")
+    file = {"file": "b", "url": f"{server.address}/b.csv", "sha256": sha256(B), "max_bytes": len(B)}
+    started = time.monotonic()
+    with pytest.raises(DownloadError, match=r"b\.csv \(too slow: not done after 1 seconds\)"):
+        fetch(dataset(official=[file]), raw, mirror=Mirror())
+    assert time.monotonic() - started < 10
+    assert not (raw / "far").exists()
+
+
+PAGES = [
+    b"<!DOCTYPE html><html><body>Sign in</body></html>",
+    b"\r\n  <HTML>\n",
+    b"<?xml version='1.0'?>\n<!DOCTYPE html>",
+    b"<!-- moved --><html>",
+    "\ufeff<html>".encode(),
+    "\ufeff\n<html>".encode("utf-16-le"),
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=range(len(PAGES)))
+def test_a_page_of_html_is_never_data(raw, mirror, server, page):
+    """Neither downloaded, nor copied, nor found in place, nor read afterwards."""
+    server.bodies["/a.csv"] = page
+    Path(mirror.place("far/a.csv")).write_bytes(page)
+    far = dataset(
+        official=[{"file": "a", "url": f"{server.address}/a.csv", "mirror": "far/a.csv", "sha256": None}],
+    )
+    (raw / "far").mkdir(parents=True)
+    (raw / "far" / "a").write_bytes(page)
+    with pytest.raises(DownloadError) as caught:
+        fetch(far, raw, mirror=mirror)
+    for place in (mirror.place("far/a.csv"), f"{server.address}/a.csv"):
+        assert f"{place} (a page of HTML, not data)" in str(caught.value)
+    server.bodies["/a.csv"] = A
+    assert fetch(far, raw, mirror=mirror)["files"][0]["from"] == f"{server.address}/a.csv"
+    record = json.loads((raw / "far" / "fetched.json").read_text())
+    record["files"][0]["sha256"] = sha256(page)
+    (raw / "far" / "fetched.json").write_text(json.dumps(record))
+    (raw / "far" / "a").write_bytes(page)
+    with pytest.raises(DownloadError, match="a page of HTML, not data"):
+        fetched_files(far, raw)
+
+
+@pytest.mark.parametrize("data", [b"<50K,1\n", b"<= 3,1\n", b"1 < 2\n", b"", b"\0\0\x08\x03"])
+def test_data_are_not_taken_for_a_page(raw, mirror, data):
+    Path(mirror.place("far/a.csv")).write_bytes(data)
+    fetch(dataset(official=[{"file": "a", "mirror": "far/a.csv", "sha256": None}]), raw, mirror=mirror)
+    assert (raw / "far" / "a").read_bytes() == data
+
+
+def test_after_wrong_bytes_of_the_mirror_the_official_address_is_asked(raw, mirror, server, caplog):
+    server.bodies["/a.csv"] = B
+    official = {"file": "a", "url": f"{server.address}/a.csv", "mirror": "far/a.csv", "sha256": sha256(B)}
+    record = fetch(dataset(official=[official]), raw, mirror=mirror)
+    assert record["files"][0]["from"] == f"{server.address}/a.csv"
+    assert (raw / "far" / "a").read_bytes() == B
+    warning = next(entry.getMessage() for entry in caplog.records if entry.levelname == "WARNING")
+    assert f"sha256 is {sha256(A)}, expected {sha256(B)} ({len(A)} bytes from {mirror.place('far/a.csv')})" in warning
+    assert f"taken from {server.address}/a.csv instead" in warning
+
+
+def test_wrong_bytes_everywhere_name_every_place(raw, mirror, server):
+    server.bodies["/a.csv"] = b"other"
+    official = {"file": "a", "url": f"{server.address}/a.csv", "mirror": "far/a.csv", "sha256": sha256(B)}
+    with pytest.raises(ChecksumError) as caught:
+        fetch(dataset(official=[official]), raw, mirror=mirror)
+    assert f"{len(A)} bytes from {mirror.place('far/a.csv')}" in str(caught.value)
+    assert f"5 bytes from {server.address}/a.csv" in str(caught.value)
+    del server.bodies["/a.csv"]
+    with pytest.raises(ChecksumError, match=r"It could not be had from .*/a\.csv \(HTTP 404 Not Found\) either"):
+        fetch(dataset(official=[official]), raw, mirror=mirror, retries=0)
+    assert not (raw / "far").exists()
+
+
+def test_after_a_wrong_form_of_the_mirror_the_official_form_is_taken(raw, mirror, server, caplog):
+    server.bodies["/b.csv"] = B
+    far = dataset(
+        repacked=[{"file": "a", "mirror": "far/a.csv", "sha256": sha256(B)}],
+        official=[{"file": "b", "url": f"{server.address}/b.csv", "sha256": sha256(B)}],
+    )
+    assert fetch(far, raw, mirror=mirror)["form"] == "official"
+    assert left_in(raw) == ["far", "far/b", "far/fetched.json"]
+    assert f"bytes from {mirror.place('far/a.csv')}" in caplog.text
+    assert "The form 'official' is taken instead" in caplog.text
+
+
+def test_a_source_that_changed_is_not_hidden_by_another_form(raw, mirror, server):
+    server.bodies["/a.csv"] = A
+    far = dataset(
+        official=[{"file": "a", "url": f"{server.address}/a.csv", "mirror": "far/none.csv", "sha256": None}],
+        repacked=[{"file": "b", "mirror": "far/b.csv", "sha256": sha256(B)}],
+    )
+    fetch(far, raw, mirror=Mirror())
+    (raw / "far" / "a").unlink()
+    Path(mirror.place("far/none.csv")).write_bytes(b"other")
+    server.bodies["/a.csv"] = b"another"
+    with pytest.raises(ChecksumError, match=f"{sha256(A)} from an earlier fetch"):
+        fetch(far, raw, mirror=mirror)
+    server.bodies["/a.csv"] = A  # the mirror's copy is another one still
+    assert fetch(far, raw, mirror=mirror)["files"][0]["from"] == f"{server.address}/a.csv"
+
+
+def test_tables_say_which_digests_are_not_verified(raw, mirror):
+    files = [
+        {"file": "a", "mirror": "far/a.csv", "sha256": None},
+        {"file": "c", "mirror": "far/c.csv", "sha256": sha256(B)},
+    ]
+    Path(mirror.place("far/c.csv")).write_bytes(B)
+    Path(mirror.place("far/a.csv")).write_bytes(b"1,2,x\n3,4,y\n5,6,x\n7,8,y\n")
+    far = DESCRIPTION | dataset(official=files)
+    far["forms"]["official"]["options"] = {"train": "a", "target": -1}
+    far["protocol"] = {"kind": "holdout", "test_size": 0.5, "seed": 0, "repeats": 1}
+    fetch(far, raw, mirror=mirror)
+    assert prepare(far, raw=raw).meta["note"] == "Digest not verified: a."
+    files[0]["sha256"] = sha256((raw / "far" / "a").read_bytes())
+    fetch(far, raw, mirror=mirror)
+    assert prepare(far, raw=raw).meta["note"] is None
+
+
+def test_a_password_is_neither_printed_nor_stored(repository, write_dataset, server, monkeypatch, capsys, caplog):
+    """The mirror's, which must reach the server all the same."""
+    monkeypatch.setattr("time.sleep", lambda _: None)  # between two attempts
+    server.bodies["/far/a.csv"] = A
+    monkeypatch.setenv("CASCADEFOREST_MIRROR", server.address.replace("://", "://me:s3cret@"))
+    write_dataset(DESCRIPTION | dataset(official=[{"file": "a", "mirror": "far/a.csv", "sha256": sha256(A)}]))
+    raw = repository / "raw"
+    command = ["fetch", "--config", str(repository / "config"), "--dataset", "far", "--raw", str(raw)]
+    with caplog.at_level("DEBUG"):
+        assert main(command) == 0
+        assert server.headers[0]["Authorization"].startswith("Basic ")
+        record = (raw / "far" / "fetched.json").read_text()
+        assert json.loads(record)["files"][0]["from"] == server.address.replace("://", "://***@") + "/far/a.csv"
+        (raw / "far" / "a").unlink()
+        server.bodies["/far/a.csv"] = B
+        assert main(command) == 2
+        del server.bodies["/far/a.csv"]
+        assert main(command) == 2
+        monkeypatch.setenv("CASCADEFOREST_MIRROR", "http://me:s3cret@127.0.0.1:9/x")
+        assert main(command) == 2
+    printed = capsys.readouterr()
+    assert "127.0.0.1:9/x/far/a.csv (ConnectionError: " in printed.err
+    for text in (record, printed.out, printed.err, caplog.text, repr(Mirror.from_environment())):
+        assert "s3cret" not in text
+
+
+def test_a_password_in_an_older_record_does_not_stay(raw, mirror):
+    far = dataset(official=[{"file": "a", "mirror": "far/a.csv", "sha256": sha256(A)}])
+    record = fetch(far, raw, mirror=mirror)
+    record["files"][0]["from"] = "https://me:s3cret@example.org/a.csv"
+    (raw / "far" / "fetched.json").write_text(json.dumps(record))
+    assert fetch(far, raw, mirror=mirror)["files"][0]["from"] == "https://***@example.org/a.csv"
+    assert "s3cret" not in (raw / "far" / "fetched.json").read_text()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://me:s3/cret@host/x",
+        "https://me:4/cret@host/x",
+        "http://me:s3#cret@host",
+        "https://me:1?c@host",
+        "http://",
+    ],
+)
+def test_a_mirror_address_that_would_be_split_inside_its_password_is_refused(address):
+    with pytest.raises(ConfigError, match="CASCADEFOREST_MIRROR is no valid address") as caught:
+        Mirror(address)
+    assert "cret" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("https://example.org/a@b?id=3", "https://example.org/a@b?id=3"),
+        ("no https://u:p@h/a nor ftp://u@h:2/b.", "no https://***@h/a nor ftp://***@h:2/b."),
+        ("https://u:p@ss@h/a", "https://***@h/a"),
+        ("'/x?id=1&X-Amz-Signature=ab%2F&b=2'", "'/x?id=1&X-Amz-Signature=***&b=2'"),
+        ("https://h/x?access_token=a", "https://h/x?access_token=***"),
+        ("me@example.org, 3 @ 4", "me@example.org, 3 @ 4"),
+    ],
+)
+def test_addresses_are_shown_without_passwords(text, shown):
+    assert without_passwords(text) == shown
 
 
 # --- what `prepare` finds -------------------------------------------------------------------------------------------

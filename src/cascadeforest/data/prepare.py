@@ -54,7 +54,7 @@ def prepare(dataset: dict, *, raw: str | Path = "data/raw", root: str | Path = "
         if dataset["task"] == "classification"
         else (_response(parsed.y, place), ())
     )
-    notes = [text for text in (dataset.get("note"), parsed.note) if text]
+    notes = [text for text in (dataset.get("note"), parsed.note, _unverified(dataset, origin["form"])) if text]
     prepared = build_dataset(
         name=dataset["name"],
         task=dataset["task"],
@@ -197,6 +197,13 @@ def _read(dataset: dict, raw: Path, root: Path, place: str, seed: int) -> tuple[
         place=place,
     )
     return parsed, _origin(form, files)
+
+
+def _unverified(dataset: dict, form: str) -> str:
+    """Sentence for tables about the files that have no checksum to compare with; empty if there are none."""
+    files = dataset.get("forms", {}).get(form, {}).get("files", [])
+    names = [file["file"] for file in files if not file.get("sha256") and not file.get("md5")]
+    return f"Digest not verified: {', '.join(names)}." if names else ""
 
 
 def _origin(form: str, files: dict[str, Path]) -> dict:

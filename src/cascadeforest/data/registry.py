@@ -3,6 +3,7 @@
 numpy is not imported with the module: the planner imports it before a command line has set its thread variables.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +26,7 @@ __all__ = [
 ]
 
 SCHEMA = "dataset.schema.yaml"
+NAME = re.compile(r"[a-z0-9_]+")  # as in the schema: a name from a command line is part of paths, too
 RESERVED_NAMES = ("all",)  # the summary rows of tables, over all data sets
 
 
@@ -119,7 +121,7 @@ def find_dataset_file(name: str, config: str | Path) -> dict:
     """
     folder = Path(config) / "datasets"
     path = folder / f"{name}.yaml"
-    if not path.is_file():
+    if not NAME.fullmatch(name) or not path.is_file():
         names = ", ".join(file.stem for file in dataset_file_paths(folder)) or "none"
         raise ConfigError(f"{folder}: there is no data set '{name}'; there are {names}.")
     return load_dataset_file(path, dataset_schema(config))

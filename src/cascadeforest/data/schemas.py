@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cascadeforest.data.addresses import without_passwords
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.files import read_yaml
 
@@ -126,7 +127,7 @@ def _sentence(fault: "ValidationError") -> str:
             return f"{key} does not belong into a file of this kind; remove it."
     # pattern, anyOf and the like: the description says it better than the rule
     description = fault.schema.get("description", "") if isinstance(fault.schema, dict) else ""
-    expectation = f"; it must be: {description}" if description else f" ({fault.message})"
+    expectation = f"; it must be: {description}" if description else f" ({without_passwords(fault.message)})"
     return f"{key} is {value}{expectation}".rstrip(".") + "."
 
 
@@ -151,6 +152,6 @@ def _type_words(rule: str | list[str]) -> str:
 
 
 def _shown(value: object) -> str:
-    """A value for a message: short, and on one line."""
-    text = repr(value)
+    """A value for a message: short, on one line, and without passwords."""
+    text = without_passwords(repr(value))
     return text if len(text) <= 80 else f"{text[:77]}..."

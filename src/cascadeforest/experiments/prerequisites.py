@@ -60,7 +60,7 @@ def check_mirror() -> None:
     mirror = Mirror.from_environment()
     if mirror and not mirror.is_address and not Path(mirror.location).expanduser().is_dir():
         raise ConfigError(
-            f"{MIRROR_VARIABLE} is '{mirror.location}', which is no folder. Name the folder with the copies of the "
+            f"{MIRROR_VARIABLE} is '{mirror}', which is no folder. Name the folder with the copies of the "
             f"data, or take the data from their official addresses: unset {MIRROR_VARIABLE}"
         )
 
