@@ -21,7 +21,8 @@ export PYTHONNOUSERSITE := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-fast test-faults lint unit coverage smoke ui check accept report list lock sync unlock clean
+.PHONY: help setup run test test-fast test-faults lint unit coverage smoke ui check accept report list lock sync unlock clean \
+  vulnerabilities
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -118,6 +119,9 @@ lock: ## renew requirements.lock from pyproject.toml (needs uv)
 	@test -n "$(UV)" || { echo "'make lock' needs uv: pip install uv"; exit 2; }
 	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
 	  --python-version 3.11 --extra workflow --extra baselines --extra dev pyproject.toml -o requirements.lock
+
+vulnerabilities: $(STAMP) ## licences, and known vulnerabilities of the lock (status 1: some, 3: could not be checked)
+	$(PYTHON) tools/vulnerabilities.py
 
 unlock: $(STAMP) ## after a killed Snakemake: release its lock on this folder
 	$(BIN)/snakemake --unlock
