@@ -1127,13 +1127,24 @@ def test_a_layer_that_found_nothing_hands_on_what_was_there():
     assert widths == np.cumsum(model.n_new_).tolist()
 
 
-def test_there_are_no_staged_predictions():
-    X, y = planted(40)
-    for model in (small(), small().fit(X, y)):
-        assert not hasattr(model, "staged_predict_proba")
-        assert not hasattr(model, "staged_predict")
-        with pytest.raises(AttributeError, match="no stages"):
-            model.staged_predict(X)
+@pytest.mark.parametrize("others", [{}, {"use_class_vectors": True}, {"stability_threshold": 1.0}], ids=str)
+@every_preset
+def test_stages_are_the_predictions_of_cascades_that_end_there(preset, others):
+    """A later layer changes no earlier one, so each stage is a model with fewer layers, to the byte."""
+    X, y = planted(share_missing=0.05)
+    given = {"preset": preset, "patience": 9, **PROLIFIC, **others}
+    model = small(**given, max_layers=3, keep="last").fit(X, y)
+    new = planted(30, seed=8, share_missing=0.1)[0]
+    stages = list(model.staged_predict_proba(new))
+    assert len(stages) == len(model.stages_) == model.n_layers_ + 1 == len(model.validation_scores_) == 4
+    scores = iter([1.0, 0.5])
+    alone = small(**given, max_layers=1, scoring=lambda estimator, X, y: next(scores)).fit(X, y)
+    assert alone.n_layers_ == 0
+    ended = [alone, *(small(**given, max_layers=n, keep="last").fit(X, y) for n in (1, 2)), model]
+    assert [stage.tobytes() for stage in stages] == [one.predict_proba(new).tobytes() for one in ended]
+    assert [one.tolist() for one in model.staged_predict(new)] == [one.predict(new).tolist() for one in ended]
+    assert len(list(alone.staged_predict_proba(new))) == len(alone.stages_) == 1  # dropped stages are not kept
+    assert len({stage.tobytes() for stage in stages}) > 1 or not model.n_new_.any()
 
 
 # What is kept.

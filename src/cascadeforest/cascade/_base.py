@@ -200,7 +200,42 @@ class Cascade(TakesCategories):
         return tags
 
 
-class CascadeClassifier(ProbabilisticClassifier, Cascade):
+class StagedClassifier(ProbabilisticClassifier):
+    """Mixin of classifiers that also predict as if they ended at an earlier layer."""
+
+    @abstractmethod
+    def staged_predict_proba(self, X: MatrixLike) -> Iterator[np.ndarray]:
+        """Predict class probabilities after layer 1, 2, ..., as if the cascade ended there.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Yields
+        ------
+        ndarray of shape (n_samples, n_classes)
+            There are `n_layers_` arrays; the last one equals `predict_proba`.
+        """
+
+    def staged_predict(self, X: MatrixLike) -> Iterator[np.ndarray]:
+        """Predict classes after layer 1, 2, ..., as if the cascade ended there.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Yields
+        ------
+        ndarray of shape (n_samples,)
+            As many arrays as `staged_predict_proba` yields.
+        """
+        for probabilities in self.staged_predict_proba(X):
+            yield self.classes_[probabilities.argmax(axis=1)]
+
+
+class CascadeClassifier(StagedClassifier, Cascade):
     """Base class of cascades for classification."""
 
     _mean = staticmethod(mean_vector)
@@ -278,40 +313,10 @@ class CascadeClassifier(ProbabilisticClassifier, Cascade):
         """
         return deque(self.staged_predict_proba(X), maxlen=1).pop()
 
-    @abstractmethod
-    def staged_predict_proba(self, X: MatrixLike) -> Iterator[np.ndarray]:
-        """Predict class probabilities after layer 1, 2, ..., as if the cascade ended there.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-
-        Yields
-        ------
-        ndarray of shape (n_samples, n_classes)
-            There are `n_layers_` arrays; the last one equals `predict_proba`.
-        """
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.scanning is None  # windows need a row in one piece
         return tags
-
-    def staged_predict(self, X: MatrixLike) -> Iterator[np.ndarray]:
-        """Predict classes after layer 1, 2, ..., as if the cascade ended there.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-
-        Yields
-        ------
-        ndarray of shape (n_samples,)
-        """
-        for probabilities in self.staged_predict_proba(X):
-            yield self.classes_[probabilities.argmax(axis=1)]
 
 
 def checked_weights(weights: object, n_rows: int, name: str = "sample_weight") -> np.ndarray | None:

@@ -185,7 +185,7 @@ class HiDFClassifier(CascadeClassifier):
     Each layer fits a forest and then draws several samples of the rows. On each sample it grows a few trees, which
     prefer features that were important in the forest, and intersects decision rules of these trees. Each set of
     conditions that is found in most of the samples becomes a new feature (Eq. 3). The next layer sees the features and
-    all interactions found so far. Forests are kept for one representation only; they make the prediction.
+    all interactions found so far. The forests of the best representation predict.
 
     Parameters
     ----------
@@ -267,8 +267,11 @@ verbose
     root_importances_ : ndarray of shape (n_features_in_ + n_interactions,)
         Largest decrease in Gini impurity by a root split of the final forests (the 'marginal importance' of the
         paper's Fig. 3, by its released code); 0 for columns that no root splits.
+    stages_ : list of n_layers_ + 1 objects
+        The forests of each representation: of the features alone, and with the interactions up to each layer. They are
+        the same object where a layer found no interaction.
     final_ : object
-        The forests that predict; with class vectors, the two layers of fold models.
+        The forests that predict, the last of `stages_`; with class vectors, the two layers of fold models.
     n_new_ : ndarray of shape (n_grown_layers,), int
         Number of interactions that each layer found, dropped layers included.
     validation_scores_ : ndarray of shape (n_grown_layers + 1,)
@@ -292,8 +295,6 @@ verbose
     In preset "official" each enriched forest draws features by the importances in one of the fold forests (without
     class vectors, in one forest), without a floor, and the weights of Eq. 3 are the sums of the enriched forests'
     importances. One of the two drivers in the released code adds noise to the probabilities; this class does not.
-
-    There are no staged predictions: the forests of earlier layers are not kept.
 
     References
     ----------
@@ -419,10 +420,12 @@ verbose
         best = BestLayer(patience, self.tol)
         found: list[Interaction] = []
         n_new: list[int] = []
+        stages: list[_Final] = []
         for level in range(chosen["max_layers"] + 1):  # line 2: S^(1), S^(2), ..., S^(K + 1)
             # If the representation did not change, reuse the last fit. Class vectors are added in the second one.
             if level == 0 or n_new[-1] or (level == 1 and chosen["use_class_vectors"]):
                 fitted = self._fit_representation(members, data, rules, scoring, level, chosen)  # lines 4, 5, 19
+            stages.append(fitted.final)
             if best.is_better(fitted.score) or self.keep == "last":
                 kept = fitted
             progress.say("representation %d: out-of-fold score %.5f", level + 1, fitted.score)
@@ -434,15 +437,15 @@ verbose
             new = self._new_features(stable, weights_of, data, found, level + 1, chosen)  # lines 12 to 18
             n_new.append(len(new))
             progress.say("layer %d: %d new interactions", level + 1, len(new))
-        self._keep(data, found, kept, best.n_kept(self.keep) - 1)
+        self._keep(data, found, kept, stages[: best.n_kept(self.keep)])
         self.root_importances_ = self._root_importances(data)
         self.n_new_ = np.array(n_new, np.int64)
         self.validation_scores_ = np.array(best.scores)
         return self
 
-    def _keep(self, data: _Training, found: list[Interaction], kept: _Fitted, n_layers: int) -> None:
+    def _keep(self, data: _Training, found: list[Interaction], kept: _Fitted, stages: list[_Final]) -> None:
         """Keep only the fitted state that prediction needs."""
-        n_found = len(found)
+        n_found, n_layers = len(found), len(stages) - 1
         found = [one for one in found if one.layer <= n_layers]
         n_columns = self.n_features_in_ + len(found)
         self.importances_ = kept.importances.mean(axis=0)[:n_columns]
@@ -453,7 +456,7 @@ verbose
             n_dropped=n_found - len(found),
         )
         self.n_layers_ = n_layers
-        self.final_ = kept.final
+        self.stages_, self.final_ = stages, kept.final
         self._mapper = data.mapper
         self._added_mapper = None
         n_columns = 0
@@ -774,26 +777,44 @@ verbose
         ndarray of shape (n_samples, n_classes)
             Mean over the forests of the kept representation, columns in the order of `classes_`.
         """
-        X = self._checked_X(X)
+        return self._predicted(self.final_, self._bins(self._checked_X(X)))
+
+    def staged_predict_proba(self, X: MatrixLike) -> Iterator[np.ndarray]:
+        """Predict class probabilities from the features alone, and with the interactions up to layer 1, 2, ...
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Yields
+        ------
+        ndarray of shape (n_samples, n_classes)
+            There are ``n_layers_ + 1`` arrays, in the order of `validation_scores_`; the last one equals
+            `predict_proba`.
+        """
+        bins = self._bins(self._checked_X(X))
+        layers = [one.layer for one in self.interactions_]
+        for layer, forests in enumerate(self.stages_):
+            n_found = np.searchsorted(layers, layer, side="right")
+            yield self._predicted(forests, bins[: self.n_features_in_ + n_found])
+
+    def _bins(self, X: MatrixLike) -> np.ndarray:
+        """Bins of the features and of all interactions, shape (n_columns, n_samples)."""
         n_rows, n_given = X.shape
-        n_columns = n_given + len(self.interactions_)
-        room = 0 if self.final_.vectors is None else len(self.final_.vectors.forests) * self.n_classes_
-        columns = np.empty((n_columns + room, n_rows), np.uint8)
-        self._mapper.transform(X, n_jobs=self.n_jobs, out=columns[:n_given])
+        bins = np.empty((n_given + len(self.interactions_), n_rows), np.uint8)
+        self._mapper.transform(X, n_jobs=self.n_jobs, out=bins[:n_given])
         if self._added_mapper is not None:
-            self._added_mapper.transform(self._values(X), n_jobs=self.n_jobs, out=columns[n_given:n_columns])
-        seen = Representation(columns, None, n_columns)
-        return self.final_.predict(seen, np.arange(n_rows, dtype=np.int32), self.n_jobs)
+            self._added_mapper.transform(self._values(X), n_jobs=self.n_jobs, out=bins[n_given:])
+        return bins
 
-    @property
-    def staged_predict_proba(self) -> Any:
-        """Not available: the forests of earlier layers are not kept."""
-        raise AttributeError("HiDFClassifier keeps the forests of one representation only: there are no stages.")
-
-    @property
-    def staged_predict(self) -> Any:
-        """Not available: the forests of earlier layers are not kept."""
-        raise AttributeError("HiDFClassifier keeps the forests of one representation only: there are no stages.")
+    def _predicted(self, forests: _Final, bins: np.ndarray) -> np.ndarray:
+        """Class probabilities from the bins of a representation."""
+        n_columns, n_rows = bins.shape
+        if forests.vectors is not None:  # room for class vectors
+            room = len(forests.vectors.forests) * self.n_classes_
+            bins = np.concatenate([bins, np.empty((room, n_rows), np.uint8)])
+        return forests.predict(Representation(bins, None, n_columns), np.arange(n_rows, dtype=np.int32), self.n_jobs)
 
 
 def _shares(decreases: np.ndarray) -> np.ndarray:

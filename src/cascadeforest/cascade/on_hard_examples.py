@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,9 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from cascadeforest.cascade._base import StagedClassifier
 from cascadeforest.cascade.hard_examples import DDBFClassifier
-from cascadeforest.forest._base import X_DTYPES, ProbabilisticClassifier
+from cascadeforest.forest._base import X_DTYPES
 from cascadeforest.forest._parameters import check_count, entropy_of
 from cascadeforest.forest._types import MatrixLike, RandomState
 from cascadeforest.forest.categories import CategoricalFeatures, TakesCategories
@@ -23,7 +24,7 @@ from cascadeforest.forest.seeds import whole_seed_at
 _MINING, _LEARNER = 0, 1
 
 
-class HardExampleClassifier(ProbabilisticClassifier, TakesCategories):
+class HardExampleClassifier(StagedClassifier, TakesCategories):
     """A forest predicts the rows that it finds easy; another classifier learns from hard rows and predicts them.
 
     Parameters
@@ -188,8 +189,7 @@ class HardExampleClassifier(ProbabilisticClassifier, TakesCategories):
         ndarray of shape (n_samples, n_classes)
             Columns in the order of `classes_`. For a hard row, classes without a hard training example have 0.
         """
-        check_is_fitted(self)
-        X = self._validated(X, dtype=X_DTYPES, ensure_all_finite="allow-nan")
+        X = self._checked_X(X)
         if self.learner_ is None:
             return self.forest_.predict_proba(X)
         easy = self.forest_.easy(X)
@@ -200,6 +200,28 @@ class HardExampleClassifier(ProbabilisticClassifier, TakesCategories):
             columns = np.searchsorted(self.classes_, self.learner_.classes_)
             probabilities[np.ix_(~easy, columns)] = self.learner_.predict_proba(X[~easy])
         return probabilities
+
+    def staged_predict_proba(self, X: MatrixLike) -> Iterator[np.ndarray]:
+        """Predict class probabilities by the forest alone, then with the learner, if there is one.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Yields
+        ------
+        ndarray of shape (n_samples, n_classes)
+            Two arrays, or one if `learner_` is None; the last one equals `predict_proba`.
+        """
+        checked = self._checked_X(X)
+        yield self.forest_.predict_proba(checked)
+        if self.learner_ is not None:
+            yield self.predict_proba(X)
+
+    def _checked_X(self, X: MatrixLike) -> np.ndarray:
+        check_is_fitted(self)
+        return self._validated(X, dtype=X_DTYPES, ensure_all_finite="allow-nan")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

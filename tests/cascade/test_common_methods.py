@@ -1,0 +1,64 @@
+"""Methods that all classifiers of this package have."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.naive_bayes import GaussianNB
+
+from cascadeforest import (
+    DDBFClassifier,
+    GCForestClassifier,
+    GCForestCSClassifier,
+    HardExampleClassifier,
+    HiDFClassifier,
+    MDDFClassifier,
+)
+
+LAYERS = {"n_forests": 2, "n_estimators": 4, "max_layers": 2, "keep": "last", "random_state": 0}
+FIXED = {"gamma": 0.85, "mu": 0.05, "theta": 4}
+SEARCH = {"cv_estimators": 3, "rule_estimators": 2, "n_bootstraps": 3, "n_folds": 3}
+MODELS = [
+    GCForestClassifier(**LAYERS),
+    GCForestCSClassifier(**LAYERS),
+    MDDFClassifier(**LAYERS, **FIXED),
+    HiDFClassifier(**LAYERS, **SEARCH),
+    DDBFClassifier(4, max_layers=3, vote_fraction=0.5, keep="last", random_state=0),
+    HardExampleClassifier(GaussianNB(), 4, vote_fraction=0.5, random_state=0),
+]
+every_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+NAMES = np.array(["iris setosa", "iris versicolor", "iris virginica"])
+
+
+def data():
+    """Iris, some of it under wrong labels, which are strings."""
+    X, y = load_iris(return_X_y=True)
+    rng = np.random.default_rng(0)
+    return X, NAMES[np.where(rng.random(len(y)) < 0.15, rng.integers(0, 3, len(y)), y)]
+
+
+@every_model
+def test_logarithms_of_probabilities(model):
+    X, y = data()
+    model.fit(X, y)
+    probability, logarithm = model.predict_proba(X), model.predict_log_proba(X)  # without a warning of numpy
+    assert logarithm[probability == 0].tolist() == [-np.inf] * np.count_nonzero(probability == 0)
+    np.testing.assert_allclose(np.exp(logarithm), probability, rtol=1e-12)
+
+
+@every_model
+def test_stages_end_in_the_prediction(model):
+    X, y = data()
+    model.fit(X, y)
+    stages, labels = list(model.staged_predict_proba(X)), list(model.staged_predict(X))
+    assert len(stages) == len(labels) > 1
+    assert stages[0].tobytes() != stages[-1].tobytes() == model.predict_proba(X).tobytes()
+    assert [label.tolist() for label in labels] == [NAMES[stage.argmax(axis=1)].tolist() for stage in stages]
+
+
+@every_model
+def test_stages_need_a_fit(model):
+    unfitted = type(model)(**model.get_params())
+    for method in (unfitted.staged_predict, unfitted.staged_predict_proba):
+        with pytest.raises(NotFittedError, match=type(model).__name__):
+            next(method(data()[0]))
