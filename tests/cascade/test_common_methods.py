@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.naive_bayes import GaussianNB
@@ -56,9 +57,16 @@ def test_stages_end_in_the_prediction(model):
     assert [label.tolist() for label in labels] == [NAMES[stage.argmax(axis=1)].tolist() for stage in stages]
 
 
+@pytest.mark.parametrize("model", [m for m in MODELS if hasattr(m, "scoring")], ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("scoring", ["roc_auc", "f1"])
+def test_a_scorer_of_two_classes_is_refused_for_three(model, scoring):
+    with pytest.raises(ValueError, match=rf"^scoring is '{scoring}', which cannot score 3 classes .*; choose"):
+        clone(model).set_params(scoring=scoring).fit(*data())
+
+
 @every_model
 def test_stages_need_a_fit(model):
-    unfitted = type(model)(**model.get_params())
+    unfitted = clone(model)
     for method in (unfitted.staged_predict, unfitted.staged_predict_proba):
         with pytest.raises(NotFittedError, match=type(model).__name__):
             next(method(data()[0]))

@@ -1629,6 +1629,11 @@ def test_wrong_parameters_are_named_with_value_and_remedy(name, value):
         assert re.match(rf"{name} is {re.escape(repr(value))}[;,]", str(raised.value))
 
 
+def test_the_message_names_none_where_it_is_allowed():
+    with pytest.raises(ValueError, match=r"^calibration is 'sigmoid'; choose from 'isotonic' or None\.$"):
+        several(calibration="sigmoid").fit(*data(30))
+
+
 def test_every_parameter_is_checked():
     assert set(WRONG) == set(DDBFClassifier().get_params())
 

@@ -1,14 +1,23 @@
 """Scores of layers, and which layer is kept."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import accuracy_score, balanced_accuracy_score, make_scorer, mean_absolute_error, roc_auc_score
+from sklearn.metrics import (
+    accuracy_score,
+    balanced_accuracy_score,
+    get_scorer,
+    get_scorer_names,
+    make_scorer,
+    mean_absolute_error,
+    roc_auc_score,
+)
 
-from cascadeforest.cascade.stopping import BestLayer, Scoring
+from cascadeforest.cascade.stopping import BestLayer, Scoring, _PredictedClasses
 
 examples = settings(deadline=None, derandomize=True, max_examples=300)
 
@@ -157,6 +166,40 @@ def test_several_scorers_are_refused_by_name(scoring, classes):
     """scikit-learn makes a scorer of them that returns a dict; which of the scores is meant nobody says."""
     with pytest.raises(ValueError, match=r"^scoring is .*; give None, the name of a scikit-learn scorer"):
         Scoring(scoring, classes)
+
+
+@pytest.mark.parametrize("scoring", ["roc_auc", "f1", "precision", "positive_likelihood_ratio"])
+def test_scorers_of_two_classes_are_refused_for_three(scoring):
+    """Before a layer is fitted, by name; "f1" refuses two strings, too, since it cannot know which one is positive."""
+    said = rf"^scoring is '{scoring}', which cannot score 3 classes .*; choose a scorer that can, .*'f1_macro'"
+    for classes in (np.arange(3), CLASSES):
+        with pytest.raises(ValueError, match=said):
+            Scoring(scoring, classes)
+    assert math.isfinite(Scoring(scoring, np.arange(2))(LABEL % 2, PROBABILITIES[:, :2], None))
+    if scoring == "f1":
+        with pytest.raises(ValueError, match=r"^scoring is 'f1', which cannot score 2 classes such as 'a'"):
+            Scoring(scoring, np.array(["a", "b"], object))
+
+
+def fails(function, *values):
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of scores that are not defined on five rows
+            function(*values)
+    except ValueError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_no_scorer_is_refused_that_can_score(n_classes):
+    """Of all scorers of scikit-learn, those and only those are refused that fail on out-of-fold predictions."""
+    classes, values = np.arange(n_classes), PROBABILITIES[:, :n_classes]
+    predicted = _PredictedClasses(values / values.sum(axis=1, keepdims=True), classes)
+    names = get_scorer_names()
+    refused = {name for name in names if fails(Scoring, name, classes)}
+    assert refused == {name for name in names if fails(get_scorer(name), predicted, None, LABEL % n_classes)}
+    assert n_classes == 2 or refused > {"roc_auc", "f1", "precision", "recall", "jaccard"}
 
 
 def test_only_accuracy_is_known_to_have_an_end():

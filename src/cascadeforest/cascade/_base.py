@@ -62,9 +62,9 @@ class Cascade(TakesCategories):
         check_number("tol", self.tol)
         check_count("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
         check_choice("class_vectors", self.class_vectors, CLASS_VECTORS)
-        if self.vector_dtype is not None:  # class vectors pass to the next layer in single precision
-            double = () if isinstance(self, ClassifierMixin) else ("float64",)
-            check_choice("vector_dtype", self.vector_dtype, (*double, "float32", "float16"))
+        # Class vectors pass to the next layer in single precision.
+        double = () if isinstance(self, ClassifierMixin) else ("float64",)
+        check_choice("vector_dtype", self.vector_dtype, (*double, "float32", "float16"), optional=True)
         check_jobs(self.n_jobs)
 
     def _kinds(self) -> tuple[str, ...]:

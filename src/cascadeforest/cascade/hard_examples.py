@@ -728,8 +728,7 @@ class DDBFClassifier(CascadeClassifier):
                 "keep is 'best', but validation='oob' gives no score of the cascade; choose keep='last', or "
                 "validation='k_fold'."
             )
-        if self.calibration is not None:
-            check_choice("calibration", self.calibration, ("isotonic",))
+        check_choice("calibration", self.calibration, ("isotonic",), optional=True)
         check_number("vote_fraction", self.vote_fraction, most=1.0)
         if not self.vote_fraction > 0:
             raise ValueError(f"vote_fraction is {self.vote_fraction!r}; give a share of the trees above 0.")

@@ -644,8 +644,7 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         check_number("weight_floor", self.weight_floor, 0.0, 1.0)
         if self.weight_floor == 0:
             raise ValueError("weight_floor is 0; give a positive number: forests leave rows without weight out.")
-        if self.ablation is not None:
-            check_choice("ablation", self.ablation, ABLATIONS[1:])
+        check_choice("ablation", self.ablation, ABLATIONS[1:], optional=True)
         if self.ablation == "same_forests" and self.estimators is not None:
             raise ValueError(
                 "ablation is 'same_forests', which says what the estimators are; leave one of the two out."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import warnings
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -56,7 +57,8 @@ class Scoring:
     Raises
     ------
     ValueError
-        If scikit-learn has no scorer of this name.
+        If scikit-learn has no scorer of this name, or its scorer cannot score so many classes: "roc_auc" and "f1" need
+        two.
     """
 
     def __init__(self, scoring: Scorer, classes: np.ndarray | None):
@@ -75,10 +77,28 @@ class Scoring:
                 f"(estimator, X, y). ({error})"
             ) from error
 
+        if isinstance(scoring, str) and classes is not None and len(classes) > 1:
+            self._refuse_what_cannot_score(scoring, classes)
         # Scorers of scikit-learn accept `sample_weight`; functions may accept it.
         self._takes_weights = True
         if callable(scoring) and not hasattr(scoring, "_score_func"):
             self._takes_weights = "sample_weight" in inspect.signature(scoring).parameters
+
+    def _refuse_what_cannot_score(self, scoring: str, classes: np.ndarray) -> None:
+        """Raise an error, before anything is fitted, if the scorer refuses predictions of these classes."""
+        n = len(classes)
+        label = np.tile(np.arange(n), 3)
+        predicted = np.where(np.arange(3 * n) < n, (label + 1) % n, label)  # a third is wrong: no score is undefined
+        values = np.where(np.arange(n) == predicted[:, None], 0.6, 0.4 / (n - 1))
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self._scorer(_PredictedClasses(values, classes), None, classes[label])
+        except ValueError as error:
+            raise ValueError(
+                f"scoring is {scoring!r}, which cannot score {n} classes such as {classes[0]!r}; choose a scorer that "
+                f"can, for instance 'accuracy', 'roc_auc_ovr' or 'f1_macro'. ({error})"
+            ) from error
 
     def __call__(self, y: np.ndarray, values: np.ndarray, weights: np.ndarray | None) -> float:
         """Score predictions.

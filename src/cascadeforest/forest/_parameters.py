@@ -53,17 +53,20 @@ def check_number(name: str, value: object, least: float = 0.0, most: float = mat
         raise ValueError(f"{name} is {value!r}; give a finite number of at least {least:g}{bound}{otherwise}.")
 
 
-def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
-    """Check that a value is one of `choices`.
+def check_choice(name: str, value: object, choices: Iterable[str], *, optional: bool = False) -> None:
+    """Check that a value is one of `choices`; None is allowed if `optional`.
 
     Raises
     ------
     ValueError
         If the check fails.
     """
+    if optional and value is None:
+        return
     choices = list(choices)
     if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{name} is {value!r}; choose from {', '.join(map(repr, choices))}.")
+        none = " or None" if optional else ""
+        raise ValueError(f"{name} is {value!r}; choose from {', '.join(map(repr, choices))}{none}.")
 
 
 def check_flag(name: str, value: object, otherwise: str = "") -> None:
