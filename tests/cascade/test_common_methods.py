@@ -1,19 +1,25 @@
 """Methods that all classifiers of this package have."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.naive_bayes import GaussianNB
 
 from cascadeforest import (
     DDBFClassifier,
+    EnrichedRandomForestClassifier,
     GCForestClassifier,
     GCForestCSClassifier,
     HardExampleClassifier,
     HiDFClassifier,
     MDDFClassifier,
+    MultiGrainedScanner,
+    RandomForestClassifier,
 )
 
 LAYERS = {"n_forests": 2, "n_estimators": 4, "max_layers": 2, "keep": "last", "random_state": 0}
@@ -62,6 +68,28 @@ def test_stages_end_in_the_prediction(model):
 def test_a_scorer_of_two_classes_is_refused_for_three(model, scoring):
     with pytest.raises(ValueError, match=rf"^scoring is '{scoring}', which cannot score 3 classes .*; choose"):
         clone(model).set_params(scoring=scoring).fit(*data())
+
+
+@pytest.mark.parametrize(
+    "model",
+    [*MODELS, RandomForestClassifier(2), EnrichedRandomForestClassifier(2), MultiGrainedScanner(n_estimators=2)],
+    ids=lambda model: type(model).__name__,
+)
+def test_more_than_one_output_is_refused(model):
+    X, y = data()
+    two = np.column_stack([y, y[::-1]])
+    said = r"^y has shape \(150, 2\), but .* one class for each row; .*sklearn\.multioutput\.MultiOutputClassifier"
+    for several in (two, two.tolist(), pd.DataFrame(two), csr_matrix(two == NAMES[0])):
+        with pytest.raises(ValueError, match=said):
+            clone(model).fit(X, several)
+
+
+def test_a_model_for_each_output_is_the_remedy():
+    X, y = data()
+    two = np.column_stack([y, y[::-1]])
+    model = MultiOutputClassifier(RandomForestClassifier(3, random_state=0)).fit(X, two)
+    alone = [RandomForestClassifier(3, random_state=0).fit(X, column).predict(X) for column in two.T]
+    assert model.predict(X).tolist() == np.column_stack(alone).tolist()
 
 
 @every_model

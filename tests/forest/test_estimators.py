@@ -290,7 +290,9 @@ def test_infinity_is_refused(Forest, value):
 @every_forest
 @pytest.mark.parametrize("y", [np.zeros((20, 2)), np.zeros((20, 1, 1)), np.zeros((1, 20))])
 def test_targets_of_two_dimensions_are_refused(Forest, y):
-    with pytest.raises(ValueError, match=r"y should be a 1d array, got an array of shape|inconsistent numbers|y.*dim"):
+    with pytest.raises(
+        ValueError, match=r"y (should be a 1d array, got an array of|has) shape|inconsistent numbers|y.*dim"
+    ):
         Forest(2).fit(np.arange(20.0)[:, None], y)
 
 

@@ -34,7 +34,14 @@ from cascadeforest.cascade.folds import stratified_folds
 from cascadeforest.cascade.progress import Progress
 from cascadeforest.cascade.representation import Reader, Representation
 from cascadeforest.forest._base import X_DTYPES, ForestClassifier
-from cascadeforest.forest._parameters import check_choice, check_count, check_jobs, count_of, entropy_of
+from cascadeforest.forest._parameters import (
+    check_choice,
+    check_count,
+    check_jobs,
+    check_one_output,
+    count_of,
+    entropy_of,
+)
 from cascadeforest.forest._types import MatrixLike, RandomState
 from cascadeforest.forest.binning import MAX_BINS, BinMapper, BinnedMatrix
 from cascadeforest.forest.categories import Categories
@@ -765,6 +772,7 @@ default=("random_forest", "extra_trees")
     def _fit(self, X: MatrixLike, y: ArrayLike) -> tuple[Pixels, np.ndarray, list]:
         if Categories.learn(X, "from_dtype") is not None:
             raise ValueError("X has categorical features, but windows are of numbers; encode or drop them.")
+        check_one_output(y)
         X, y = validate_data(self, X, y, dtype=X_DTYPES, order="C", ensure_all_finite="allow-nan", ensure_min_samples=2)
         check_classification_targets(y)
         self.classes_, label = np.unique(y, return_inverse=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 from typing import TypeGuard
 
@@ -108,6 +108,30 @@ def entropy_of(random_state: RandomState) -> int:
             f"random_state is {random_state!r}; give a whole number from 0 to 2**32 - 1, a numpy RandomState, or None."
         ) from error
     return int(generator.randint(np.iinfo(np.int32).max))
+
+
+def check_one_output(y: object) -> None:
+    """Check that y, which holds classes, has one column; scikit-learn checks everything else.
+
+    Raises
+    ------
+    ValueError
+        If it has more.
+    """
+    shape = getattr(y, "shape", None)
+    if (
+        shape is None
+        and isinstance(y, Sequence)
+        and len(y)
+        and isinstance(y[0], Sequence)
+        and not isinstance(y[0], str)
+    ):
+        shape = (len(y), len(y[0]))
+    if shape is not None and len(shape) == 2 and shape[1] > 1:
+        raise ValueError(
+            f"y has shape {tuple(shape)}, but classifiers of cascadeforest take one class for each row; fit one model "
+            "for each column, for instance by sklearn.multioutput.MultiOutputClassifier."
+        )
 
 
 def row_weights(value: object, n_rows: int, name: str = "sample_weight", needed: str = "one row") -> np.ndarray | None:

@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_array, validate_data
 
+from cascadeforest.forest._parameters import check_one_output
 from cascadeforest.forest._types import MatrixLike
 from cascadeforest.forest.binning import MAX_LEVELS
 
@@ -127,6 +128,8 @@ class TakesCategories(BaseEstimator):
 
     def _validated(self, X: MatrixLike, *y: Any, reset: bool = False, **checks: Any) -> Any:
         """`validate_data` of scikit-learn, with codes in place of levels; ``reset=True`` in `fit` learns the levels."""
+        if isinstance(self, ClassifierMixin) and y:
+            check_one_output(*y)
         if reset:
             self._categories = Categories.learn(X, self.categorical_features)
             self.categories_ = None if self._categories is None else self._categories.levels
