@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -17,12 +18,19 @@ X, Y = load_breast_cancer(return_X_y=True)
 TRAIN, TEST = np.arange(0, len(Y), 2), np.arange(1, len(Y), 2)
 
 
-def fitted(learner, **parameters):
+def fitted(learner, sample_weight=None, **parameters):
     parameters = {"n_estimators": 10, "threshold": "median", "vote_fraction": 0.8, "random_state": 0} | parameters
-    return HardExampleClassifier(learner, **parameters).fit(X[TRAIN], Y[TRAIN])
+    return HardExampleClassifier(learner, **parameters).fit(X[TRAIN], Y[TRAIN], sample_weight)
 
 
-@parametrize_with_checks([HardExampleClassifier(DecisionTreeClassifier(), n_estimators=5)])
+CHECKS = {
+    "check_sample_weight_equivalence_on_dense_data": "repeated rows are other rows to draw from, as in our forests"
+}
+
+
+@parametrize_with_checks(
+    [HardExampleClassifier(DecisionTreeClassifier(), n_estimators=5)], expected_failed_checks=lambda model: CHECKS
+)
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
@@ -114,6 +122,50 @@ def test_the_given_learner_is_not_touched():
     fitted(learner)
     assert not hasattr(learner, "tree_")
     assert learner.random_state is None
+
+
+def test_weights_reach_the_forest_and_the_learner():
+    weights = np.random.default_rng(0).integers(0, 4, len(TRAIN)) / 2
+    model = fitted(LogisticRegression(solver="liblinear"), sample_weight=weights)
+    forest = DDBFClassifier(**model.forest_.get_params()).fit(X[TRAIN], Y[TRAIN], weights)
+    assert model.forest_.predict_proba(X).tobytes() == forest.predict_proba(X).tobytes()
+    hard = ~forest.easy(X[TRAIN]) & (weights > 0)
+    assert model.n_hard_ == np.count_nonzero(hard) < np.count_nonzero(~forest.easy(X[TRAIN]))
+    learner = clone(model.learner_).fit(X[TRAIN][hard], Y[TRAIN][hard], weights[hard])
+    easy = forest.easy(X[TEST])
+    expected = np.where(easy[:, None], forest.predict_proba(X[TEST]), learner.predict_proba(X[TEST]))
+    np.testing.assert_array_equal(model.predict_proba(X[TEST]), expected)
+    unweighted = fitted(LogisticRegression(solver="liblinear"))
+    assert unweighted.predict_proba(X[TEST]).tobytes() != expected.tobytes()
+
+
+def test_rows_without_weight_are_absent_rows():
+    kept = np.random.default_rng(0).random(len(TRAIN)) < 0.8
+    model = fitted(DecisionTreeClassifier(), sample_weight=kept)
+    some = clone(model).fit(X[TRAIN][kept], Y[TRAIN][kept])
+    assert model.n_hard_ == some.n_hard_ > 0
+    assert model.predict_proba(X).tobytes() == some.predict_proba(X).tobytes()
+
+
+def test_equal_weights_are_no_weights_also_for_learners_without_weights():
+    one, other = fitted(KNeighborsClassifier()), fitted(KNeighborsClassifier(), sample_weight=np.full(len(TRAIN), 2.0))
+    assert one.predict_proba(X).tobytes() == other.predict_proba(X).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        (
+            np.arange(len(TRAIN)),
+            r"^learner is KNeighborsClassifier\(\), whose fit takes no sample_weight; give another",
+        ),
+        (np.ones(3), r"^sample_weight has shape \(3,\); X has 285 rows"),
+        (np.full(len(TRAIN), -1.0), "^sample_weight gives weights from -1"),
+    ],
+)
+def test_weights_that_cannot_be_used_are_refused_by_name(weights, words):
+    with pytest.raises(ValueError, match=words):
+        fitted(KNeighborsClassifier(), sample_weight=weights)
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from cascadeforest.cascade._base import StagedClassifier
+from cascadeforest.cascade._base import StagedClassifier, checked_weights
 from cascadeforest.cascade.hard_examples import DDBFClassifier
 from cascadeforest.forest._base import X_DTYPES
 from cascadeforest.forest._parameters import check_count, entropy_of
@@ -54,7 +54,7 @@ class HardExampleClassifier(StagedClassifier, TakesCategories):
         Classifier fitted on the hard examples. None if there are no hard examples or all are of one class; the forest
         then predicts all rows.
     n_hard_ : int
-        Number of hard training rows.
+        Number of hard training rows; rows of weight 0 do not count.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -109,7 +109,7 @@ class HardExampleClassifier(StagedClassifier, TakesCategories):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: MatrixLike, y: ArrayLike) -> HardExampleClassifier:
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> HardExampleClassifier:
         """Grow the forest, and train the learner on the rows that the forest finds hard.
 
         Parameters
@@ -118,6 +118,9 @@ class HardExampleClassifier(StagedClassifier, TakesCategories):
             Training samples; NaN means missing, if the learner accepts NaN.
         y : array-like of shape (n_samples,)
             Classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights, not negative, for the forest and the learner. Equal weights are no weights, and the learner does
+            not get rows of weight 0.
 
         Returns
         -------
@@ -126,7 +129,8 @@ class HardExampleClassifier(StagedClassifier, TakesCategories):
         Raises
         ------
         ValueError
-            If a parameter, X or y is invalid; the message names it.
+            If a parameter, X, y or sample_weight is invalid, or the learner's ``fit`` has no `sample_weight`; the
+            message names it.
         """
         check_count("n_estimators", self.n_estimators)
         learner = self._unfitted_learner()
@@ -137,6 +141,12 @@ class HardExampleClassifier(StagedClassifier, TakesCategories):
             learner = clone(learner).set_params(categorical_features=self.is_categorical_)
         check_classification_targets(labels)
         self.classes_ = np.unique(labels)
+        weights = checked_weights(sample_weight, len(labels))
+        if weights is not None and not has_fit_parameter(learner, "sample_weight"):
+            raise ValueError(
+                f"learner is {learner!r}, whose fit takes no sample_weight; give another learner, or fit without "
+                "sample_weight."
+            )
         entropy = entropy_of(self.random_state)
         self.forest_ = DDBFClassifier(
             self.n_estimators,
@@ -149,8 +159,10 @@ class HardExampleClassifier(StagedClassifier, TakesCategories):
             categorical_features=self.is_categorical_,
             n_jobs=self.n_jobs,
             random_state=whole_seed_at(entropy, _MINING),
-        ).fit(X, labels)
+        ).fit(X, labels, weights)
         hard = ~self.forest_.easy(X)
+        if weights is not None:
+            hard &= weights > 0
         self.n_hard_ = int(np.count_nonzero(hard))
         self.learner_ = None
         if len(np.unique(labels[hard])) > 1:
@@ -158,7 +170,8 @@ class HardExampleClassifier(StagedClassifier, TakesCategories):
             known, seed = self.learner_.get_params(), whole_seed_at(entropy, _LEARNER)
             own = {name: seed for name in known if name.split("__")[-1] == "random_state"}  # in pipelines, too
             self.learner_.set_params(**own, **{"n_jobs": self.n_jobs} if "n_jobs" in known else {})
-            self.learner_.fit(X[hard], labels[hard])
+            own_weights = {} if weights is None else {"sample_weight": weights[hard]}
+            self.learner_.fit(X[hard], labels[hard], **own_weights)
         return self
 
     def _unfitted_learner(self) -> BaseEstimator:
