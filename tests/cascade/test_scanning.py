@@ -4,6 +4,7 @@ import itertools
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -209,6 +210,50 @@ def test_missing_values_and_many_values(monkeypatch):
     some = MultiGrainedScanner([4], n_estimators=3, random_state=0)
     assert abs(some.fit_transform(X, y) - whole).mean() < 0.2
     assert len(some._bins.edges_) == 254
+
+
+@pytest.mark.parametrize(
+    ("parameters", "n_columns"),
+    [
+        ({"windows": [3, (2, 4)]}, (36 + 35) * 2 * 3),
+        ({"windows": [3, "d/4"], "pooling": 4, "estimators": ["extra_trees"]}, (4 + 4) * 3),
+        ({"windows": [3, (2, 4)], "subsample": 0.2}, (7 + 7) * 2 * 3),
+    ],
+    ids=["all", "pooled", "subsampled"],
+)
+def test_columns_have_the_names_of_what_they_are(parameters, n_columns):
+    """Each column is found by its name alone, through the forests of its window size and position."""
+    X, y = load_digits(return_X_y=True)
+    X, y = X[y < 3][:90], np.array(["nil", "one", "two"])[y[y < 3][:90]]
+    scanner = MultiGrainedScanner(shape=(8, 8), n_estimators=2, random_state=0, **parameters)
+    plain, plain_training = scanner.fit(X, y).transform(X), scanner.fit_transform(X, y)
+    index = pd.RangeIndex(7, 97)
+    frame = pd.DataFrame(X, index=index).add_prefix("pixel")
+    scanner.set_output(transform="pandas")
+    training, found = scanner.fit_transform(frame, y), scanner.transform(frame)
+    assert found.to_numpy().tobytes() == plain.tobytes()
+    assert training.to_numpy().tobytes() == plain_training.tobytes()
+    assert found.index.equals(index)
+    assert training.columns.equals(found.columns)
+    assert found.shape[1] == found.columns.nunique() == n_columns
+    assert scanner.get_feature_names_out().tolist() == found.columns.tolist()
+    assert {dtype.name for dtype in found.dtypes} == {"float32"}
+    for k, scan in enumerate(scanner.scans_):
+        pixels = Pixels.of_new_rows(X, scanner._bins, None)
+        windows, begins = pixels.windows(scan.grain), scan.grain.positions
+        height, width = scan.grain.grid
+        squares = np.arange(height)[:, None] // scan.pooling * -(-width // scan.pooling)
+        place_of = (squares + np.arange(width) // scan.pooling).reshape(-1)  # of each position
+        for forest, models in enumerate(scan.forests):
+            for place in scan.places:
+                own = scan.positions[place_of[scan.positions] == place] if scan.pooling > 1 else [place]
+                vectors = [
+                    trees.predict(windows, pixels.places(np.arange(90), begins[[position]]))
+                    for position in own
+                    for trees in models
+                ]
+                columns = [f"window{k}_position{place}_forest{forest}_{name}" for name in ("nil", "one", "two")]
+                np.testing.assert_allclose(found[columns], np.mean(vectors, axis=0), atol=1e-6)
 
 
 CHECKS = {

@@ -28,7 +28,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from cascadeforest.cascade.folds import stratified_folds
 from cascadeforest.cascade.progress import Progress
@@ -224,12 +224,16 @@ class Scan:
     pooling: int
 
     @property
+    def places(self) -> Sequence[int] | np.ndarray:
+        """Numbers of the positions, or of the squares of positions if pooled, that have columns."""
+        if self.pooling > 1:
+            return range(math.prod(-(-n // self.pooling) for n in self.grain.grid))
+        return self.positions
+
+    @property
     def n_features(self) -> int:
         """Number of columns that the scan gives."""
-        n_positions = len(self.positions)
-        if self.pooling > 1:
-            n_positions = math.prod(-(-n // self.pooling) for n in self.grain.grid)
-        return n_positions * len(self.forests) * self.forests[0][0].n_classes
+        return len(self.places) * len(self.forests) * self.forests[0][0].n_classes
 
     def blocks(
         self, pixels: Pixels, rows: np.ndarray, n_jobs: int | None, folds: Sequence[np.ndarray] | None = None
@@ -801,6 +805,29 @@ default=("random_forest", "extra_trees")
         X = validate_data(self, X, reset=False, dtype=X_DTYPES, order="C", ensure_all_finite="allow-nan")
         pixels, rows = Pixels.of_new_rows(X, self._bins, self.n_jobs), np.arange(len(X))
         return np.hstack([block for scan in self.scans_ for block in scan.blocks(pixels, rows, self.n_jobs)])
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
+        """Names of the columns of `transform`, which ``set_output(transform="pandas")`` uses.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Not used, since a column is of a whole window; checked against the names that `fit` saw.
+
+        Returns
+        -------
+        ndarray of shape (n_features_out,), object
+            ``"window0_position3_forest1_setosa"``: window size, position (of pooled positions the square), forest, all
+            counted from 0, and class.
+        """
+        check_is_fitted(self)
+        _check_feature_names_in(self, input_features)
+        names = [
+            f"window{k}_position{position}_forest{forest}_{label}"
+            for k, scan in enumerate(self.scans_)
+            for position, forest, label in product(scan.places, range(len(scan.forests)), self.classes_)
+        ]
+        return np.array(names, object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
