@@ -38,6 +38,7 @@ SLOW = (
     "reports/test_renderers.py",
     "reports/test_figures.py",
     "cascade/test_hard_examples.py",
+    "test_wheel.py",
 )
 
 
