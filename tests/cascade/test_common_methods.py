@@ -29,7 +29,7 @@ MODELS = [
     GCForestClassifier(**LAYERS),
     GCForestCSClassifier(**LAYERS),
     MDDFClassifier(**LAYERS, **FIXED),
-    HiDFClassifier(**LAYERS, **SEARCH),
+    HiDFClassifier(**LAYERS, **SEARCH, keep_stages=True),
     DDBFClassifier(4, max_layers=3, vote_fraction=0.5, keep="last", random_state=0),
     HardExampleClassifier(GaussianNB(), 4, vote_fraction=0.5, random_state=0),
 ]

@@ -96,7 +96,7 @@ FOREIGN = {"n_forests": 3, "n_estimators": 3, "max_layers": 2}
 QUICK = {MDDFClassifier: {"search_estimators": 1, "search_layers": 1}}
 SHALLOW = {MDDFClassifier: {**FIXED[MDDFClassifier], "theta": 2}}
 INSTANCES = [Cascade(n_forests=2, n_estimators=5, max_layers=3, **QUICK.get(Cascade, {})) for Cascade in CASCADES]
-#: What hiDF does beyond that is tested in test_interactions.py: it has no stages, and no estimators but its own.
+#: What hiDF does beyond that is tested in test_interactions.py: it has no estimators but its own.
 FEW = {"n_estimators": 5, "cv_estimators": 3, "max_layers": 2, "rule_estimators": 2, "n_bootstraps": 3}
 INSTANCES += [HiDFClassifier(**FEW)]
 #: Of DDBF, what is peculiar to its iterations is in test_hard_examples.py.

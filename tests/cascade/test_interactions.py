@@ -1132,7 +1132,7 @@ def test_a_layer_that_found_nothing_hands_on_what_was_there():
 def test_stages_are_the_predictions_of_cascades_that_end_there(preset, others):
     """A later layer changes no earlier one, so each stage is a model with fewer layers, to the byte."""
     X, y = planted(share_missing=0.05)
-    given = {"preset": preset, "patience": 9, **PROLIFIC, **others}
+    given = {"preset": preset, "patience": 9, "keep_stages": True, **PROLIFIC, **others}
     model = small(**given, max_layers=3, keep="last").fit(X, y)
     new = planted(30, seed=8, share_missing=0.1)[0]
     stages = list(model.staged_predict_proba(new))
@@ -1145,6 +1145,14 @@ def test_stages_are_the_predictions_of_cascades_that_end_there(preset, others):
     assert [one.tolist() for one in model.staged_predict(new)] == [one.predict(new).tolist() for one in ended]
     assert len(list(alone.staged_predict_proba(new))) == len(alone.stages_) == 1  # dropped stages are not kept
     assert len({stage.tobytes() for stage in stages}) > 1 or not model.n_new_.any()
+
+
+def test_forests_of_earlier_layers_are_kept_where_asked_for():
+    X, y = planted(40)
+    model = small().fit(X, y)
+    assert not hasattr(model, "stages_")
+    with pytest.raises(AttributeError, match="keep_stages=True"):
+        list(model.staged_predict(X))
 
 
 # What is kept.

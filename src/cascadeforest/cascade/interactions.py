@@ -244,6 +244,9 @@ class HiDFClassifier(CascadeClassifier):
         Representation that predicts: the first one with the best score, or the last. With "best" the features alone are
         a candidate, and interactions that do not raise the score are dropped. Use "last" to see all interactions that
         were found.
+    keep_stages : bool, default=False
+        Whether the forests of each representation are kept for `staged_predict_proba`. They take the memory of one
+        model each.
     tol, scoring, max_depth, min_samples_leaf, max_features, class_weight, categorical_features, n_jobs, random_state, \
 verbose
         As in `GCForestClassifier`. `max_depth`, `min_samples_leaf` and `max_features` apply to enriched forests too.
@@ -268,10 +271,10 @@ verbose
         Largest decrease in Gini impurity by a root split of the final forests (the 'marginal importance' of the
         paper's Fig. 3, by its released code); 0 for columns that no root splits.
     stages_ : list of n_layers_ + 1 objects
-        The forests of each representation: of the features alone, and with the interactions up to each layer. They are
-        the same object where a layer found no interaction.
+        With `keep_stages`, the forests of each representation: of the features alone, and with the interactions up to
+        each layer. They are the same object where a layer found no interaction.
     final_ : object
-        The forests that predict, the last of `stages_`; with class vectors, the two layers of fold models.
+        The forests that predict; with class vectors, the two layers of fold models.
     n_new_ : ndarray of shape (n_grown_layers,), int
         Number of interactions that each layer found, dropped layers included.
     validation_scores_ : ndarray of shape (n_grown_layers + 1,)
@@ -340,6 +343,7 @@ verbose
         tol: float = 0.0,
         scoring: Scorer = None,
         preset: str = "paper",
+        keep_stages: bool = False,
         max_depth: int | None = None,
         min_samples_leaf: int | float = 1,
         max_features: MaxFeatures = "sqrt",
@@ -372,6 +376,7 @@ verbose
         self.tol = tol
         self.scoring = scoring
         self.preset = preset
+        self.keep_stages = keep_stages
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
         self.max_features = max_features
@@ -425,7 +430,8 @@ verbose
             # If the representation did not change, reuse the last fit. Class vectors are added in the second one.
             if level == 0 or n_new[-1] or (level == 1 and chosen["use_class_vectors"]):
                 fitted = self._fit_representation(members, data, rules, scoring, level, chosen)  # lines 4, 5, 19
-            stages.append(fitted.final)
+            if self.keep_stages:
+                stages.append(fitted.final)
             if best.is_better(fitted.score) or self.keep == "last":
                 kept = fitted
             progress.say("representation %d: out-of-fold score %.5f", level + 1, fitted.score)
@@ -437,15 +443,17 @@ verbose
             new = self._new_features(stable, weights_of, data, found, level + 1, chosen)  # lines 12 to 18
             n_new.append(len(new))
             progress.say("layer %d: %d new interactions", level + 1, len(new))
-        self._keep(data, found, kept, stages[: best.n_kept(self.keep)])
+        self._keep(data, found, kept, best.n_kept(self.keep) - 1)
+        if self.keep_stages:
+            self.stages_ = stages[: self.n_layers_ + 1]
         self.root_importances_ = self._root_importances(data)
         self.n_new_ = np.array(n_new, np.int64)
         self.validation_scores_ = np.array(best.scores)
         return self
 
-    def _keep(self, data: _Training, found: list[Interaction], kept: _Fitted, stages: list[_Final]) -> None:
+    def _keep(self, data: _Training, found: list[Interaction], kept: _Fitted, n_layers: int) -> None:
         """Keep only the fitted state that prediction needs."""
-        n_found, n_layers = len(found), len(stages) - 1
+        n_found = len(found)
         found = [one for one in found if one.layer <= n_layers]
         n_columns = self.n_features_in_ + len(found)
         self.importances_ = kept.importances.mean(axis=0)[:n_columns]
@@ -456,7 +464,7 @@ verbose
             n_dropped=n_found - len(found),
         )
         self.n_layers_ = n_layers
-        self.stages_, self.final_ = stages, kept.final
+        self.final_ = kept.final
         self._mapper = data.mapper
         self._added_mapper = None
         n_columns = 0
@@ -507,6 +515,7 @@ verbose
         check_flag("use_class_vectors", chosen["use_class_vectors"])
         check_flag("deepest_only", chosen["deepest_only"])
         check_flag("standardize", self.standardize)
+        check_flag("keep_stages", self.keep_stages)
         check_count("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
         check_jobs(self.n_jobs)
         return chosen
@@ -792,8 +801,17 @@ verbose
         ndarray of shape (n_samples, n_classes)
             There are ``n_layers_ + 1`` arrays, in the order of `validation_scores_`; the last one equals
             `predict_proba`.
+
+        Raises
+        ------
+        AttributeError
+            If the model was fitted without `keep_stages`.
         """
         bins = self._bins(self._checked_X(X))
+        if not hasattr(self, "stages_"):
+            raise AttributeError(
+                "The forests of earlier layers were not kept; fit HiDFClassifier(keep_stages=True) for its stages."
+            )
         layers = [one.layer for one in self.interactions_]
         for layer, forests in enumerate(self.stages_):
             n_found = np.searchsorted(layers, layer, side="right")
