@@ -4,13 +4,14 @@ import hashlib
 import re
 import subprocess
 import sys
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import numpy as np
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from cascadeforest.data.__main__ import main
 from cascadeforest.data.errors import ConfigError
@@ -20,6 +21,7 @@ from cascadeforest.data.sources import Mirror
 
 ROOT = Path(__file__).parents[2]
 DATASETS = load_dataset_files(ROOT / "config" / "datasets")
+SCHEMA = yaml.safe_load((ROOT / "workflow" / "schemas" / "dataset.schema.yaml").read_text(encoding="utf-8"))
 
 LOCAL = {
     "name": "mine",
@@ -88,7 +90,6 @@ def test_data_md_lists_the_datasets_without_a_published_sha256():
 
 def test_every_key_of_the_schema_has_a_description():
     """The configuration reference is made of these; conditions (`allOf`) only restrict keys described elsewhere."""
-    schema = yaml.safe_load((ROOT / "workflow" / "schemas" / "dataset.schema.yaml").read_text(encoding="utf-8"))
 
     def bare(node, path):
         found = []
@@ -101,7 +102,7 @@ def test_every_key_of_the_schema_has_a_description():
                 found += bare(node[key], f"{path}[{key}]")
         return found
 
-    assert bare(schema, "") == []
+    assert bare(SCHEMA, "") == []
 
 
 def test_the_registry_and_the_command_line_load_no_numpy():
@@ -222,6 +223,26 @@ def test_an_entry_that_leaves_its_folder_or_has_a_password_is_refused(repository
     with pytest.raises(ConfigError, match=rf"forms\.official\.files\[0\]\.{key} is ") as caught:
         load_dataset_files(repository / "config" / "datasets")
     assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["file", "mirror", "credentialed"])
+@given(data=st.data())
+def test_what_the_schema_allows_stays_inside_its_folder(key, data):
+    """On Windows too; and a plain file name never meets what the fetch keeps for itself."""
+    entry = SCHEMA["properties"]["forms"]["additionalProperties"]["properties"]["files"]["items"]["properties"]
+    credentialed = next(
+        rule for rule in SCHEMA["allOf"] if rule["if"]["properties"]["access"]["const"] == "credentialed"
+    )
+    rule = entry.get(key) or credentialed["then"]["properties"]["file"]
+    text = data.draw(st.text("aC./\\:\n", max_size=8))
+    if Draft202012Validator(rule).is_valid(text):
+        for flavour in (PurePosixPath, PureWindowsPath):
+            path = flavour(text)
+            assert text.strip()
+            assert not path.is_absolute()
+            assert not path.drive
+            assert ".." not in path.parts
+            assert key != "file" or (len(path.parts) == 1 and not text.startswith("."))
 
 
 @pytest.mark.parametrize("path", ["far/a b..csv", "..a/b", "a/.b/c...", "a"])
