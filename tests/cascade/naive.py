@@ -59,10 +59,10 @@ def values(grown, binned):
     return grown.offset + grown.scale * grown.trees.predict(BinnedMatrix(binned.columns, None))
 
 
-def mean(vectors):
+def mean(vectors, are_shares=True):
     """Mean over forests; class vectors with sum 1, one after the other."""
     means = [np.mean(np.asarray(of_row, np.float64), axis=0) for of_row in vectors]
-    return np.array([m / m.sum() if len(m) > 1 else m for m in means])
+    return np.array([m / m.sum() if are_shares and len(m) > 1 else m for m in means])
 
 
 @dataclass
@@ -88,7 +88,7 @@ def fit_layer(members, binned, y, n_classes, entropy, level, *, weights=None, **
     """A layer, and the vectors of its training rows."""
     n_folds, dtype = rules.get("n_folds", 3), rules.get("dtype", "float32")
     how = rules.get("class_vectors", "k_fold")
-    own = np.full((len(y), len(members), max(1, n_classes)), np.nan)
+    own = np.full((len(y), len(members), n_classes or y.reshape(len(y), -1).shape[1]), np.nan)
     forests = []
     for k, member in enumerate(members):
         if how == "oob":
@@ -114,7 +114,7 @@ def fit_layer(members, binned, y, n_classes, entropy, level, *, weights=None, **
 def out_of_bag(grown, binned, y, n_classes, weights=None):
     """Row by row the mean over the trees that did not draw it; what y alone says if there is none."""
     weights = np.ones(len(y)) if weights is None else weights
-    targets = np.eye(n_classes)[y] if n_classes else y[:, None]
+    targets = np.eye(n_classes)[y] if n_classes else y.reshape(len(y), -1)
     by_tree = [grown.trees.predict(binned, trees=[t]) for t in range(grown.trees.n_trees)]
     drawn = [grown.in_bag_counts(t) for t in range(grown.trees.n_trees)]
     own = np.empty(targets.shape)
@@ -141,7 +141,7 @@ class Cascade:
         for level, layer in enumerate(self.layers):
             seen = add_columns(binned, vectors, self.mappers[level]) if level else binned  # noqa: F821
             vectors = layer.vectors(seen)
-            yield mean(vectors)
+            yield mean(vectors, layer.n_classes > 0)
 
 
 def grow_cascade(members, X, y, n_classes, entropy, n_layers, *, weights=None, **rules):
@@ -152,7 +152,7 @@ def grow_cascade(members, X, y, n_classes, entropy, n_layers, *, weights=None, *
     for level in range(n_layers):
         layer, vectors = fit_layer(members, seen, y, n_classes, entropy, level, weights=weights, **rules)
         layers.append(layer)
-        out_of_fold.append(mean(vectors))
+        out_of_fold.append(mean(vectors, n_classes > 0))
         mappers.append(BinMapper())
         seen = add_columns(binned, vectors, mappers[-1], fit=True)
     return Cascade(mapper, layers, mappers[:-1]), out_of_fold

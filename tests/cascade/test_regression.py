@@ -3,12 +3,15 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes
+from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import mean_squared_error, r2_score
+from sklearn.multioutput import MultiOutputRegressor
 
 from cascadeforest import (
     CascadeForestRegressor,
     CompletelyRandomForestRegressor,
+    Explainer,
     ExtraTreesRegressor,
     RandomForestRegressor,
 )
@@ -170,3 +173,87 @@ def test_a_cascade_is_better_than_the_mean():
 def test_words_are_no_targets():
     with pytest.raises(ValueError, match=r"could not convert string to float|dtype"):
         CascadeForestRegressor(**SMALL).fit(np.arange(6.0)[:, None], list("abcdef"))
+
+
+# Several targets.
+
+
+def several(n_rows=100):
+    """Three targets on scales of their own."""
+    X, y = diabetes(n_rows)
+    noise = np.random.default_rng(1).normal(size=len(y))
+    return X, np.column_stack([y, 1e3 + 20 * X[:, 2] - X[:, 3] + noise, 100 * X[:, 8] * (y > 150)])
+
+
+@pytest.mark.parametrize(
+    ("others", "rules"),
+    [
+        ({}, {"dtype": "float64"}),
+        ({"class_vectors": "k_fold_refit", "n_folds": 4}, {"class_vectors": "k_fold_refit", "n_folds": 4}),
+        ({"class_vectors": "oob", "vector_dtype": "float32"}, {"class_vectors": "oob", "dtype": "float32"}),
+    ],
+    ids=["folds", "refit", "oob"],
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_cascade_for_several_targets_is_its_naive_twin(others, rules, weighted):
+    """Each layer sees all targets that all forests of the layer before predicted."""
+    X, y = several()
+    weights = np.random.default_rng(0).uniform(0.2, 3, 100) if weighted else None
+    scorer, scored = better_and_better()
+    model = CascadeForestRegressor(**SMALL, scoring=scorer, **others).fit(X, y, sample_weight=weights)
+    rules = {"dtype": "float64", **rules}
+    twin, out_of_fold = naive.grow_cascade(DEFAULT, X, y, 0, naive.entropy_of(0), 3, weights=weights, **rules)
+    new = diabetes(None)[0]
+    assert model.n_layers_ == model.n_outputs_ == 3
+    stages = list(model.staged_predict(new))
+    rel = 1e-6 if rules["dtype"] == "float32" else 1e-13
+    for stage, wanted in zip(stages, twin.staged(new), strict=True):
+        assert stage == pytest.approx(wanted, rel=rel)
+    for predicted, wanted in zip(scored, out_of_fold, strict=True):
+        assert predicted == pytest.approx(wanted, rel=rel)
+    assert stages[-1].tobytes() == model.predict(new).tobytes()
+    assert [layer.added_mapper is not None and layer.added_mapper.n_features_in_ for layer in model.layers_] == [
+        0,
+        6,
+        6,
+    ]
+
+
+def test_scores_are_means_over_targets():
+    X, y = several()
+    _, out_of_fold = naive.grow_cascade(DEFAULT, X, y, 0, naive.entropy_of(0), 3, dtype="float64")
+    model = CascadeForestRegressor(**SMALL).fit(X, y)
+    wanted = [-np.sqrt(((y - p) ** 2).mean(axis=0)).mean() for p in out_of_fold]
+    assert model.validation_scores_ == pytest.approx(wanted, rel=1e-12)
+    assert model.score(X, y) == pytest.approx(r2_score(y, model.predict(X)))
+
+
+def test_estimators_that_take_several_targets_can_be_in_a_layer():
+    X, y = several(300)
+    model = CascadeForestRegressor(2, 5, estimators=["extra_trees", LinearRegression()], random_state=0).fit(X, y)
+    assert model.predict(X).shape == (300, 3)
+    assert r2_score(y, model.predict(X), multioutput="raw_values").min() > 0.3
+    boosted = GradientBoostingRegressor(n_estimators=2)
+    with pytest.raises(
+        ValueError, match=r"(?s)^estimators has GradientBoosting.*, which takes one target, but y has 3;"
+    ):
+        CascadeForestRegressor(2, 5, estimators=["extra_trees", boosted]).fit(X, y)
+    wrapped = CascadeForestRegressor(2, 5, estimators=["extra_trees", MultiOutputRegressor(boosted)], random_state=0)
+    assert wrapped.fit(X, y).predict(X).shape == (300, 3)
+
+
+def test_a_second_fit_with_another_number_of_targets_forgets_the_first():
+    X, y = several()
+    model = CascadeForestRegressor(**SMALL).fit(X, y)
+    model.fit(X, y[:, 0])
+    assert model.n_outputs_ == 1
+    assert model.predict(X).tobytes() == CascadeForestRegressor(**SMALL).fit(X, y[:, 0]).predict(X).tobytes()
+
+
+def test_explanations_are_of_one_target():
+    X, y = several()
+    for model in (CascadeForestRegressor(**SMALL).fit(X, y), RandomForestRegressor(2).fit(X, y)):
+        with pytest.raises(ValueError, match=r"^model predicts 3 targets; explain a model of one target"):
+            Explainer(model)
+    with pytest.raises(AttributeError, match=r"no feature_importances_\. model predicts 3 targets"):
+        CascadeForestRegressor(**SMALL).fit(X, y).feature_importances_  # noqa: B018

@@ -14,7 +14,12 @@ TOLERANCE = 1e-9
 
 
 def impurity(y, weights, criterion):
-    """Eq. 8 of the interpretation paper for squared error and Gini, bits for entropy; of any numbers."""
+    """Eq. 8 of the interpretation paper for squared error and Gini, bits for entropy; of any numbers.
+
+    Of several targets (tuples) it is the mean of theirs, as in scikit-learn's trees.
+    """
+    if isinstance(y[0], tuple):
+        return sum(impurity(target, weights, criterion) for target in zip(*y, strict=True)) / len(y[0])
     total = sum(weights)
     if criterion == "squared_error":
         mean = sum(w * v for w, v in zip(weights, y, strict=True)) / total
@@ -69,6 +74,9 @@ def varies(values):
 
 def impurities(masks, y, weights, criterion):
     """Impurity and weight of each of many sets of rows (masks of shape (n_sets, n_rows)), in floats."""
+    if y.ndim == 2:
+        of_targets = [impurities(masks, target, weights, criterion) for target in y.T]
+        return np.mean([own for own, _ in of_targets], axis=0), of_targets[0][1]
     total = masks @ weights
     if criterion == "squared_error":
         mean = masks @ (weights * y) / total

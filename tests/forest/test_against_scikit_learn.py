@@ -58,6 +58,8 @@ def data(name):
         X = np.exp((1 if name == "lognormal" else 2) * stats.norm.ppf(X))
     elif name == "six values":
         X = np.floor(6 * X)
+    elif name == "three targets":  # two that need other features than the first, one of them on a smaller scale
+        y = np.column_stack([y, 8 * X[:, 5] * X[:, 3] + rng.normal(size=n), np.sin(6 * X[:, 6]) + 0.3 * y / 5])
     return X, y
 
 
@@ -96,6 +98,9 @@ PLANS = {
     ("friedman", RANDOM): Plan(16, 15),
     ("friedman", EXTRA): Plan(16, 20),
     ("friedman", COMPLETE): Plan(40, 50),  # R2 of these differs by a point from forest to forest
+    ("three targets", RANDOM): Plan(16, 15),
+    ("three targets", EXTRA): Plan(16, 20),
+    ("three targets", COMPLETE): Plan(40, 50),
     ("six values", RANDOM): Plan(20, 20),
     ("six values", EXTRA): Plan(20, 20),
     ("lognormal", EXTRA): Plan(24, 20),  # the scale of a feature matters to random thresholds only

@@ -140,7 +140,7 @@ def assert_grown_by_the_rules(data, rules, forest, counts=None):
     for t, (rows, depth) in enumerate(zip(rows_of_nodes(view, data.columns, in_bag), depths(view), strict=True)):
         X, y, w = values[:, rows], data.y[rows], weights[rows]
         share = w.sum() / weights.sum()
-        closed = len(np.unique(y)) == 1 or depth >= max_depth
+        closed = len(np.unique(y, axis=0)) == 1 or depth >= max_depth
         closed = closed or len(rows) < max(rules.min_samples_split, 2 * rules.min_samples_leaf)
         if view.is_leaf[t]:
             if not closed and complete and rules.max_leaf_nodes is None:
@@ -152,7 +152,7 @@ def assert_grown_by_the_rules(data, rules, forest, counts=None):
             if data.n_classes:
                 assert value == pytest.approx(np.bincount(y, w, data.n_classes) / w.sum(), abs=1e-6)
             else:
-                assert value + forest.offset == pytest.approx(np.average(y, weights=w), rel=1e-6, abs=1e-5)
+                assert value + forest.offset == pytest.approx(np.average(y, axis=0, weights=w), rel=1e-6, abs=1e-5)
             continue
         assert not closed
         feature = view.feature[t]

@@ -27,7 +27,7 @@ from cascadeforest.cascade.progress import Progress
 from cascadeforest.cascade.representation import PlainFeatures
 from cascadeforest.cascade.scanning import FixedGrains, FreshGrains, MultiGrainedScanner, checked_shape
 from cascadeforest.cascade.stopping import BestLayer, Scoring
-from cascadeforest.forest._base import X_DTYPES, ProbabilisticClassifier, balanced_factors
+from cascadeforest.forest._base import X_DTYPES, ProbabilisticClassifier, balanced_factors, checks_of_targets
 from cascadeforest.forest._parameters import (
     check_choice,
     check_count,
@@ -138,7 +138,7 @@ class Cascade(TakesCategories):
             accept_sparse=self._sparse_formats if sparse else False,
             ensure_all_finite="allow-nan",
             ensure_min_samples=2,
-            y_numeric=numeric,
+            **(checks_of_targets(y) if numeric else {}),
         )
 
     def _plain_features(self, members: Sequence[BaseEstimator], n_outputs: int) -> PlainFeatures:

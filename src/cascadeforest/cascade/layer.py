@@ -1,6 +1,6 @@
 """One layer of a cascade: several forests, each of which predicts a vector for every row.
 
-The vector of a training row (class probabilities, or one predicted target) comes from models that did not learn from
+The vector of a training row (class probabilities, or predicted targets) comes from models that did not learn from
 the row: with k folds, from the model of the fold in which the row was held out; with out-of-bag vectors, from the trees
 that did not draw the row. A new row gets the mean of the k fold models (gcForest and its successors never refit), or
 the prediction of one model that learned from all rows.
@@ -64,6 +64,8 @@ class LayerRules:
         Counts the fitted models.
     shared_folds : bool
         Whether all layers and forests hold out the same rows.
+    n_targets : int
+        Targets of a row in regression.
     """
 
     classes: np.ndarray | None
@@ -74,6 +76,7 @@ class LayerRules:
     n_jobs: int | None
     progress: Progress
     shared_folds: bool = False
+    n_targets: int = 1
 
     @property
     def n_classes(self) -> int:
@@ -83,7 +86,7 @@ class LayerRules:
     @property
     def n_outputs(self) -> int:
         """Length of a forest's vector."""
-        return max(1, self.n_classes)
+        return self.n_classes or self.n_targets
 
     def n_models(self, n_forests: int, n_rows: int) -> int:
         """Number of models that a layer with `n_forests` forests and `n_rows` rows fits."""
@@ -148,7 +151,7 @@ class FoldForest:
     """A forest of this package without its training rows; `seeds` can draw its bootstraps again."""
 
     trees: Trees
-    offset: float
+    offset: float | np.ndarray
     scale: float
     seeds: np.ndarray = field(repr=False)
     n_draws: int
@@ -175,7 +178,7 @@ class FoldEstimator:
         """Vectors of `rows`, shape (n, n_outputs)."""
         X = representation.values(rows)
         if self.classes is None:
-            return np.array(self.estimator.predict(X), np.float64).reshape(-1, 1)  # a copy: it will be added to
+            return np.array(self.estimator.predict(X), np.float64).reshape(len(rows), -1)  # a copy: it will be added to
         vectors = np.zeros((len(rows), len(self.classes)))
         vectors[:, np.searchsorted(self.classes, self.estimator.classes_)] = self.estimator.predict_proba(X)
         return vectors
@@ -215,6 +218,8 @@ class Layer:
         Number of classes; 0 for regression.
     folds : FoldDraw or None
         Folds in which training rows were held out; None with out-of-bag vectors.
+    n_targets : int
+        Targets of a row in regression.
     """
 
     forests: list[list[FoldModel]]
@@ -222,11 +227,12 @@ class Layer:
     vector_dtype: str
     n_classes: int
     folds: FoldDraw | None
+    n_targets: int = 1
 
     @property
     def n_outputs(self) -> int:
         """Length of a forest's vector."""
-        return max(1, self.n_classes)
+        return self.n_classes or self.n_targets
 
     def transform(self, representation: Representation, rows: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
         """Predict vectors of rows that the layer did not learn from.
@@ -340,7 +346,7 @@ def fit_layer(
         Columns that the layer sees.
     rows : ndarray of shape (n,), int
         Rows of `representation` to learn from, ascending.
-    y : ndarray of shape (n,)
+    y : ndarray of shape (n,) or (n, n_targets)
         Class numbers, or targets, of these rows.
     weights : ndarray of shape (n,) or None
         Weights of these rows, positive.
@@ -364,7 +370,8 @@ def fit_layer(
         models, own = fit.out_of_bag() if rules.class_vectors == "oob" else fit.folds()
         vectors[:, k] = _rounded(own, rules.vector_dtype)
         forests.append(models)
-    return Layer(forests, added_mapper, rules.vector_dtype, rules.n_classes, rules.fold_draw(level)), vectors
+    folds = rules.fold_draw(level)
+    return Layer(forests, added_mapper, rules.vector_dtype, rules.n_classes, folds, rules.n_targets), vectors
 
 
 def fit_forest(
@@ -443,11 +450,11 @@ class _Fit:
         return [FoldForest.of(grown)], vectors
 
     def _without_features(self) -> np.ndarray:
-        """Weighted shares of the classes, or the weighted mean target."""
+        """Weighted shares of the classes, or the weighted mean of each target."""
         if self.rules.n_classes:
             shares = np.bincount(self.y, self.weights, self.rules.n_classes)
             return shares / shares.sum()
-        return np.atleast_1d(np.average(self.y, weights=self.weights))
+        return np.atleast_1d(np.average(self.y, axis=0, weights=self.weights))
 
     def model(self, chosen: np.ndarray, fold: int) -> FoldModel:
         """Fit a model to the rows at positions `chosen`."""

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import get_tags
 
 from cascadeforest.cascade._base import Cascade, checked_weights, rows_with_weight, weights_at
 from cascadeforest.cascade.explainable import ExplainableCascade
 from cascadeforest.cascade.progress import Progress
 from cascadeforest.cascade.stopping import KEEPS, Scoring
 from cascadeforest.cascade.walks import CascadeWalk
+from cascadeforest.forest._base import one_column
 from cascadeforest.forest._parameters import check_choice
 from cascadeforest.forest._types import MatrixLike, MaxFeatures, RandomState, Scorer
 from cascadeforest.forest.categories import CategoricalFeatures
@@ -24,7 +27,8 @@ class CascadeForestRegressor(ExplainableCascade, RegressorMixin, Cascade):
     """Deep forest for regression, as in the interpretation paper: gcForest whose forests predict the target.
 
     Layer t + 1 sees the features and one predicted target for each forest of layer t. The predicted targets of a
-    training row come from the fold models that did not learn from the row.
+    training row come from the fold models that did not learn from the row. With several targets (our own extension)
+    each forest predicts all of them, and the next layer sees all predictions.
 
     Parameters
     ----------
@@ -54,6 +58,8 @@ random_state, verbose
     ----------
     n_layers_ : int
         Number of layers that were kept.
+    n_outputs_ : int
+        Number of targets.
     layers_ : list of Layer
         The layers that were kept.
     validation_scores_ : ndarray of shape (n_grown_layers,)
@@ -134,7 +140,8 @@ random_state, verbose
 
     @staticmethod
     def _mean(vectors: np.ndarray) -> np.ndarray:
-        return vectors.mean(axis=(1, 2), dtype=np.float64)
+        one = vectors.shape[2] == 1
+        return vectors.mean(axis=(1, 2) if one else 1, dtype=np.float64)
 
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> CascadeForestRegressor:
         """Grow the cascade.
@@ -143,7 +150,7 @@ random_state, verbose
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training samples; NaN means missing.
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
         sample_weight : array-like of shape (n_samples,), optional
             Weights, not negative. Forests multiply bootstrap counts by them, and the score weights rows by them.
@@ -162,10 +169,13 @@ random_state, verbose
         check_choice("keep", self.keep, KEEPS)
         X, y, rows, weights = self._training_data(X, y, sample_weight)
         members = self._members()
+        self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
+        self._refuse_members_of_one_target(members)
         scoring = Scoring(self.scoring, None)
         vector_dtype = {"paper": "float64", "official": "float16"}[self.preset]
         rules = self._layer_rules(None, self.vector_dtype or vector_dtype, Progress(self.verbose))
-        features = self._plain_features(members, 1)
+        rules = replace(rules, n_targets=self.n_outputs_)
+        features = self._plain_features(members, self.n_outputs_)
         data = (rows, y[rows], weights_at(weights, rows))
         features.fit(X, *data)
         patience = 3 if self.patience is None else self.patience
@@ -183,6 +193,13 @@ random_state, verbose
         weights = checked_weights(sample_weight, len(y))
         return X, y, rows_with_weight(weights, len(y)), weights
 
+    def _refuse_members_of_one_target(self, members: Sequence[BaseEstimator]) -> None:
+        if self.n_outputs_ > 1 and (narrow := [m for m in members if not get_tags(m).target_tags.multi_output]):
+            raise ValueError(
+                f"estimators has {narrow[0]!r}, which takes one target, but y has {self.n_outputs_}; give it inside of "
+                "sklearn.multioutput.MultiOutputRegressor, or leave it out."
+            )
+
     def staged_predict(self, X: MatrixLike) -> Iterator[np.ndarray]:
         """Predict targets after layer 1, 2, ..., as if the cascade ended there.
 
@@ -193,11 +210,11 @@ random_state, verbose
 
         Yields
         ------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Mean over the layer's forests. There are `n_layers_` arrays; the last one equals `predict`.
         """
         for reached in CascadeWalk(self, self.n_jobs).layers(X):
-            yield reached.prediction[:, 0]
+            yield one_column(reached.prediction)
 
     def predict(self, X: MatrixLike) -> np.ndarray:
         """Predict targets: the mean over the forests of the last layer.
@@ -209,7 +226,12 @@ random_state, verbose
 
         Returns
         -------
-        ndarray of shape (n_samples,)
-            In the units of the target.
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            In the units of the targets.
         """
         return deque(self.staged_predict(X), maxlen=1).pop()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

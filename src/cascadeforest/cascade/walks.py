@@ -102,7 +102,7 @@ class CascadeWalk(Walk):
             classes = self.model.classes_ if layer.n_classes else None
             draw, precision = layer.folds, layer.vector_dtype
             rules = LayerRules(classes, draw.n_folds, "k_fold", precision, draw.entropy, self.n_jobs, Progress(0),
-                               shared_folds=draw.level is None)  # fmt: skip
+                               shared_folds=draw.level is None, n_targets=layer.n_targets)  # fmt: skip
             members = self._members(number, seen)
             of_folds = fit_layer(members, seen, rows, y, weights, rules, number, layer.added_mapper)[0]
         Y = self.responses(y)

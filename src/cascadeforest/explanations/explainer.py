@@ -339,6 +339,8 @@ class Explainer:
         n_jobs: int | None = None,
     ):
         check_is_fitted(model)
+        if (n_outputs := getattr(model, "n_outputs_", 1)) > 1:
+            raise ValueError(f"model predicts {n_outputs} targets; explain a model of one target, fitted for each.")
         check_choice("calibration", calibration, CALIBRATIONS)
         check_choice("preset", preset, PRESETS)
         node_rows = PRESETS[preset]["node_rows"] if node_rows is None else node_rows

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, issparse
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.class_weight import compute_sample_weight
@@ -26,6 +26,7 @@ from cascadeforest.forest._parameters import (
     count_of,
     entropy_of,
     feature_count,
+    n_outputs_of,
     row_count,
     row_weights,
 )
@@ -88,6 +89,24 @@ def balanced_factors(label: np.ndarray, weight: np.ndarray | None, n_classes: in
     factor = np.zeros(n_classes)
     factor[present] = total.sum() / (np.count_nonzero(present) * total[present])
     return factor
+
+
+def checks_of_targets(y: object) -> dict[str, bool]:
+    """Arguments of `validate_data` for the targets of a regression, of which a row may have several.
+
+    Raises
+    ------
+    ValueError
+        If y is sparse.
+    """
+    if issparse(y):
+        raise ValueError("y is sparse; give a dense array of targets.")
+    return {"y_numeric": True, "multi_output": n_outputs_of(y) > 1}
+
+
+def one_column(targets: np.ndarray) -> np.ndarray:
+    """Targets as estimators return them: a column alone, of shape (n_samples, 1), as (n_samples,)."""
+    return targets[:, 0] if targets.shape[1] == 1 else targets
 
 
 class Forest(KeepsRows, TakesCategories):
@@ -489,8 +508,8 @@ class ForestRegressor(RegressorMixin, Forest):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training samples; NaN means missing.
-        y : array-like of shape (n_samples,)
-            Targets.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets. With several, a split maximises the mean of their impurity decreases, as in scikit-learn.
         sample_weight : array-like of shape (n_samples,), optional
             Weights, not negative. They multiply the counts of the bootstrap.
 
@@ -505,6 +524,7 @@ class ForestRegressor(RegressorMixin, Forest):
         """
         self._forget_fit()
         X, y, weight, weights, balance = self._training_data(X, y, sample_weight)
+        self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
         self._grow(X, y, 0, weight, weights, balance)
         return self
 
@@ -519,7 +539,7 @@ class ForestRegressor(RegressorMixin, Forest):
             dtype=X_DTYPES,
             accept_sparse=["csc", "csr"],
             ensure_all_finite="allow-nan",
-            y_numeric=True,
+            **checks_of_targets(y),
         )
         weight = row_weights(sample_weight, X.shape[0])
         return X, np.asarray(y, dtype=np.float64), weight, weight, False
@@ -534,14 +554,20 @@ class ForestRegressor(RegressorMixin, Forest):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
-            In the units of the target.
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            In the units of the targets.
         """
         binned = self._binned(X)
-        return self._offset + self._scale * self.trees_.predict(binned, n_jobs=self.n_jobs)[:, 0]
+        return one_column(self._offset + self._scale * self.trees_.predict(binned, n_jobs=self.n_jobs))
 
     def _set_oob_score(self, y: np.ndarray, prediction: np.ndarray, learned: np.ndarray) -> None:
         rows = self._oob_rows(prediction) & learned
-        self.oob_prediction_ = prediction[:, 0]
+        self.oob_prediction_ = one_column(prediction)
         score = self.oob_score if callable(self.oob_score) else r2_score
-        self.oob_score_ = float(score(y[rows], prediction[rows, 0])) if np.count_nonzero(rows) > 1 else float("nan")
+        enough = np.count_nonzero(rows) > 1
+        self.oob_score_ = float(score(y[rows], self.oob_prediction_[rows])) if enough else float("nan")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

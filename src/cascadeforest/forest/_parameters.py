@@ -110,14 +110,8 @@ def entropy_of(random_state: RandomState) -> int:
     return int(generator.randint(np.iinfo(np.int32).max))
 
 
-def check_one_output(y: object) -> None:
-    """Check that y, which holds classes, has one column; scikit-learn checks everything else.
-
-    Raises
-    ------
-    ValueError
-        If it has more.
-    """
+def n_outputs_of(y: object) -> int:
+    """Number of columns of y; 1 unless it has two dimensions. Nothing else about y is checked."""
     shape = getattr(y, "shape", None)
     if (
         shape is None
@@ -127,9 +121,20 @@ def check_one_output(y: object) -> None:
         and not isinstance(y[0], str)
     ):
         shape = (len(y), len(y[0]))
-    if shape is not None and len(shape) == 2 and shape[1] > 1:
+    return int(shape[1]) if shape is not None and len(shape) == 2 else 1
+
+
+def check_one_output(y: object) -> None:
+    """Check that y, which holds classes, has one column; scikit-learn checks everything else.
+
+    Raises
+    ------
+    ValueError
+        If it has more.
+    """
+    if (n_outputs := n_outputs_of(y)) > 1:
         raise ValueError(
-            f"y has shape {tuple(shape)}, but classifiers of cascadeforest take one class for each row; fit one model "
+            f"y has {n_outputs} columns, but classifiers of cascadeforest take one class for each row; fit one model "
             "for each column, for instance by sklearn.multioutput.MultiOutputClassifier."
         )
 

@@ -91,7 +91,7 @@ class RandomForestClassifier(ForestClassifier):
     - Sample weights multiply bootstrap counts; scikit-learn 1.9 uses them as probabilities of being drawn.
     - Weights inside a tree, and class shares and centred means in leaves, have single precision.
     - `feature_importances_` is normalised once, after the mean over trees.
-    - Only one target is supported.
+    - `y` has one column of classes; our forests for regression take several targets.
 
     Examples
     --------
@@ -161,7 +161,9 @@ min_impurity_decrease, bootstrap, max_samples, categorical_features, n_jobs, ran
 
     Attributes
     ----------
-    oob_prediction_ : ndarray of shape (n_samples,)
+    n_outputs_ : int
+        Number of targets.
+    oob_prediction_ : ndarray of shape (n_samples,) or (n_samples, n_outputs_)
         Out-of-bag predictions, NaN in rows that every tree drew. Exists only if `oob_score` is not False.
     trees_, bin_mapper_, mean_decrease_impurity_, feature_importances_, n_features_in_, feature_names_in_, \
 is_categorical_, categories_, oob_score_
@@ -169,7 +171,9 @@ is_categorical_, categories_, oob_score_
 
     Notes
     -----
-    The differences from scikit-learn's forest are the same as for `RandomForestClassifier`.
+    The differences from scikit-learn's forest are the same as for `RandomForestClassifier`. With several targets a
+    split maximises the mean of their impurity decreases, as in scikit-learn; levels of a categorical feature are put in
+    the order of their mean of one target, for each of up to eight targets.
 
     Examples
     --------
@@ -306,7 +310,7 @@ max_leaf_nodes, min_impurity_decrease, oob_score, max_samples, categorical_featu
     Attributes
     ----------
     trees_, bin_mapper_, mean_decrease_impurity_, feature_importances_, n_features_in_, feature_names_in_, \
-is_categorical_, categories_, oob_score_, oob_prediction_
+is_categorical_, categories_, n_outputs_, oob_score_, oob_prediction_
         As in `RandomForestRegressor`.
 
     Notes
@@ -443,7 +447,7 @@ min_impurity_decrease, bootstrap, oob_score, max_samples, categorical_features, 
     Attributes
     ----------
     trees_, bin_mapper_, mean_decrease_impurity_, feature_importances_, n_features_in_, feature_names_in_, \
-is_categorical_, categories_, oob_score_, oob_prediction_
+is_categorical_, categories_, n_outputs_, oob_score_, oob_prediction_
         As in `ExtraTreesRegressor`.
 
     Notes

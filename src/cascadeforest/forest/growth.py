@@ -78,7 +78,7 @@ class GrowthRules:
         check_choice("splitter", self.splitter, _SPLITTERS)
         check_choice("criterion", self.criterion, _CRITERIA)
 
-    def _for_kernel(self, scale: float) -> Rules:
+    def _for_kernel(self, scale: float, n_outputs: int) -> Rules:
         return Rules(
             _SPLITTERS[self.splitter],
             _CRITERIA[self.criterion],
@@ -87,7 +87,7 @@ class GrowthRules:
             int(self.min_samples_split),
             int(self.min_samples_leaf),
             float(self.min_weight_fraction_leaf),
-            float(self.min_impurity_decrease) / scale / scale,
+            float(self.min_impurity_decrease) / scale / scale * n_outputs,  # the kernel adds the outputs' impurities
             0 if self.max_leaf_nodes is None else int(self.max_leaf_nodes),
         )
 
@@ -108,8 +108,10 @@ class GrownForest:
         Number of rows that each bootstrap drew; 0 without bootstrap.
     mean_decrease_impurity : ndarray of shape (n_features,)
         Mean over trees of the impurity decrease by feature (interpretation paper, Eqs. 6 and 9).
-    offset, scale : float
-        Predictions are ``offset + scale * value``; 0 and 1 for classification. The scale is a power of two.
+    offset : float or ndarray of shape (n_outputs,)
+        Predictions are ``offset + scale * value``; 0 for classification, an array for several outputs.
+    scale : float
+        A power of two; 1 for classification.
     """
 
     trees: Trees
@@ -117,7 +119,7 @@ class GrownForest:
     rows: np.ndarray
     n_draws: int
     mean_decrease_impurity: np.ndarray
-    offset: float
+    offset: float | np.ndarray
     scale: float
 
     def in_bag_counts(self, tree: int) -> np.ndarray:
@@ -208,29 +210,47 @@ def in_bag_counts(seed: np.uint64, n_draws: int, n_rows: int) -> np.ndarray:
     return counts
 
 
-def _target(y: np.ndarray, n_classes: int, whole: bool) -> tuple[Target, float, float]:
+def _target(y: np.ndarray, n_classes: int, whole: bool) -> tuple[Target, float | np.ndarray, float]:
     """Labels for the kernel and, in regression, their offset and scale.
 
     The offset is the median of the distinct targets: differences of similar numbers are mostly exact, so large targets
-    with a small spread lose no precision. The scale is 1 unless squares or single precision would overflow or
-    underflow. It is a power of two, so scaling changes no digit.
+    with a small spread lose no precision. Each output has an offset of its own, but all have one scale, since their
+    variances are added. The scale is 1 unless squares or single precision would overflow or underflow. It is a power of
+    two, so scaling changes no digit.
     """
     if n_classes:
         value = np.array([0.0, 1.0]) if n_classes <= 2 else _EQUAL
-        return Target(np.ascontiguousarray(y, np.int32), value, n_classes, whole), 0.0, 1.0
-    distinct, label = np.unique(np.asarray(y, np.float64), return_inverse=True)
-    offset = float(distinct[len(distinct) // 2])
+        return Target(np.ascontiguousarray(y, np.int32), value, n_classes, 1, whole), 0.0, 1.0
+    y = np.asarray(y, np.float64)
+    offset: float | np.ndarray
+    if y.ndim == 1:
+        distinct, label = np.unique(y, return_inverse=True)
+        offset = float(distinct[len(distinct) // 2])
+    else:
+        distinct, label = _distinct_rows(y)
+        offset = np.array([own[len(own) // 2] for own in map(np.unique, y.T)])
     with np.errstate(over="ignore"):
         value = distinct - offset
     widest = float(np.abs(value).max())
     if not widest < _WIDEST:
         raise ValueError(
-            f"y runs from {distinct[0]:g} to {distinct[-1]:g}, so that its variance overflows; rescale it."
+            f"y runs from {distinct.min():g} to {distinct.max():g}, so that its variance overflows; rescale it."
         )
     scale = 1.0
     if widest > 0 and not _USUAL[0] < widest < _USUAL[1]:
         scale = float(np.ldexp(1.0, int(np.frexp(widest)[1]) - 1))
-    return Target(label.astype(np.int32), value / scale, 0, False), offset, scale
+    n_outputs = 1 if y.ndim == 1 else y.shape[1]
+    return Target(label.astype(np.int32), value / scale, 0, n_outputs, False), offset, scale
+
+
+def _distinct_rows(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct rows, sorted, and which of them each row is: ``np.unique`` with an axis, but by whole columns."""
+    order = np.lexsort(y.T[::-1])
+    ordered = y[order]
+    is_new = np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1))
+    label = np.empty(len(y), np.int64)
+    label[order] = np.cumsum(is_new) - 1
+    return ordered[is_new], label
 
 
 def kernel_weights(weights: np.ndarray) -> np.ndarray:
@@ -274,8 +294,9 @@ def grow_forest(
     ----------
     binned : BinnedMatrix
         Training features, from `BinMapper.fit_transform`.
-    y : ndarray of shape (n,)
-        Class indices (0 to n_classes - 1), or targets; one for each of `rows`.
+    y : ndarray of shape (n,) or (n, n_outputs)
+        Class indices (0 to n_classes - 1), or targets; one for each of `rows`. Trees for several targets minimise the
+        mean of the targets' variances, as scikit-learn's do.
     n_classes : int
         Number of classes; 0 for regression.
     rules : GrowthRules
@@ -332,7 +353,7 @@ def grow_forest(
     whole = whole and not balance_bootstraps and heaviest * max(n_draws, len(rows)) < 2**31
     target, offset, scale = _target(y, n_classes, bool(whole))
     features = _looked_at(features, feature_weights, n_features)
-    kernel_rules, cumulative = rules._for_kernel(scale), _cumulative(feature_weights, n_features)
+    kernel_rules, cumulative = rules._for_kernel(scale, target.n_outputs), _cumulative(feature_weights, n_features)
     grown = _grow_trees(
         binned,
         np.ascontiguousarray(rows),
@@ -350,7 +371,8 @@ def grow_forest(
     for _, _, _, decreases in grown:  # in the order of the trees, whichever thread finished first
         decrease += decreases
     trees = Trees.join([(nodes, values) for nodes, _, values, _ in grown], n_classes, [sets for _, sets, _, _ in grown])
-    return GrownForest(trees, seeds, rows, n_draws, decrease / len(seeds) * scale * scale, offset, scale)
+    decrease = decrease / len(seeds) * scale * scale / target.n_outputs
+    return GrownForest(trees, seeds, rows, n_draws, decrease, offset, scale)
 
 
 def _grow_trees(

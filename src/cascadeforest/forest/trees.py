@@ -61,7 +61,7 @@ class Trees:
         Value rows of the leaves of all trees. For classification they begin with the unit matrix: all leaves of one
         class share a row.
     n_classes : int
-        Number of classes; 0 for regression, which has one output.
+        Number of classes; 0 for regression.
     sets : ndarray of shape (n_sets, 5), uint64, optional
         Categorical splits, tree after tree: the feature, and a bit for each bin that goes left, `MISSING` included.
     set_offsets : ndarray of shape (n_trees + 1,), int64, optional
@@ -111,7 +111,7 @@ class Trees:
         nodes = np.concatenate([nodes for nodes, _ in trees])
         for (begin, end), shift in zip(pairwise(offsets), shifts, strict=False):
             walk.number_value_rows(nodes[begin:end], n_classes, shift)
-        pure = np.eye(n_classes, max(1, n_classes), dtype=np.float32)
+        pure = np.eye(n_classes, trees[0][1].shape[1], dtype=np.float32)
         values = np.concatenate([pure, *(values for _, values in trees)])
         if not any(map(len, sets)):
             return cls(nodes, offsets, values, n_classes)
@@ -125,7 +125,7 @@ class Trees:
 
     @property
     def n_outputs(self) -> int:
-        """Number of values in a leaf: one share for each class, or one target."""
+        """Number of values in a leaf: a share for each class, or the targets."""
         return self.values.shape[1]
 
     def predict(

@@ -39,7 +39,8 @@ class LearnedForest:
     ----------
     trees : Trees
         The trees.
-    offset, scale : float
+    offset : float or ndarray of shape (n_outputs,)
+    scale : float
         The forest predicts ``offset + scale * value``.
     seeds : ndarray of shape (n_trees,), uint64
         Seeds that draw the bootstraps again.
@@ -60,7 +61,7 @@ class LearnedForest:
     """
 
     trees: Trees
-    offset: float
+    offset: float | np.ndarray
     scale: float
     seeds: np.ndarray
     n_draws: int
@@ -266,7 +267,7 @@ class Walk(ABC):
 
     def responses(self, y: np.ndarray) -> np.ndarray:
         """Indicators of class numbers, or targets, as an array of shape (n_samples, n_outputs)."""
-        return np.eye(len(self.model.classes_))[y] if hasattr(self.model, "classes_") else y.reshape(-1, 1).copy()
+        return np.eye(len(self.model.classes_))[y] if hasattr(self.model, "classes_") else y.reshape(len(y), -1).copy()
 
 
 class ForestWalk(Walk):

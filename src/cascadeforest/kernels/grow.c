@@ -44,7 +44,12 @@ INLINE void place(Grower *tree, int64_t node, int64_t parent, double purity) {
 /* Write a leaf; appends its value unless it is one of the pure ones. */
 INLINE void write_leaf(Grower *tree, int64_t number, int64_t start, const Described *node, const bool counts) {
     const int64_t n_classes = tree->target->n_classes;
-    if (n_classes == 0) {
+    if (n_classes == 0 && tree->target->n_outputs > 1) {
+        const int64_t n_outputs = tree->target->n_outputs;
+        float *value = tree->values + tree->n_values * n_outputs;
+        for (int64_t c = 0; c < n_outputs; c++) value[c] = (float)(tree->scratch.total[c] / node->n_node);
+        tree->nodes[number] = pack_leaf(tree->n_values++);
+    } else if (n_classes == 0) {
         tree->values[tree->n_values] = (float)(node->v_node / node->n_node);
         tree->nodes[number] = pack_leaf(tree->n_values++);
     } else if (node->pure) {
@@ -152,6 +157,7 @@ divide(Grower *tree, const Node *node, const Found *found, uint64_t *word, uint6
 
 INLINE Described describe_node(const Grower *tree, int64_t start, int64_t n, const bool counts) {
     if (counts) return count_classes(&tree->sample, &tree->scratch, start, n);
+    if (tree->target->n_outputs > 1) return output_statistics(&tree->sample, &tree->scratch, tree->target, start, n);
     const bool random = tree->rules->splitter == RANDOM;
     return describe(&tree->sample, &tree->scratch, tree->target, start, n, tree->counts, random);
 }
@@ -301,7 +307,8 @@ static void *take(Arena *arena, int64_t n, size_t size) {
 
 static void lay_out(Grower *tree, Arena *arena, int64_t in_bag, bool counts) {
     const int64_t n_classes = tree->target->n_classes, n_words = tree->cells->n_words;
-    const int64_t width = n_classes > 4 ? padded(n_classes) : 4, outputs = n_classes > 1 ? n_classes : 1;
+    const int64_t n_outputs = tree->target->n_outputs, outputs = n_classes > n_outputs ? n_classes : n_outputs;
+    const int64_t width = padded(outputs);
     const int64_t n = 64 * n_blocks(in_bag) + 64; /* rows are looked at 64 at a time */
     const int64_t n_whole = counts ? n : 0, n_real = counts ? 0 : n;
     tree->sample = (Sample){take(arena, n, 8), take(arena, n_real, 4), take(arena, n * n_words, 8), n_words, n};
@@ -321,6 +328,7 @@ static void lay_out(Grower *tree, Arena *arena, int64_t in_bag, bool counts) {
         .node_weight = take(arena, tree->rules->splitter == RANDOM ? n_real : 0, 8),
         .moment = take(arena, tree->rules->splitter == RANDOM ? n_real : 0, 8),
         .code = take(arena, n_real, 2),
+        .outputs = take(arena, n_outputs > 1 ? n_real * width : 0, 8),
         .small_code = take(arena, n_whole, 1),
         .small_weight = take(arena, n_whole, 1),
         .weight_planes = take(arena, n_whole / 8, 8),
@@ -359,7 +367,7 @@ EXPORT void free_workspace(Arena *arena) {
 typedef struct {
     int64_t n_nodes, n_values, n_sets;
     const uint64_t *nodes;   /* (n_nodes): see nodes.h */
-    const float *values;     /* (n_values, max(1, n_classes)): values of leaves */
+    const float *values;     /* (n_values, n_classes or n_outputs): values of leaves */
     const double *decreases; /* (n_features): impurity decrease by feature, Eq. 6 of the interpretation paper */
     const uint64_t *sets;    /* (n_sets, SET_WORDS) */
 } Tree;

@@ -54,6 +54,7 @@ class Target(NamedTuple):
     label: np.ndarray  # int32: class, or index of a row's target in `value` (regression)
     value: np.ndarray  # float64: the distinct targets, centred (regression); 0 and 1 (two classes); else empty
     n_classes: int  # 0: regression
+    n_outputs: int  # targets of a row in regression, side by side in `value`; else 1
     whole: bool  # classification, and all weights are whole numbers whose sum fits into 31 bits
 
 
@@ -175,7 +176,7 @@ def grow_tree(
         Node words: see nodes.h.
     sets : uint64 array of shape (n_sets, SET_WORDS)
         Of its categorical splits: see nodes.h.
-    values : float32 array of shape (n_values, max(1, n_classes))
+    values : float32 array of shape (n_values, n_classes), in regression (n_values, n_outputs)
     decreases : float64 array of shape (n_features,)
         Impurity decrease by feature: Eq. 6 of the interpretation paper.
     """
@@ -185,7 +186,7 @@ def grow_tree(
         _in_c(target), counts, int(seed), _in_c(rules), features, len(features),
         cumulative.ctypes.data if cumulative.size else None, cells.packed.size, workspace.pointer, grown,
     )  # fmt: skip
-    values = _copy(grown.values, (grown.n_values, max(1, target.n_classes)), np.float32)
+    values = _copy(grown.values, (grown.n_values, target.n_classes or target.n_outputs), np.float32)
     decreases = _copy(grown.decreases, (cells.packed.size,), np.float64)
     sets = _copy(grown.sets, (grown.n_sets, SET_WORDS), np.uint64)
     return _copy(grown.nodes, (grown.n_nodes,), np.uint64), sets, values, decreases

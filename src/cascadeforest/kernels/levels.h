@@ -3,7 +3,8 @@
  *
  * Best sets: the levels are put in the order of their mean response, and cut as numbers are. For squared error, and for
  * two classes, one of these cuts is the best of all sets (Fisher 1958; Breiman et al. 1984, theorem 4.5). With more
- * classes they are put in the order of their share of a class, for each of the node's MOST_ORDERS heaviest classes. */
+ * classes they are put in the order of their share of a class, for each of the node's MOST_ORDERS heaviest classes;
+ * with several targets (outputs.h), in the order of their mean of a target, for each of the first MOST_ORDERS. */
 #ifndef CASCADEFOREST_LEVELS_H
 #define CASCADEFOREST_LEVELS_H
 

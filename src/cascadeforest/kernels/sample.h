@@ -45,6 +45,7 @@ typedef struct {
     const int32_t *label; /* class, or index of a row's target in `value` (regression) */
     const double *value;  /* the distinct targets, centred (regression); 0 and 1 (two classes); else not used */
     int64_t n_classes;    /* 0: regression */
+    int64_t n_outputs;    /* targets of a row in regression, side by side in `value` (outputs.h if several); else 1 */
     int64_t whole;        /* classification in which weights that are whole numbers may be counted */
 } Target;
 
@@ -88,6 +89,7 @@ typedef struct {
     double *node_weight; /* (n): weight of the node's rows, 0 up to a multiple of 8; for random splits */
     double *moment;      /* (n): weight * target, likewise */
     uint16_t *code;      /* (n): class of the node's rows, numbered within the node */
+    double *outputs;     /* (n * width): weight * each target of the node's rows; for several targets only */
     /* Counts (counts.h): */
     uint8_t *small_code;     /* (n): class of the node's rows, numbered within the node */
     uint8_t *small_weight;   /* (n) */
@@ -102,7 +104,7 @@ typedef struct {
 typedef struct {
     double n_node;     /* weight */
     double v_node;     /* sum of weight * target, where two classes are present, or in regression */
-    int64_t n_present; /* classes; 2 in regression */
+    int64_t n_present; /* classes; 2 in regression of one target, else the number of targets */
     bool pure;         /* whether all targets are equal */
     double squares;    /* sum of weight * target^2 in regression */
 } Described;
@@ -224,9 +226,10 @@ INLINE Described describe(
 }
 
 /* Weight times (a constant minus impurity). The sum over both children minus that of the node is n(t) * Eq. 7 of the
- * interpretation paper. The constant is 1 for Gini, the target's second moment for squared error, 0 for entropy. */
+ * interpretation paper. The constant is 1 for Gini, the target's second moment for squared error, 0 for entropy. Of
+ * several targets it is their sum. */
 INLINE double node_purity(const Described *node, const double *total, const Target *target, int64_t criterion) {
-    if (target->n_classes == 0) return node->v_node * node->v_node / node->n_node;
+    if (target->n_classes == 0 && target->n_outputs == 1) return node->v_node * node->v_node / node->n_node;
     double sum = 0.0;
     for (int64_t c = 0; c < node->n_present; c++) sum += class_term(total[c], criterion);
     return criterion == ENTROPY ? sum - x_log_x(node->n_node) : sum / node->n_node;

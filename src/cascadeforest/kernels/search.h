@@ -3,7 +3,7 @@
 #define CASCADEFOREST_SEARCH_H
 
 #include "counts.h"
-#include "levels.h"
+#include "outputs.h"
 
 /* Draws of one weighted feature before the exact but slow way is taken: few features with weight are left then. */
 #define REJECTIONS 8
@@ -50,7 +50,7 @@ typedef struct {
     Draws draws;
     uint64_t *nodes;   /* node words */
     uint64_t *sets;    /* (n_sets, SET_WORDS): see nodes.h */
-    float *values;     /* (n_values, max(1, n_classes)) */
+    float *values;     /* (n_values, n_classes or n_outputs) */
     double *decreases; /* (n_features) */
     double *counts;    /* (n_classes): weights of the classes in the node at hand */
     int64_t *stack;    /* (height, 5) */
@@ -163,6 +163,12 @@ INLINE Split split_levels(Grower *tree, const Node *node, bool *varies, const bo
     if (!*varies) return no_split;
     if (rules->splitter == RANDOM) {
         draw_set(scratch, levels, n_levels, &tree->draws.state);
+    } else if (tree->target->n_outputs > 1) {
+        split = best_set_of_outputs(
+            weight, scratch, n, levels, n_levels, &node->described, rules->min_samples_leaf, node->min_weight
+        );
+        if (split.cut == NO_SPLIT) return split;
+        split.cut = 0;
     } else {
         split = (node->described.n_present == 2 ? best_set_of_two : best_set_of_several)(
             weight, scratch, n, levels, n_levels, &node->described, rules->criterion, rules->min_samples_leaf,
@@ -184,6 +190,8 @@ INLINE Split best_cut(const Grower *tree, const Node *node, Range range, const b
     const float *weight = tree->sample.weight + node->start;
     const int64_t n = node->n, criterion = rules->criterion, min_leaf = rules->min_samples_leaf;
     const double min_weight = node->min_weight;
+    if (!counts && tree->target->n_outputs > 1)
+        return best_output_split(weight, scratch, n, range, described, min_leaf, min_weight);
     const bool plain = range.n_missing == 0 && min_leaf == 1 && min_weight == 0.0 && criterion == GINI;
     const bool two = described->n_present == 2;
     if (plain && counts) {
@@ -239,7 +247,9 @@ INLINE Split evaluated(const Grower *tree, const Node *node, int64_t bit, Split 
         const double n_left = weight_at_most(weight, scratch->bins, n, split.cut, split.missing);
         if (n_left < min_weight || described->n_node - n_left < min_weight) return no_split;
     }
-    if (tree->evaluate)
+    if (tree->evaluate && tree->target->n_outputs > 1)
+        split.proxy = output_proxy_of(weight, scratch, n, split.cut, split.missing, described);
+    else if (tree->evaluate)
         split.proxy = described->n_present == 2
                           ? moment_proxy_of(scratch, n, split.cut, split.missing, described, criterion)
                           : class_proxy_of(weight, scratch, n, split.cut, split.missing, described, criterion);
