@@ -1192,6 +1192,7 @@ def test_a_pickle_is_small_beside_that_of_gcforest(preset, factor):
 # Errors.
 
 WRONG = {
+    "keep_stages": [None, 1, "yes"],
     "n_forests": [0, -1, 1.5, "two", True],
     "n_estimators": [0, 2.0, "many"],
     "n_folds": [1, 0, 2.5, None, "five"],

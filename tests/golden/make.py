@@ -78,9 +78,11 @@ MODELS: dict[str, Callable[[], Any]] = {
     ).fit(X, CLASSES),
     "mddf": lambda: cf.MDDFClassifier(**CASCADE, **FIXED).fit(FRAME, NAMES),
     "hidf": lambda: cf.HiDFClassifier(
-        **CASCADE, stability_threshold=0.1, deepest_only=False, max_new_features=8, cv_estimators=4
+        **CASCADE, stability_threshold=0.1, deepest_only=False, max_new_features=8, cv_estimators=4, keep_stages=True
     ).fit(FRAME[["a", "town", "colour"]], NAMES),
-    "hidf_official": lambda: cf.HiDFClassifier(**CASCADE, preset="official").fit(np.nan_to_num(X), CLASSES),
+    "hidf_official": lambda: cf.HiDFClassifier(**CASCADE, preset="official", keep_stages=True).fit(
+        np.nan_to_num(X), CLASSES
+    ),
     "ddbf": lambda: cf.DDBFClassifier(4, max_layers=2, random_state=0, calibration="isotonic", keep="last").fit(
         FRAME, NAMES
     ),

@@ -786,7 +786,8 @@ verbose
         ndarray of shape (n_samples, n_classes)
             Mean over the forests of the kept representation, columns in the order of `classes_`.
         """
-        return self._predicted(self.final_, self._bins(self._checked_X(X)))
+        X = self._checked_X(X)
+        return self._predicted(self.final_, self._bins(X))
 
     def staged_predict_proba(self, X: MatrixLike) -> Iterator[np.ndarray]:
         """Predict class probabilities from the features alone, and with the interactions up to layer 1, 2, ...
