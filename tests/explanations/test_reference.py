@@ -4,12 +4,10 @@ The reference is a plain numpy version of Algorithm 1 on scikit-learn's random f
 settings of the released code (all rows of a fold in a node's estimate, out-of-fold contributions, float16 vectors,
 class-balanced MDI), seeds 0 to 7 of the model on the data set of the released example.
 
-Of the released code itself one seed is known (`RELEASED`). Of its twelve numbers eleven are within two standard
-deviations of our forty seeds. The MDI of x1 at layer 1 is 0.102 there, 3.7 of ours above 0.087 ± 0.004. That layer is
-explained by decision paths alone, and scikit-learn's forests with these settings have 0.087 ± 0.004, too (40 seeds;
-0.089 with the random numbers of the released example). Its noise features have a mean of at most 8e-4; so have ours at
-layers 1 and 2, and with some seeds at layers 3 and 4 (mean of the seeds 9.0e-4 and 8.6e-4; the reference has 8.9e-4
-and 8.6e-4).
+Of the released code itself one seed is known (`RELEASED`): it was run as it is, and the authors' own record of the
+figure has the same importances to four decimals. All twelve numbers are within two standard deviations of our seeds.
+The mean of its noise features is -4e-5, 7e-4, 9e-4, 9e-4; ours is at most 8e-4 at layers 1 and 2, and with some seeds
+at layers 3 and 4 (mean of the seeds 9.0e-4 and 8.6e-4; the reference has 8.9e-4 and 8.6e-4).
 """
 
 from functools import cache
@@ -21,14 +19,14 @@ from scipy import stats
 from cascadeforest import GCForestClassifier
 from cascadeforest.explanations import Explainer
 
-SEEDS = range(16)
+SEEDS = range(40)
 #: Mean and standard deviation over 8 seeds, for layers 1 to 4.
 ERROR = np.array([0.154, 0.014, 0.011, 0.011]), np.array([0.022, 0.007, 0.007, 0.006])
 X1 = np.array([0.0890, 0.2312, 0.3005, 0.3197]), np.array([0.0051, 0.0084, 0.0041, 0.0059])
 X2 = np.array([0.0443, 0.1072, 0.1602, 0.1791]), np.array([0.0019, 0.0090, 0.0072, 0.0067])
 NOISE = np.array([-6e-5, 7.0e-4, 8.9e-4, 8.6e-4]), np.array([1.6e-5, 2.5e-5, 3.1e-5, 4.2e-5])
 #: The released code, seed 42: errors, MDI of x1 and of x2 at layers 1 to 4.
-RELEASED = np.array([[0.105, 0.010, 0.005, 0.005], [0.102, 0.240, 0.310, 0.332], [0.048, 0.114, 0.165, 0.186]])
+RELEASED = np.array([[0.140, 0.020, 0.005, 0.000], [0.0886, 0.2260, 0.2992, 0.3240], [0.0415, 0.1023, 0.1598, 0.1827]])
 #: Four standard errors of the difference between a mean of our seeds and one of 8.
 BOUND = 4 * np.sqrt(1 / len(SEEDS) + 1 / 8)
 #: One more seed is that far from the mean of ours, in their standard deviations, as seldom as 2 in a normal law.
@@ -67,14 +65,11 @@ def test_errors_and_importances_are_those_of_another_implementation():
 
 
 def test_the_released_codes_numbers_are_within_the_spread_of_seeds():
-    """Of ours, and of the one seed; one number is not, see the module: its distance itself is bounded."""
+    """Of our seeds, and of the one seed of the released code."""
     errors, importances = ours()
     found = np.array([errors, importances[:, :, 0], importances[:, :, 1]])
     mean, deviation = found.mean(axis=1), found.std(axis=1, ddof=1)
-    far = np.zeros((3, 4), bool)
-    far[1, 0] = True
-    assert (np.abs(RELEASED - mean) <= SPREAD * deviation)[~far].all()
-    assert (np.abs(RELEASED - mean) <= 0.016)[far].all()
+    assert (np.abs(RELEASED - mean) <= SPREAD * deviation).all()
 
 
 def test_noise_has_as_little_as_in_the_released_code():
