@@ -4,6 +4,8 @@
     python benchmarks/explain.py growth          a cascade's explanation as rows, trees, layers, features, classes grow
     python benchmarks/explain.py wide            729 rows, 512 features, 10 classes, as USPS with irrelevant copies
     python benchmarks/explain.py wide --data data/processed    USPS itself, from its prepared file there
+    python benchmarks/explain.py again           one more row of a cascade: from the training rows, and by leaf tables
+    python benchmarks/explain.py again --data data/processed    Adult itself, from its prepared file there
 
 CPU seconds of one process, threads pinned to one; memory is the highest mark above that before the call.
 """
@@ -222,22 +224,68 @@ def wide(max_rows: int | None = None, folder: Path | None = None) -> Iterator[di
             }
 
 
+#: Training rows, features, and greatest depth of the made cascades.
+AGAIN = [(32_561, 14, 8), (10_000, 100, None)]
+ADULT = "adult"
+
+
+def _again_data(max_rows: int | None, folder: Path | None) -> Iterator[tuple[str, tuple[np.ndarray, ...], int | None]]:
+    """Name, training rows with classes and 500 other rows, and greatest depth."""
+    for n_rows, n_features, depth in AGAIN:
+        n_rows = min(n_rows, max_rows or n_rows)
+        X, y = _data(n_rows + N_EXPLAINED, n_features, 2)
+        yield "made", (X[:n_rows], y[:n_rows], X[n_rows:]), depth
+    if folder is not None:
+        split = load(folder / f"{ADULT}.npz").split(0)
+        yield "Adult", (split.X_train[:max_rows], split.y_train[:max_rows], split.X_test[:N_EXPLAINED]), AGAIN[0][2]
+
+
+def again(max_rows: int | None = None, folder: Path | None = None) -> Iterator[dict[str, Any]]:
+    """The third layer of 4 forests explained: once from the training rows, then by the leaf tables that are kept."""
+    for name, (X_train, y_train, X_new), depth in _again_data(max_rows, folder):
+        model = GCForestClassifier(4, 24, max_depth=depth, max_layers=3, patience=99, keep="last", random_state=0)
+        model.fit(X_train, y_train)
+        explainer = Explainer(model)
+        from_rows, row_by_rows, _ = _timed(explain, model, X_new[:1])
+        _, all_by_rows, _ = _timed(explain, model, X_new)
+        _, first, peak = _timed(explainer.explain, X_new)
+        by_tables, row_by_tables, _ = _timed(explainer.explain, X_new[:1], repeats=20)
+        _, all_by_tables, _ = _timed(explainer.explain, X_new)
+        yield {
+            "case": f"{name}, {X_train.shape[0]} x {X_train.shape[1]}, depth {depth or 'unbounded'}",
+            "a row from training rows, CPU s": row_by_rows,
+            f"{len(X_new)} rows": all_by_rows,
+            "first call, as many rows": first,
+            "peak MiB": peak,
+            "a row by tables, CPU s": row_by_tables,
+            "all rows by tables": all_by_tables,
+            "greatest difference": float(np.abs(by_tables.contributions - from_rows.contributions).max()),
+        }
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Print one of the tables as Markdown."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", choices=["forests", "growth", "wide"])
+    parser.add_argument("table", choices=["forests", "growth", "wide", "again"])
     parser.add_argument("--max-rows", type=int, help="bound the training rows, to try the script")
     parser.add_argument(
-        "--data", type=Path, help=f"wide: folder with {USPS}.npz, prepared; its rows in place of made ones"
+        "--data",
+        type=Path,
+        help=f"wide: folder with {USPS}.npz, prepared, whose rows replace made ones; again: with {ADULT}.npz",
     )
     chosen = parser.parse_args(arguments)
-    if chosen.data is not None and chosen.table != "wide":
-        parser.error(f"--data is for the table wide, not for {chosen.table}.")
+    if chosen.data is not None and chosen.table not in ("wide", "again"):
+        parser.error(f"--data is for the tables wide and again, not for {chosen.table}.")
     X, y = _data(200, 5, 2)  # compile first
     Explainer(GCForestClassifier(2, 2, max_layers=2, keep="last", patience=9).fit(X, y), X, y).importances()
     print(machine())
     columns: tuple[str, ...] = ()
-    tables = {"forests": forests, "growth": growth, "wide": lambda n: wide(n, chosen.data)}
+    tables = {
+        "forests": forests,
+        "growth": growth,
+        "wide": lambda n: wide(n, chosen.data),
+        "again": lambda n: again(n, chosen.data),
+    }
     for row in tables[chosen.table](chosen.max_rows):
         if not columns:
             columns = FOREST_COLUMNS if chosen.table == "forests" else tuple(row)

@@ -275,6 +275,7 @@ def test_models_that_cannot_be_explained_are_refused():
         ({"node_rows": "out_of_bag"}, "node_rows is 'out_of_bag'"),
         ({"preset": "authors"}, "preset is 'authors'"),
         ({"n_jobs": 0}, "n_jobs is 0"),
+        ({"max_table_mib": -1}, "max_table_mib is -1"),
     ],
 )
 def test_options_that_do_not_exist_are_refused(options, message):

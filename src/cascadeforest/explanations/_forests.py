@@ -1,4 +1,4 @@
-"""Contributions in one forest, tree by tree: node means of the training rows, then paths of the rows to explain."""
+"""Contributions in one forest: tree by tree from the training rows, or from leaf tables that were made of them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,16 @@ from joblib import Parallel, delayed
 
 from cascadeforest.forest.binning import BinnedMatrix
 from cascadeforest.forest.tree_subsets import trees_beside
+from cascadeforest.forest.trees import ROWS_PER_THREAD, Trees, in_threads
 from cascadeforest.forest.walks import LearnedForest
-from cascadeforest.kernels.contributions import add_calibrated, add_paths, node_means, relatives, sort_by_leaf
+from cascadeforest.kernels.contributions import (
+    add_calibrated,
+    add_from_tables,
+    add_paths,
+    node_means,
+    relatives,
+    sort_by_leaf,
+)
 
 #: Trees of a unit of work. Sums are taken unit by unit, in order, whatever the number of threads.
 _UNIT = 16
@@ -104,8 +112,14 @@ def _add(
     """Add the contributions of one tree to the rows whose leaves are given (negative: left out)."""
     n_given = out.shape[1] // value.shape[1] if before is None else before.n_given
     add_paths(tree.feature, tree.parent, n_given, value, leaf, out)
-    if before is None or not (tree.feature >= n_given).any():
-        return
+    if before is not None and (tree.feature >= n_given).any():
+        _add_calibrated(learned, tree, value, before, leaf, out)
+
+
+def _add_calibrated(
+    learned: LearnedForest, tree: _Tree, value: np.ndarray, before: Preceding, leaf: np.ndarray, out: np.ndarray
+) -> None:
+    """Add what splits on added columns contribute."""
     n_nodes = len(tree.feature)
     order, place = np.empty(len(leaf), np.int32), np.empty(n_nodes + 1, np.int64)
     sort_by_leaf(leaf, order, place)
@@ -121,9 +135,9 @@ def _add(
     )  # fmt: skip
 
 
-def _units(learned: LearnedForest) -> list[tuple[int, int]]:
+def _units(n_trees: int) -> list[tuple[int, int]]:
     """First and last tree of each unit of work."""
-    return [(k, min(k + _UNIT, learned.trees.n_trees)) for k in range(0, learned.trees.n_trees, _UNIT)]
+    return [(k, min(k + _UNIT, n_trees)) for k in range(0, n_trees, _UNIT)]
 
 
 def mean_root(learned: LearnedForest) -> np.ndarray:
@@ -191,7 +205,7 @@ def contributions(
         return out, bias, votes
 
     done = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")(
-        delayed(unit)(*part) for part in _units(learned)
+        delayed(unit)(*part) for part in _units(learned.trees.n_trees)
     )
     out, bias, votes = next(done)
     for part in done:
@@ -202,6 +216,155 @@ def contributions(
         bias /= votes[:, None]
     out /= np.maximum(votes, 1.0)[:, None]
     return out, bias
+
+
+@dataclass(frozen=True)
+class LeafTables:
+    """Leaf tables of a forest (Algorithm 1): all that contributions of new rows need of the training rows.
+
+    Leaves below the same split on an added column share what such splits contribute: one line of `lines`. The path
+    below adds the splits on original features.
+
+    Parameters
+    ----------
+    offsets : ndarray of shape (n_trees + 1,), int64
+        The nodes of tree t are those from ``offsets[t]`` up to ``offsets[t + 1]``.
+    feature : ndarray of shape (n_nodes,), int32
+        Features of the splits; negative in leaves.
+    parent : ndarray of shape (n_nodes,), int32
+        Parents, counted from the root of their tree.
+    value : ndarray of shape (n_nodes, n_outputs)
+        Mean responses of the nodes.
+    n_features, n_given : int
+        Number of original features, and number of columns before the added ones.
+    number : ndarray of shape (n_nodes,), int32
+        Line of each leaf; -1 if no split on an added column is above it.
+    lines : ndarray of shape (n_lines, n_outputs * n_features)
+        Contributions by splits on added columns.
+    """
+
+    offsets: np.ndarray
+    feature: np.ndarray
+    parent: np.ndarray
+    value: np.ndarray
+    n_features: int
+    n_given: int
+    number: np.ndarray
+    lines: np.ndarray
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of the arrays that the model does not have."""
+        return sum(part.nbytes for part in (self.feature, self.parent, self.value, self.number, self.lines))
+
+    def contributions(self, leaves: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+        """Mean over trees of the contributions (Eqs. 5 and 28), as `contributions` computes them, bit by bit.
+
+        Parameters
+        ----------
+        leaves : ndarray of shape (n, n_trees), int32
+            Leaf of each row in each tree.
+        n_jobs : int, optional
+            Threads.
+
+        Returns
+        -------
+        ndarray of shape (n, n_outputs * n_features)
+        """
+        n_trees = len(self.offsets) - 1
+        total = np.zeros((len(leaves), self.value.shape[1] * self.n_features))
+
+        def add(first: int, last: int) -> None:
+            for trees in _units(n_trees):
+                part = np.zeros((last - first, total.shape[1]))
+                add_from_tables(
+                    *(self.offsets, *trees, self.feature, self.parent, self.n_given, self.value),
+                    *(self.number, self.lines, leaves[first:last], part),
+                )
+                total[first:last] += part
+
+        in_threads(add, len(leaves), ROWS_PER_THREAD, n_jobs)
+        total /= n_trees
+        return total
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """Which leaves of a forest share a line of its `LeafTables`; known before any training row is looked at.
+
+    Parameters
+    ----------
+    trees : Trees
+        The forest.
+    feature, parent, number
+        As in `LeafTables`.
+    leaf : ndarray of shape (n_lines,), int32
+        A leaf of each line, counted from the root of its tree.
+    first : ndarray of shape (n_trees + 1,), int64
+        The lines of tree t are those from ``first[t]`` up to ``first[t + 1]``.
+    """
+
+    trees: Trees
+    feature: np.ndarray
+    parent: np.ndarray
+    number: np.ndarray
+    leaf: np.ndarray
+    first: np.ndarray
+
+    @classmethod
+    def of(cls, trees: Trees, n_given: int) -> TableLayout:
+        """Find the lines: one for each child of a split on an added column that has leaves without another between."""
+        view, offsets = trees.all_nodes(), trees.offsets
+        root = np.repeat(offsets[:-1], np.diff(offsets))
+        above = root.copy()  # numbers among the nodes of all trees; a root is above itself
+        split = np.flatnonzero(view.feature >= 0)
+        for child in (view.children_left, view.children_right):
+            above[root[split] + child[split]] = split
+        itself = np.arange(len(above))
+        by_added = (above != itself) & (view.feature[above] >= n_given)
+        nearest = np.where(by_added, itself, above)  # followed up to a child of a split on an added column, or the root
+        while (nearest != (further := nearest[nearest])).any():
+            nearest = further
+        leaves = np.flatnonzero((view.feature < 0) & by_added[nearest])
+        shared, one, line = np.unique(nearest[leaves], return_index=True, return_inverse=True)
+        number = np.full(len(above), -1, np.int32)
+        number[leaves] = line
+        leaf = (leaves[one] - root[leaves[one]]).astype(np.int32)
+        parent = np.where(above == itself, -1, above - root).astype(np.int32)
+        return cls(trees, view.feature, parent, number, leaf, np.searchsorted(shared, offsets))
+
+    def n_bytes(self, n_outputs: int, n_features: int) -> int:
+        """Size of the tables."""
+        return len(self.feature) * (12 + 8 * n_outputs) + len(self.leaf) * n_outputs * n_features * 8
+
+    def fill(
+        self, learned: LearnedForest, n_features: int, before: Preceding | None, n_jobs: int | None = None
+    ) -> LeafTables:
+        """Make the tables from the training rows.
+
+        Parameters
+        ----------
+        learned, n_features, before, n_jobs
+            As in `contributions`.
+
+        Returns
+        -------
+        LeafTables
+        """
+        n_outputs, offsets = learned.Y.shape[1], self.trees.offsets
+        value, lines = np.empty((len(self.feature), n_outputs)), np.zeros((len(self.leaf), n_outputs * n_features))
+
+        def unit(first: int, last: int) -> None:
+            for tree in _trees(learned, first, last):
+                t = tree.number
+                value[offsets[t] : offsets[t + 1]] = tree.value
+                own = slice(self.first[t], self.first[t + 1])
+                if before is not None and len(self.leaf[own]):
+                    _add_calibrated(learned, tree, tree.value, before, self.leaf[own], lines[own])
+
+        Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(unit)(*part) for part in _units(self.trees.n_trees))
+        n_given = n_features if before is None else before.n_given
+        return LeafTables(offsets, self.feature, self.parent, value, n_features, n_given, self.number, lines)
 
 
 def impurity_decreases(
@@ -249,7 +412,7 @@ def impurity_decreases(
             n_trees += 1
         return total, n_trees
 
-    parts = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(unit)(*part) for part in _units(learned))
+    parts = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(unit)(*part) for part in _units(learned.trees.n_trees))
     n_trees = sum(n for _, n in parts)
     if not n_trees:
         raise ValueError("Every tree drew all rows; importances out of the bag need rows that some tree did not draw.")

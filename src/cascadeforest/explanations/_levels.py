@@ -5,14 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
-from cascadeforest.explanations._forests import Preceding, contributions, impurity_decreases, mean_root
+from cascadeforest.explanations._forests import (
+    LeafTables,
+    Preceding,
+    TableLayout,
+    contributions,
+    impurity_decreases,
+    mean_root,
+)
 from cascadeforest.forest.binning import BinnedMatrix
 from cascadeforest.forest.learned_rows import Rows
+from cascadeforest.forest.trees import Trees
 from cascadeforest.forest.walks import LearnedForest, TrainedLayer, Walk
 from cascadeforest.kernels.contributions import MULTIPLICATIVE, calibrate
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -39,6 +50,79 @@ class Part:
 
     bias: np.ndarray
     contributions: np.ndarray
+
+
+@dataclass
+class Joined:
+    """How the part of a layer joins the result of the layers before.
+
+    Parameters
+    ----------
+    share : float
+        Weight of the layer in the prediction (see `TrainedLayer`).
+    passage : Part or None
+        As in `Level`.
+    """
+
+    share: float
+    passage: Part | None
+
+    def add_to(self, result: Part, rows: np.ndarray, own: Part) -> None:
+        """Combine the layer's part for `rows`, in place, with the result of the layers before."""
+        if self.passage is not None:
+            result.bias[rows] = own.bias - self.passage.bias
+            result.contributions[rows] = own.contributions + self.passage.contributions
+        elif self.share == 1:
+            result.bias[rows], result.contributions[rows] = own.bias, own.contributions
+        else:
+            result.bias[rows] = (1.0 - self.share) * result.bias[rows] + self.share * own.bias
+            result.contributions *= 1.0 - self.share
+            result.contributions[rows] += self.share * own.contributions
+
+
+@dataclass
+class LevelTables:
+    """One layer with its leaf tables: it explains new rows without training rows.
+
+    Parameters
+    ----------
+    bias : ndarray of shape (n_outputs,)
+        Bias of new rows.
+    joined : Joined
+        How the layer's part joins the layers before.
+    forests : list of list of (Trees, LeafTables)
+        For each forest, its models; a new row gets their mean.
+    """
+
+    bias: np.ndarray
+    joined: Joined
+    forests: list[list[tuple[Trees, LeafTables]]]
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of the tables."""
+        return sum(tables.n_bytes for models in self.forests for _, tables in models)
+
+    def of_new_rows(self, binned: BinnedMatrix, rows: np.ndarray, n_jobs: int | None) -> Part:
+        """As in `Level`."""
+
+        def of_model(model: tuple[Trees, LeafTables]) -> np.ndarray:
+            trees, tables = model
+            return tables.contributions(trees.apply(binned, rows, n_jobs=n_jobs), n_jobs)
+
+        return _mean_part(self.bias, len(rows), self.forests, of_model)
+
+
+def _mean_part(bias: np.ndarray, n: int, forests: list[list[T]], of_model: Callable[[T], np.ndarray]) -> Part:
+    """The bias for each row, and the mean of contributions over models and forests."""
+    total: np.ndarray | None = None
+    for models in forests:
+        for model in models:
+            own = of_model(model)
+            own /= len(models) * len(forests)
+            total = own if total is None else np.add(total, own, out=total)
+    assert total is not None, "a layer has at least one forest"
+    return Part(np.broadcast_to(bias, (n, len(bias))), total)
 
 
 @dataclass
@@ -78,27 +162,31 @@ class Level:
         """Mean response at the roots of the trees: the bias of new rows, shape (n_outputs,)."""
         return self._mean(mean_root)
 
-    def of_new_rows(self, binned: BinnedMatrix, rows: np.ndarray) -> Part:
-        """Bias and contributions of new rows, mean over models and forests."""
-        total = np.zeros((len(rows), len(self.bias) * self.n_features))
-        for models in self.layer.forests:
-            for model in models:
-                own, _ = contributions(model, self.n_features, self.before, binned, rows, n_jobs=self.options.n_jobs)
-                total += own / (len(models) * len(self.layer.forests))
-        return Part(np.broadcast_to(self.bias, (len(rows), len(self.bias))), total)
+    def of_new_rows(self, binned: BinnedMatrix, rows: np.ndarray, n_jobs: int | None) -> Part:
+        """Bias and contributions of new rows, mean over models and forests, from the training rows."""
 
-    def add_to(self, result: Part, rows: np.ndarray, own: Part) -> None:
-        """Combine the layer's part for `rows`, in place, with the result of the layers before."""
-        share = self.layer.share
-        if self.passage is not None:
-            result.bias[rows] = own.bias - self.passage.bias
-            result.contributions[rows] = own.contributions + self.passage.contributions
-        elif share == 1:
-            result.bias[rows], result.contributions[rows] = own.bias, own.contributions
-        else:
-            result.bias[rows] = (1.0 - share) * result.bias[rows] + share * own.bias
-            result.contributions *= 1.0 - share
-            result.contributions[rows] += share * own.contributions
+        def of_model(model: LearnedForest) -> np.ndarray:
+            return contributions(model, self.n_features, self.before, binned, rows, n_jobs=n_jobs)[0]
+
+        return _mean_part(self.bias, len(rows), self.layer.forests, of_model)
+
+    def tables(self, most_bytes: float) -> LevelTables | None:
+        """Make the leaf tables of the layer; None if they take more than `most_bytes`."""
+        n_outputs = self.layer.Y.shape[1]
+        n_given = self.n_features if self.before is None else self.before.n_given
+        layouts = [[(model, TableLayout.of(model.trees, n_given)) for model in models] for models in self.layer.forests]
+        if sum(own.n_bytes(n_outputs, self.n_features) for models in layouts for _, own in models) > most_bytes:
+            return None
+
+        def tables(model: LearnedForest, layout: TableLayout) -> tuple[Trees, LeafTables]:
+            return model.trees, layout.fill(model, self.n_features, self.before, self.options.n_jobs)
+
+        return LevelTables(self.bias, self.joined, [[tables(*model) for model in models] for models in layouts])
+
+    @property
+    def joined(self) -> Joined:
+        """How the layer's part joins the layers before."""
+        return Joined(self.layer.share, self.passage)
 
     def as_it_is(self) -> Level:
         """The same layer, with the columns that earlier layers added treated as features."""

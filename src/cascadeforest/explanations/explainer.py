@@ -16,11 +16,11 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from cascadeforest.cascade.explainable import ExplainableCascade
-from cascadeforest.explanations._levels import Level, Options, Part, levels
+from cascadeforest.explanations._levels import Level, LevelTables, Options, Part, levels
 from cascadeforest.explanations.calibration import CALIBRATIONS
 from cascadeforest.explanations.importance import class_mean_decrease_impurity, mean_decrease_impurity
 from cascadeforest.forest._base import Forest
-from cascadeforest.forest._parameters import check_choice, check_count, check_jobs
+from cascadeforest.forest._parameters import check_choice, check_count, check_jobs, check_number
 from cascadeforest.forest._types import MatrixLike
 from cascadeforest.forest.walks import Walk
 
@@ -277,6 +277,9 @@ class Explainer:
         Whether parameters that are None follow the paper's text or the released code.
     n_jobs : int or None, default=None
         Number of threads; None for one, -1 for all. The result does not depend on it.
+    max_table_mib : float, default=1024
+        Greatest size of the leaf tables, in MiB (see the notes). A layer whose tables do not fit is explained from the
+        training rows at each call.
 
     Raises
     ------
@@ -299,10 +302,16 @@ class Explainer:
     either case `explain` compares the sums of up to 32 rows with ``predict_proba`` (``predict`` in regression). It
     raises an error if they differ by more than 1e-6, relative to the size of predictions and contributions.
 
-    **Cost.** Time grows as O(M₁ M₂ n log n) times features and classes, with M₁ trees per layer, M₂ layers and n
-    training rows. Memory: 4 bytes (8 with calibration "multiplicative") times n_train * n_features * n_outputs *
-    n_forests for the layer before, the same amount for the present layer if another layer follows, and a few arrays
-    without the factor n_forests. A forest, or a cascade of one layer, needs only these arrays.
+    **Leaf tables.** The first call of `explain` goes through the training rows, as the importances do. It keeps what
+    the leaves of each tree contribute (Algorithm 1), and later calls look it up. A table has a line of 8 bytes times
+    n_features * n_outputs for each child of a split on a predicted column; a forest, or a first layer, has no such
+    split. If the tables of a layer do not fit into `max_table_mib`, nothing is kept of the layer, and each call goes
+    through the training rows again. The result is the same.
+
+    **Cost.** Time of the first call grows as O(M₁ M₂ n log n) times features and classes, with M₁ trees per layer, M₂
+    layers and n training rows. Memory: 4 bytes (8 with calibration "multiplicative") times n_train * n_features *
+    n_outputs * n_forests for the layer before, the same amount for the present layer if another layer follows, and a
+    few arrays without the factor n_forests. A forest, or a cascade of one layer, needs only these arrays.
 
     **Training rows in deeper layers.** The contributions of a training row come from the models that did not learn from
     it, and so do its class vectors. With ``class_vectors="k_fold_refit"`` these models are grown again, since `fit`
@@ -337,6 +346,7 @@ class Explainer:
         node_rows: str | None = None,
         preset: str = "paper",
         n_jobs: int | None = None,
+        max_table_mib: float = 1024,
     ):
         check_is_fitted(model)
         if (n_outputs := getattr(model, "n_outputs_", 1)) > 1:
@@ -346,6 +356,7 @@ class Explainer:
         node_rows = PRESETS[preset]["node_rows"] if node_rows is None else node_rows
         check_choice("node_rows", node_rows, NODE_ROWS)
         check_jobs(n_jobs)
+        check_number("max_table_mib", max_table_mib)
         self._walk = _walk_of(model, n_jobs)
         self.model, self._preset = model, preset
         for name, part, other in (("X_train", X_train, y_train), ("y_train", y_train, X_train)):
@@ -357,6 +368,9 @@ class Explainer:
         self._options = Options(CALIBRATIONS[calibration], node_rows == "all", n_jobs)
         self._learned = self._walk.training_rows(given)
         self._responses = self._walk.responses(self._learned.y)
+        #: Leaf tables by number of the layer; None if they do not fit.
+        self._tables: dict[int, LevelTables | None] = {}
+        self._max_table_mib = max_table_mib
         unnamed = [f"x{k}" for k in range(model.n_features_in_)]
         self.feature_names = [str(name) for name in getattr(model, "feature_names_in_", unnamed)]
         self._classes = getattr(model, "classes_", None)  # a regression has none, a classifier at least one
@@ -364,13 +378,12 @@ class Explainer:
         self._X_train = None if given is None else _kept(X_train)
         self._fit_mark = model._fit_mark
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Everything but the responses: they follow from the training rows, and take eight bytes a row and class."""
-        return {name: value for name, value in vars(self).items() if name != "_responses"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._responses = self._walk.responses(self._learned.y)
+    def _make_tables(self, number: int, level: Level) -> LevelTables | None:
+        """Make the tables of a layer and keep them, if they fit."""
+        used = sum(tables.n_bytes for tables in self._tables.values() if tables is not None)
+        room = self._max_table_mib * 2**20 - used
+        made = self._tables[number] = level.tables(room) if room > 0 else None
+        return made
 
     @property
     def n_layers(self) -> int:
@@ -622,7 +635,7 @@ class Explainer:
     def _levels(self, last: int) -> Iterator[tuple[int, Level]]:
         """Yield the layers up to `last`, each with its number, counted from 1."""
         self._check_fit()
-        return enumerate(islice(levels(self._walk, self._learned, self._options), last), 1)
+        yield from enumerate(islice(levels(self._walk, self._learned, self._options), last), 1)
 
     def _check_fit(self) -> None:
         if self.model._fit_mark is not self._fit_mark:
@@ -630,16 +643,26 @@ class Explainer:
 
     def _of_new_rows(self, X: MatrixLike, layers: Sequence[int]) -> Iterator[Explanation]:
         self._check_fit()
-        last, result = max(layers), Part(np.empty(0), np.empty(0))
-        for reached, (number, level) in zip(islice(self._walk.layers(X), last), self._levels(last), strict=False):
+        result = Part(np.empty(0), np.empty(0))
+        trained = self._levels(max(layers))  # which goes as far as tables are missing
+        for number, reached in enumerate(islice(self._walk.layers(X), max(layers)), 1):
             if number == 1:
                 n, n_outputs = reached.prediction.shape
-                result = Part(np.zeros((n, n_outputs)), np.zeros((n, n_outputs * level.n_features)))
+                result = Part(np.zeros((n, n_outputs)), np.zeros((n, n_outputs * len(self.feature_names))))
             rows = reached.rows if number in layers else reached.lasting
-            if len(rows):
-                level.add_to(result, rows, level.of_new_rows(reached.binned, rows))
+            if len(rows) or self._walk.rows_leave:  # other rows may reach the layer in a later call
+                level = self._level(number, trained)
+                if len(rows):
+                    level.joined.add_to(result, rows, level.of_new_rows(reached.binned, rows, self._options.n_jobs))
             if number in layers:
                 yield self._explanation(number, result, reached.prediction, X)
+
+    def _level(self, number: int, trained: Iterator[tuple[int, Level]]) -> Level | LevelTables:
+        """The tables of a layer, or, if they do not fit, the next of the trained layers that has the number."""
+        if (tables := self._tables.get(number)) is not None:
+            return tables
+        level = next(level for reached, level in trained if reached == number)
+        return level if number in self._tables else self._make_tables(number, level) or level
 
     def _explanation(self, layer: int, result: Part, prediction: np.ndarray, X: MatrixLike) -> Explanation:
         contributions, bias = _by_feature(result.contributions, prediction.shape[1]), result.bias[0]
@@ -685,7 +708,7 @@ class Explainer:
         n, n_outputs = self._responses.shape
         result = Part(np.full((n, n_outputs), np.nan), np.full((n, len(self.feature_names) * n_outputs), np.nan))
         for number, level in self._levels(max(layers)):
-            level.add_to(result, level.layer.rows, level.held_out[0])
+            level.joined.add_to(result, level.layer.rows, level.held_out[0])
             if number in layers:
                 part = Part(result.bias.copy(), _by_feature(result.contributions, n_outputs))
                 yield part, part.bias + part.contributions.sum(axis=1)
@@ -788,6 +811,8 @@ def explain(
 ) -> Explanation:
     """Explain predictions of a forest or cascade by the original features.
 
+    An `Explainer` that is kept explains other rows of the same model much faster, since it keeps leaf tables.
+
     Parameters
     ----------
     model : estimator
@@ -806,7 +831,7 @@ def explain(
     Explanation
         ``bias + contributions.sum(axis=1)`` is ``model.predict_proba(X)``, in regression ``model.predict(X)``.
     """
-    training = (X_train, y_train, sample_weight)
     return Explainer(
-        model, *training, calibration=calibration, node_rows=node_rows, preset=preset, n_jobs=n_jobs
-    ).explain(X, layer)
+        model, X_train, y_train, sample_weight,
+        calibration=calibration, node_rows=node_rows, preset=preset, n_jobs=n_jobs, max_table_mib=0,
+    ).explain(X, layer)  # fmt: skip

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: Weights of rows by tree: none, the same for all trees, a table (tree, row), or computed when a tree needs them.
 Weights = np.ndarray | Callable[[int], np.ndarray] | None
 #: Minimum number of rows for another thread.
-_ROWS_PER_THREAD = 256
+ROWS_PER_THREAD = 256
 #: Trees whose computed weights are in memory at the same time.
 _TREES_AT_ONCE = 16
 #: Nodes that are checked at one time: they stay in the caches.
@@ -205,7 +205,7 @@ class Trees:
             some = chosen[k : k + step]
             table = _weight_table(weights, some, len(rows))
             add = partial(walk.add_values, *self._arrays, self.values, some, bins, stride, rows, table, out)
-            _in_threads(add, len(rows), _ROWS_PER_THREAD, n_jobs)
+            in_threads(add, len(rows), ROWS_PER_THREAD, n_jobs)
         return out
 
     def apply(self, binned: BinnedMatrix, rows: np.ndarray | None = None, *, n_jobs: int | None = None) -> np.ndarray:
@@ -225,7 +225,7 @@ class Trees:
         rows = _row_numbers(rows, binned)
         leaves = np.empty((len(rows), self.n_trees), np.int32)
         find = partial(walk.find_leaves, *self._arrays, bins, stride, rows, leaves)
-        _in_threads(find, len(rows), _ROWS_PER_THREAD, n_jobs)
+        in_threads(find, len(rows), ROWS_PER_THREAD, n_jobs)
         return leaves
 
     def decision_path(
@@ -249,13 +249,13 @@ class Trees:
         rows = _row_numbers(rows, binned)
         starts = np.zeros(len(rows) + 1, np.int64)
         measure = partial(walk.path_lengths, *self._arrays, bins, stride, rows, starts[1:])
-        _in_threads(measure, len(rows), _ROWS_PER_THREAD, n_jobs)
+        in_threads(measure, len(rows), ROWS_PER_THREAD, n_jobs)
         np.cumsum(starts, out=starts)
         # scipy wants one type for both, and copies 64-bit ones that would fit into 32 bits.
         index_type = np.int32 if max(starts[-1], len(self.nodes)) <= np.iinfo(np.int32).max else np.int64
         passed = np.empty(starts[-1], index_type)
         write = partial(walk.write_paths, *self._arrays, bins, stride, rows, starts[:-1].copy(), passed)
-        _in_threads(write, len(rows), _ROWS_PER_THREAD, n_jobs)
+        in_threads(write, len(rows), ROWS_PER_THREAD, n_jobs)
         ones = np.ones(len(passed), np.int64)
         indicator = csr_matrix((ones, passed, starts.astype(index_type)), shape=(len(rows), len(self.nodes)))
         indicator.has_sorted_indices = True
@@ -336,7 +336,7 @@ class Trees:
                 tree, sets = self.nodes[own], self.sets[slice(*self._arrays[3][t : t + 2])]
                 walk.add_leaf_statistics(tree, sets, bins, stride, rows, table[0], targets, weight[own], sums[own])
 
-        _in_threads(add_part, self.n_trees, 1, n_jobs)
+        in_threads(add_part, self.n_trees, 1, n_jobs)
         return weight, sums
 
     def tree(self, i: int, mapper: BinMapper | None = None) -> TreeView:
@@ -515,7 +515,7 @@ def _weight_table(weights: Weights, trees: Iterable[int], n_rows: int) -> np.nda
     return table
 
 
-def _in_threads(work: Callable[[int, int], None], n: int, least: int, n_jobs: int | None) -> None:
+def in_threads(work: Callable[[int, int], None], n: int, least: int, n_jobs: int | None) -> None:
     """Split ``range(n)`` into parts of at least `least` and work on them in threads."""
     n_parts = min(effective_n_jobs(n_jobs), max(1, n // least))
     if n_parts == 1:  # without the millisecond that threads need

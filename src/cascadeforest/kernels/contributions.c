@@ -107,6 +107,20 @@ EXPORT void node_means(
     }
 }
 
+/* Eqs. 1 to 3 for one row, from its leaf up to the root: adds to `line` (n_outputs * n_features). */
+static inline void add_path(
+    const int32_t *restrict feature, const int32_t *restrict parent, int64_t n_given, const double *restrict value,
+    int64_t n_outputs, int32_t leaf, double *restrict line, int64_t n_features
+) {
+    for (int32_t node = leaf, above; node > 0; node = above) {
+        above = parent[node];
+        if (feature[above] < n_given) {
+            const double *to = value + node * n_outputs, *from = value + above * n_outputs;
+            for (int64_t c = 0; c < n_outputs; c++) line[c * n_features + feature[above]] += to[c] - from[c];
+        }
+    }
+}
+
 /* Eqs. 1 to 3: each step of a row's path gives the change of the mean response to the feature that was split.
  *
  * feature, parent: as in `relatives`
@@ -119,12 +133,37 @@ EXPORT void add_paths(
     int64_t n_outputs, const int32_t *restrict leaf, int64_t n, double *restrict out, int64_t n_features
 ) {
     for (int64_t i = 0; i < n; i++) {
-        double *line = out + i * n_outputs * n_features;
-        for (int32_t node = leaf[i], above; node > 0; node = above) {
-            above = parent[node];
-            if (feature[above] < n_given) {
-                const double *to = value + node * n_outputs, *from = value + above * n_outputs;
-                for (int64_t c = 0; c < n_outputs; c++) line[c * n_features + feature[above]] += to[c] - from[c];
+        add_path(feature, parent, n_given, value, n_outputs, leaf[i], out + i * n_outputs * n_features, n_features);
+    }
+}
+
+/* Contributions of rows by leaf tables: paths, and what Algorithm 1 found for splits on added columns above the leaf.
+ *
+ * offsets: int64 (n_trees + 1), the nodes of tree t are those from offsets[t] on
+ * first, last: trees that are summed, without the last one
+ * feature, parent, n_given, value: as in `add_paths`, for the nodes of all trees
+ * number: int32 (all nodes), line of `lines` of each leaf; negative where no split on an added column is above it
+ * lines: float64 (n_lines, n_outputs * n_features)
+ * leaf: int32 (n, n_trees), leaf of each row in each tree
+ * out: float64 (n, n_outputs * n_features), added to */
+EXPORT void add_from_tables(
+    const int64_t *restrict offsets, int64_t n_trees, int64_t first, int64_t last, const int32_t *restrict feature,
+    const int32_t *restrict parent, int64_t n_given, const double *restrict value, int64_t n_outputs,
+    const int32_t *restrict number, const double *restrict lines, const int32_t *restrict leaf, int64_t n,
+    double *restrict out, int64_t n_features
+) {
+    int64_t size = n_outputs * n_features;
+    for (int64_t i = 0; i < n; i++) {
+        double *line = out + i * size;
+        for (int64_t t = first; t < last; t++) {
+            int64_t root = offsets[t];
+            int32_t own = leaf[i * n_trees + t], which = number[root + own];
+            add_path(
+                feature + root, parent + root, n_given, value + root * n_outputs, n_outputs, own, line, n_features
+            );
+            if (which >= 0) {
+                const double *added = lines + which * size;
+                for (int64_t j = 0; j < size; j++) line[j] += added[j];
             }
         }
     }

@@ -27,6 +27,10 @@ _node_means = function(
 _add_paths = function(
     "add_paths", _ints, _ints, _size, _doubles, _size, _ints, _size, out(np.float64), _size
 )  # fmt: skip
+_add_from_tables = function(
+    "add_from_tables", _longs, _size, _size, _size, _ints, _ints, _size, _doubles, _size, _ints, _doubles, _ints, _size,
+    out(np.float64), _size,
+)  # fmt: skip
 _calibrate = function("calibrate", out(np.float64), _doubles, _size, _doubles, _size, ctypes.c_int32)
 _add_calibrated = {
     dtype: function(
@@ -113,6 +117,36 @@ def add_paths(
     """
     n_outputs = value.shape[1]
     _add_paths(feature, parent, n_given, value, n_outputs, leaf, leaf.size, out, out.shape[1] // n_outputs)
+
+
+def add_from_tables(
+    offsets: np.ndarray, first: int, last: int, feature: np.ndarray, parent: np.ndarray, n_given: int,
+    value: np.ndarray, number: np.ndarray, lines: np.ndarray, leaf: np.ndarray, out: np.ndarray,
+) -> None:  # fmt: skip
+    """Add contributions of rows by leaf tables, summed over the trees from `first` up to, but without, `last`.
+
+    Parameters
+    ----------
+    offsets : int64 array of shape (n_trees + 1,)
+        The nodes of tree t are those from ``offsets[t]`` up to ``offsets[t + 1]``.
+    first, last : int
+        Numbers of trees.
+    feature, parent, n_given, value
+        As in `add_paths`, for the nodes of all trees; parents are counted from the root of their tree.
+    number : int32 array of shape (n_nodes,)
+        Line of `lines` of each leaf; negative if no split on an added column is above the leaf.
+    lines : float64 array of shape (n_lines, n_outputs * n_features)
+        Contributions by splits on added columns.
+    leaf : int32 array of shape (n, n_trees)
+        Leaf of each row in each tree.
+    out : float64 array of shape (n, n_outputs * n_features)
+        Added to.
+    """
+    n_outputs = value.shape[1]
+    _add_from_tables(
+        offsets, offsets.size - 1, first, last, feature, parent, n_given, value, n_outputs, number, lines, leaf,
+        len(leaf), out, out.shape[1] // n_outputs,
+    )  # fmt: skip
 
 
 def calibrate(estimated: np.ndarray, change: np.ndarray, equal: np.ndarray, rule: int) -> None:
