@@ -16,6 +16,7 @@ import argparse
 import importlib
 import math
 import os
+import pickle
 import sys
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -259,6 +260,7 @@ def again(max_rows: int | None = None, folder: Path | None = None) -> Iterator[d
             "peak MiB": peak,
             "a row by tables, CPU s": row_by_tables,
             "all rows by tables": all_by_tables,
+            "pickle, MiB": len(pickle.dumps(explainer)) / 2**20,
             "greatest difference": float(np.abs(by_tables.contributions - from_rows.contributions).max()),
         }
 

@@ -446,17 +446,6 @@ def test_a_first_fit_that_fails_leaves_nothing_to_explain(kind):
         explain(late, own.new)
 
 
-@pytest.mark.parametrize("name", SOME)
-def test_an_explainer_takes_its_rows_to_another_process(name):
-    explainer, new = explainer_of(name), MODELS[name].fitted()[1].new
-    alone = Explainer(MODELS[name].fitted()[0])
-    expected = explainer.explain(new).contributions
-    for one in (explainer, alone):
-        copied = pickle.loads(pickle.dumps(one))
-        assert_array_equal(copied.explain(new).contributions, expected)
-        assert_array_equal(copied.importances("in_bag"), explainer.importances("in_bag"))
-
-
 class WithLock(GCForestClassifier):
     """What users do to models: a lock that cannot be copied, private settings, a name of their own."""
 

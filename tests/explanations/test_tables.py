@@ -1,15 +1,26 @@
-"""Leaf tables: the same numbers as from the training rows, made once and within their bound."""
+"""Leaf tables: the same numbers as from the training rows, made once, within their bound, and pickled without rows."""
+
+import copy
+import pickle
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
 
+from cascadeforest import GCForestClassifier, RandomForestClassifier
 from cascadeforest.explanations import Explainer
 from cascadeforest.explanations._forests import TableLayout
 
-from .models import CASCADES, MODELS
+from .models import CASCADES, MODELS, data
 
 SOME = ["gcforest", "gcforest refit", "regressor oob", "screening", "screening oob", "mddf", "random forest"]
+
+
+def fitted_anew(name):
+    case = MODELS[name]
+    _, own, weights = case.fitted()
+    return clone(case.model).fit(own.X, own.y, weights), own
 
 
 def without_training_rows(explainer, monkeypatch):
@@ -114,3 +125,86 @@ def test_tables_take_what_was_foreseen_and_no_more_than_allowed(name):
         assert sum(kept) <= n_bytes
         for one, other in zip(found, expected, strict=True):
             assert_array_equal(one.contributions, other.contributions)
+
+
+# Pickling.
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_a_pickled_explainer_explains_without_training_rows(name, monkeypatch):
+    """All layers if it explained nothing before; a copy of the copy too."""
+    model, own = fitted_anew(name)
+    explainer = Explainer(model)
+    expected = list(Explainer(model).staged_explain(own.new))
+    copied = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(explainer))))
+    assert copied.model._learned_rows.rows is None
+    without_training_rows(copied, monkeypatch)
+    for found, one in zip(copied.staged_explain(own.new), expected, strict=True):
+        assert found.contributions.tobytes() == one.contributions.tobytes()
+        assert found.feature_names == one.feature_names
+    assert_array_equal(copied.explain(own.new).contributions, expected[-1].contributions)
+
+
+@pytest.mark.parametrize("copied_by", [lambda one: pickle.loads(pickle.dumps(one)), copy.copy, copy.deepcopy])
+def test_a_copy_says_what_needs_training_rows(copied_by):
+    model, own, _ = CASCADES["gcforest weighted"].fitted()
+    explainer = Explainer(model)
+    explainer.explain(own.new)
+    copied = copied_by(explainer)
+    copied.explain(own.new)
+    for call in (
+        lambda: copied.explain(own.new, layer=1),
+        copied.explain_held_out,
+        lambda: next(copied.staged_explain_held_out()),
+        copied.importances,
+        lambda: copied.importances("in_bag"),
+        copied.column_importances,
+        copied.class_importances,
+        lambda: copied.responses,
+        lambda: copied.weights,
+    ):
+        with pytest.raises(ValueError, match=r"no training rows.*of layers \[3\].*Explainer\(model, X_train, y_train"):
+            call()
+    assert len(explainer.responses) == len(own.y)  # the copied one keeps its rows
+
+
+def test_pickles_do_not_grow_with_the_rows():
+    rng = np.random.default_rng(0)
+    X = rng.random((3000, 200))
+    y = (X[:, 0] > 0.5).astype(int)
+    for model in (RandomForestClassifier(1, max_depth=1), GCForestClassifier(1, 1, max_layers=2, max_depth=1)):
+        many, few = (pickle.dumps(Explainer(model.fit(X[:n], y[:n]), X[:n], y[:n])) for n in (3000, 300))
+        assert len(many) - len(few) < 100_000  # edges; bins would take 540,000
+
+
+def test_no_number_of_a_row_is_in_the_pickle():
+    """Not of its features, its target or its weight, if all leaves have several rows."""
+    own = data(0)
+    y, weights = own.y + np.pi, 1 + np.arange(len(own.y)) / 100
+    model = clone(CASCADES["regressor"].model).set_params(min_samples_leaf=5).fit(own.X, y, weights)
+    written = pickle.dumps(Explainer(model, own.X, y, weights))
+    for numbers in (y, weights):
+        assert not any(number.tobytes() in written for number in numbers[:20])
+    assert model._learned_rows.rows.columns[0].tobytes() not in written
+
+
+def test_tables_that_do_not_fit_are_not_pickled():
+    model, own, _ = CASCADES["gcforest"].fitted()
+    explainer = Explainer(model, max_table_mib=0.01)
+    explainer.explain(own.new)
+    for one, said in (
+        (explainer, r"0.01, .*of layers \[3\]"),
+        (Explainer(model, max_table_mib=0), r"0, .*\[1, 2, 3\]"),
+    ):
+        with pytest.raises(ValueError, match=f"max_table_mib is {said}, and a pickled explainer needs them"):
+            pickle.dumps(one)
+
+
+@pytest.mark.parametrize("name", ["gcforest", "random forest"])
+def test_a_pickled_explainer_notices_a_new_fit_of_its_model(name):
+    model, own = fitted_anew(name)
+    copied = pickle.loads(pickle.dumps(Explainer(model)))
+    copied.explain(own.new)
+    copied.model.fit(own.X, own.y)
+    with pytest.raises(RuntimeError, match="was fitted again since"):
+        copied.explain(own.new)

@@ -22,6 +22,7 @@ from cascadeforest.explanations.importance import class_mean_decrease_impurity, 
 from cascadeforest.forest._base import Forest
 from cascadeforest.forest._parameters import check_choice, check_count, check_jobs, check_number
 from cascadeforest.forest._types import MatrixLike
+from cascadeforest.forest.learned_rows import Rows
 from cascadeforest.forest.walks import Walk
 
 #: Types of rows that an explanation keeps.
@@ -308,6 +309,10 @@ class Explainer:
     split. If the tables of a layer do not fit into `max_table_mib`, nothing is kept of the layer, and each call goes
     through the training rows again. The result is the same.
 
+    **Pickling.** A pickled explainer has its model and the leaf tables, but no training rows, targets or weights. It
+    explains new rows as before: at the layers that it explained before it was pickled, or, if there was no such layer,
+    at all layers. Whatever else needs training rows raises an error.
+
     **Cost.** Time of the first call grows as O(M₁ M₂ n log n) times features and classes, with M₁ trees per layer, M₂
     layers and n training rows. Memory: 4 bytes (8 with calibration "multiplicative") times n_train * n_features *
     n_outputs * n_forests for the layer before, the same amount for the present layer if another layer follows, and a
@@ -366,8 +371,7 @@ class Explainer:
         if given is None and sample_weight is not None:
             raise ValueError("sample_weight is given without X_train and y_train; leave it out: the model keeps it.")
         self._options = Options(CALIBRATIONS[calibration], node_rows == "all", n_jobs)
-        self._learned = self._walk.training_rows(given)
-        self._responses = self._walk.responses(self._learned.y)
+        self._rows: Rows | None = self._walk.training_rows(given)
         #: Leaf tables by number of the layer; None if they do not fit.
         self._tables: dict[int, LevelTables | None] = {}
         self._max_table_mib = max_table_mib
@@ -377,6 +381,33 @@ class Explainer:
         self.output_names = ["prediction"] if self._classes is None else [str(label) for label in self._classes]
         self._X_train = None if given is None else _kept(X_train)
         self._fit_mark = model._fit_mark
+
+    @property
+    def _learned(self) -> Rows:
+        """The training rows."""
+        if self._rows is None:
+            raise ValueError(
+                "The explainer was pickled or copied and has no training rows; it explains new rows by its tables "
+                f"(of layers {sorted(self._tables)}). For anything else make a new one: Explainer(model, X_train, "
+                "y_train)."
+            )
+        return self._rows
+
+    @property
+    def _responses(self) -> np.ndarray:
+        return self._walk.responses(self._learned.y)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the training rows, whose place the tables take."""
+        if self._rows is not None:
+            for number, level in self._levels(self.n_layers) if not self._tables else ():
+                self._make_tables(number, level)
+            if too_large := sorted(number for number, tables in self._tables.items() if tables is None):
+                raise ValueError(
+                    f"max_table_mib is {self._max_table_mib!r}, which is too little for the tables of layers "
+                    f"{too_large}, and a pickled explainer needs them; give more to Explainer."
+                )
+        return vars(self) | {"_rows": None, "_X_train": None}
 
     def _make_tables(self, number: int, level: Level) -> LevelTables | None:
         """Make the tables of a layer and keep them, if they fit."""
@@ -410,7 +441,8 @@ class Explainer:
         ------
         ValueError
             If there is no such layer, if the sums differ from the model's predictions, or if half precision rounded the
-            predictions too much (``vector_dtype="float16"`` with targets far below 1e-4).
+            predictions too much (``vector_dtype="float16"`` with targets far below 1e-4). If the explainer was pickled
+            without tables of this layer.
         RuntimeError
             If the model was fitted again after the explainer was made.
         """
@@ -616,7 +648,7 @@ class Explainer:
     @property
     def responses(self) -> np.ndarray:
         """Class indicators (or targets) of the training rows, shape (n_train, n_outputs)."""
-        return self._responses.copy()
+        return self._responses
 
     @property
     def weights(self) -> np.ndarray | None:
