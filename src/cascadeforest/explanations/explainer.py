@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from numbers import Real
@@ -13,10 +13,12 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 from numpy.typing import ArrayLike
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from cascadeforest.cascade.explainable import ExplainableCascade
 from cascadeforest.explanations._levels import Level, LevelTables, Options, Part, levels
+from cascadeforest.explanations._scikit_learn import TheirForest, leaves_of, tables_of
 from cascadeforest.explanations.calibration import CALIBRATIONS
 from cascadeforest.explanations.importance import class_mean_decrease_impurity, mean_decrease_impurity
 from cascadeforest.forest._base import Forest
@@ -260,7 +262,7 @@ class Explainer:
     ----------
     model : estimator
         Fitted `GCForestClassifier`, `GCForestCSClassifier`, `MDDFClassifier`, `CascadeForestRegressor`, or one of the
-        forests. For subclasses see the notes.
+        forests; or a pipeline that ends with one. For subclasses and pipelines see the notes.
     X_train : {array-like, sparse matrix} of shape (n_train, n_features), optional
         Training rows of the model, in the same order. A model in memory keeps them in bins. A model that was saved
         or pickled needs them again, and refuses other rows.
@@ -303,6 +305,10 @@ class Explainer:
     either case `explain` compares the sums of up to 32 rows with ``predict_proba`` (``predict`` in regression). It
     raises an error if they differ by more than 1e-6, relative to the size of predictions and contributions.
 
+    **Pipelines.** Rows, also those of `X_train`, go through the steps before the model. Features are the columns that
+    the last of these steps returns; their names come from `get_feature_names_out`, or are x0, x1, ... if a step has no
+    names. A pickled explainer has these steps as they are.
+
     **Leaf tables.** The first call of `explain` goes through the training rows, as the importances do. It keeps what
     the leaves of each tree contribute (Algorithm 1), and later calls look it up. A table has a line of 8 bytes times
     n_features * n_outputs for each child of a split on a predicted column; a forest, or a first layer, has no such
@@ -342,7 +348,7 @@ class Explainer:
 
     def __init__(
         self,
-        model: Forest | ExplainableCascade,
+        model: Forest | ExplainableCascade | Pipeline,
         X_train: MatrixLike | None = None,
         y_train: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
@@ -353,7 +359,7 @@ class Explainer:
         n_jobs: int | None = None,
         max_table_mib: float = 1024,
     ):
-        check_is_fitted(model)
+        self._before, model = _unwrapped(model)
         if (n_outputs := getattr(model, "n_outputs_", 1)) > 1:
             raise ValueError(f"model predicts {n_outputs} targets; explain a model of one target, fitted for each.")
         check_choice("calibration", calibration, CALIBRATIONS)
@@ -367,6 +373,7 @@ class Explainer:
         for name, part, other in (("X_train", X_train, y_train), ("y_train", y_train, X_train)):
             if part is None and other is not None:
                 raise ValueError(f"{name} is None; give X_train and y_train, or neither.")
+        X_train = None if X_train is None else _through(self._before, X_train)
         given = None if X_train is None or y_train is None else (X_train, y_train, sample_weight)
         if given is None and sample_weight is not None:
             raise ValueError("sample_weight is given without X_train and y_train; leave it out: the model keeps it.")
@@ -375,8 +382,7 @@ class Explainer:
         #: Leaf tables by number of the layer; None if they do not fit.
         self._tables: dict[int, LevelTables | None] = {}
         self._max_table_mib = max_table_mib
-        unnamed = [f"x{k}" for k in range(model.n_features_in_)]
-        self.feature_names = [str(name) for name in getattr(model, "feature_names_in_", unnamed)]
+        self.feature_names = _names(self._before, model)
         self._classes = getattr(model, "classes_", None)  # a regression has none, a classifier at least one
         self.output_names = ["prediction"] if self._classes is None else [str(label) for label in self._classes]
         self._X_train = None if given is None else _kept(X_train)
@@ -675,7 +681,7 @@ class Explainer:
 
     def _of_new_rows(self, X: MatrixLike, layers: Sequence[int]) -> Iterator[Explanation]:
         self._check_fit()
-        result = Part(np.empty(0), np.empty(0))
+        X, result = _through(self._before, X), Part(np.empty(0), np.empty(0))
         trained = self._levels(max(layers))  # which goes as far as tables are missing
         for number, reached in enumerate(islice(self._walk.layers(X), max(layers)), 1):
             if number == 1:
@@ -709,20 +715,18 @@ class Explainer:
 
     def _check_sums(self, layer: int, bias: np.ndarray, contributions: np.ndarray, X: MatrixLike) -> None:
         """Compare bias plus contributions of some rows with the model's own predictions."""
-        some = np.unique(np.linspace(0, len(contributions) - 1, _CHECKED_ROWS).astype(int))
-        name, is_last = "predict" if self._classes is None else "predict_proba", layer == self.n_layers
+        is_last, kind = layer == self.n_layers, type(self.model).__name__
+        name = "predict" if self._classes is None else "predict_proba"
         name = name if is_last else f"staged_{name}"
-        predicted = getattr(self.model, name)(_rows_of(X, some))
-        predicted = predicted if is_last else next(islice(predicted, layer - 1, None))
-        own = contributions[some]
-        scale = np.abs(predicted).max() + np.abs(own).sum(axis=1).max()
-        difference = np.abs(bias + own.sum(axis=1) - np.reshape(predicted, (len(own), -1))).max()
-        if not difference <= _AGREES * scale:
-            kind = type(self.model).__name__
-            raise ValueError(
-                f"Bias and contributions differ by up to {difference:.3g} from what {kind}.{name} predicts: the method "
-                f"walk of {kind} follows other predictions. Define it anew (see Explainer)."
-            )
+
+        def predicted(some: MatrixLike) -> np.ndarray:
+            found = getattr(self.model, name)(some)
+            return found if is_last else next(islice(found, layer - 1, None))
+
+        _check_agreement(
+            *(bias, contributions, X, predicted, f"{kind}.{name}"),
+            f"the method walk of {kind} follows other predictions. Define it anew (see Explainer).",
+        )
 
     def _held_out(self, layers: Sequence[int]) -> Iterator[Explanation]:
         for part, prediction in self._of_training_rows(layers):
@@ -752,8 +756,8 @@ def _walk_of(model: Forest | ExplainableCascade, n_jobs: int | None) -> Walk:
     if not isinstance(model, Forest | ExplainableCascade):
         raise TypeError(
             f"model is a {kind.__name__} of {kind.__module__.partition('.')[0]}; give a forest of cascadeforest, or a "
-            "CascadeForestRegressor, GCForestCSClassifier, GCForestClassifier, MDDFClassifier. Of a pipeline give the "
-            "last step, and to the methods the rows as the steps before it return them."
+            "CascadeForestRegressor, GCForestCSClassifier, GCForestClassifier, MDDFClassifier, alone or as the last "
+            "step of a pipeline. Random forests and Extra-Trees of scikit-learn are for explain(model, X)."
         )
     if "walk" in vars(kind):
         return model.walk(n_jobs)
@@ -762,6 +766,25 @@ def _walk_of(model: Forest | ExplainableCascade, n_jobs: int | None) -> Walk:
         f"model is a {kind.__name__}, a subclass of {base} that may predict in another way than {base}. If it does "
         f"not, write 'walk = {base}.walk' into the body of {kind.__name__}; else define walk there (see Explainer)."
     )
+
+
+def _check_agreement(
+    bias: np.ndarray,
+    contributions: np.ndarray,
+    X: MatrixLike,
+    predict: Callable[[MatrixLike], np.ndarray],
+    name: str,
+    otherwise: str,
+) -> None:
+    """Compare bias plus contributions of some rows with what `predict`, called `name`, says of them."""
+    some = np.unique(np.linspace(0, len(contributions) - 1, _CHECKED_ROWS).astype(int))
+    own, predicted = contributions[some], predict(_rows_of(X, some))
+    scale = np.abs(predicted).max() + np.abs(own).sum(axis=1).max()
+    difference = np.abs(bias + own.sum(axis=1) - np.reshape(predicted, (len(own), -1))).max()
+    if not difference <= _AGREES * scale:
+        raise ValueError(
+            f"Bias and contributions differ by up to {difference:.3g} from what {name} predicts: {otherwise}"
+        )
 
 
 def _rows_of(X: Any, rows: np.ndarray) -> Any:
@@ -828,8 +851,54 @@ def _add_up(bias: np.ndarray, contributions: np.ndarray, prediction: np.ndarray,
     contributions += shares * missing[:, None, :]
 
 
+def _unwrapped(model: Any) -> tuple[list[Pipeline], Any]:
+    """The steps before the model, if it is in a pipeline (or in pipelines in pipelines), and the model."""
+    before = []
+    while isinstance(model, Pipeline):
+        if len(model.steps) > 1:
+            before.append(model[:-1])
+        model = model[-1]
+    check_is_fitted(model)
+    return before, model
+
+
+def _through(before: list[Pipeline], X: MatrixLike) -> Any:
+    """Rows as the steps before the model pass them on."""
+    for steps in before:
+        X = steps.transform(X)
+    return X
+
+
+def _names(before: list[Pipeline], model: Any) -> list[str]:
+    """Names of the features: the model's own, else those that the steps before it give, else x0, x1, ..."""
+    names = None
+    for steps in before:
+        try:
+            names = steps.get_feature_names_out(names)
+        except (AttributeError, ValueError):  # a step without names of what it returns
+            names = None
+    names = getattr(model, "feature_names_in_", names)
+    return [f"x{k}" for k in range(model.n_features_in_)] if names is None else [str(name) for name in names]
+
+
+def _explain_theirs(forest: TheirForest, X: Any, names: list[str], n_jobs: int | None) -> Explanation:
+    """Explain a forest of scikit-learn by its decision paths."""
+    tables, classes = tables_of(forest), getattr(forest, "classes_", None)
+    contributions = _by_feature(tables.contributions(leaves_of(forest, X), n_jobs), tables.value.shape[1])
+    bias = tables.value[tables.offsets[:-1]].mean(axis=0)
+    kind, name = type(forest).__name__, "predict" if classes is None else "predict_proba"
+    prediction = np.reshape(getattr(forest, name)(X), (len(contributions), -1))
+    _check_agreement(
+        *(bias, contributions, prediction, np.asarray, f"{kind}.{name}"),
+        f"{kind} does not predict the mean of its trees, and cannot be explained.",
+    )
+    _add_up(bias, contributions, prediction, "float64")
+    outputs = ["prediction"] if classes is None else [str(label) for label in classes]
+    return Explanation(bias, contributions, prediction, names, outputs, _kept(X), classes)
+
+
 def explain(
-    model: Forest | ExplainableCascade,
+    model: Forest | ExplainableCascade | TheirForest | Pipeline,
     X: MatrixLike,
     X_train: MatrixLike | None = None,
     y_train: ArrayLike | None = None,
@@ -848,21 +917,41 @@ def explain(
     Parameters
     ----------
     model : estimator
-        As in `Explainer`.
+        As in `Explainer`; or a `RandomForestClassifier`, `RandomForestRegressor`, `ExtraTreesClassifier` or
+        `ExtraTreesRegressor` of scikit-learn with one output, alone or as the last step of a pipeline.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         Rows to explain.
     X_train, y_train, sample_weight : optional
-        Training data of the model; required if the model was pickled.
+        Training data of the model; required if the model was pickled. A forest of scikit-learn needs none.
     layer : int, optional
         As in `Explainer.explain`.
     calibration, node_rows, preset, n_jobs
-        As in `Explainer`.
+        As in `Explainer`. The first three make no difference to forests.
 
     Returns
     -------
     Explanation
         ``bias + contributions.sum(axis=1)`` is ``model.predict_proba(X)``, in regression ``model.predict(X)``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `Explainer` and `Explainer.explain`. For a forest of scikit-learn: if it has several outputs, if training
+        data are given, or if a subclass does not predict the mean of its trees.
+
+    Notes
+    -----
+    Contributions in forests of scikit-learn are those of the package treeinterpreter.
     """
+    before, last = _unwrapped(model)
+    if isinstance(last, TheirForest):
+        given = {"X_train": X_train, "y_train": y_train, "sample_weight": sample_weight}
+        for name in (name for name, value in given.items() if value is not None):
+            raise ValueError(f"{name} is given, but nodes of scikit-learn's forests hold what is needed; leave it out.")
+        if layer not in (None, 1):
+            raise ValueError(f"layer is {layer!r}, but a forest has one layer; leave it out.")
+        check_jobs(n_jobs)
+        return _explain_theirs(last, _through(before, X), _names(before, last), n_jobs)
     return Explainer(
         model, X_train, y_train, sample_weight,
         calibration=calibration, node_rows=node_rows, preset=preset, n_jobs=n_jobs, max_table_mib=0,
