@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,9 @@ from cascadeforest.forest._parameters import check_choice, check_count, check_jo
 from cascadeforest.forest._types import MatrixLike
 from cascadeforest.forest.learned_rows import Rows
 from cascadeforest.forest.walks import Walk
+
+if TYPE_CHECKING:
+    import shap
 
 #: Types of rows that an explanation keeps.
 Samples: TypeAlias = np.ndarray | pd.DataFrame | scipy.sparse.csr_matrix | scipy.sparse.csr_array
@@ -212,6 +215,76 @@ class Explanation:
         """Values of the features in one row."""
         line = self.X.iloc[[row]] if hasattr(self.X, "iloc") else self.X[[row]]
         return np.asarray(line.toarray() if hasattr(line, "toarray") else line)[0]
+
+    def column(self, feature: int) -> tuple[np.ndarray, list[str] | None]:
+        """Values of one feature as numbers, for plots.
+
+        Parameters
+        ----------
+        feature : int
+            Number of the feature.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,)
+            The values, NaN if missing. If they are not numbers, they are positions in `levels`.
+        levels : list of str or None
+            Names of the levels of a feature whose values are not numbers.
+        """
+        if hasattr(self.X, "iloc"):
+            column = self.X.iloc[:, feature]
+        else:
+            column = self.X[:, [feature]]
+            column = np.asarray(column.toarray() if hasattr(column, "toarray") else column)[:, 0]
+        try:
+            return np.asarray(column, np.float64), None
+        except (TypeError, ValueError):
+            levels = pd.Categorical(column)
+            return np.where(levels.codes < 0, np.nan, levels.codes), [str(level) for level in levels.categories]
+
+    def to_shap(self, output: object = None) -> shap.Explanation:
+        """Convert the explanation of one output to SHAP's class, which ``shap.plots`` draw.
+
+        Parameters
+        ----------
+        output : class label, int or None
+            As in `output`. None stands for the only output in regression, and for the second of two classes.
+
+        Returns
+        -------
+        shap.Explanation
+            ``values`` of shape (n_samples, n_features) are the contributions (not SHAP values), ``base_values`` of
+            shape (n_samples,) the biases. ``data`` has numbers: of a feature whose values are not numbers, positions
+            in the sorted levels. ``display_data`` then has the values themselves.
+
+        Raises
+        ------
+        ImportError
+            If the package shap is not installed.
+        ValueError
+            As in `output`.
+
+        Examples
+        --------
+        With `explanation` of `Explainer.explain`, and the package shap installed::
+
+            shap.plots.waterfall(explanation.to_shap("malignant")[0])
+            shap.plots.beeswarm(explanation.to_shap("malignant"))
+        """
+        c = self.output(output)
+        try:
+            import shap
+        except ImportError as error:
+            raise ImportError("to_shap needs the package shap: pip install 'cascadeforest[explain]'.") from error
+        columns = [self.column(k) for k in range(len(self.feature_names))]
+        all_numbers = all(levels is None for _, levels in columns)
+        return shap.Explanation(
+            values=self.contributions[:, :, c].copy(),
+            base_values=np.broadcast_to(self.bias[..., c], len(self)).copy(),
+            data=np.column_stack([values for values, _ in columns]),
+            display_data=None if all_numbers else np.asarray(self.X, object),
+            feature_names=list(self.feature_names),
+        )
 
     def text(self, row: int = 0, output: object = None, n_features: int = 10) -> str:
         """Show the explanation of one row as a text.

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 
 from cascadeforest.explanations.explainer import Explanation, shown
@@ -246,7 +245,7 @@ def plot_dependence(
     c = explanation.output(output)
     ax = _axes(ax, 3.6)
     own = explanation.contributions[:, k, c]
-    values, levels = _column(explanation, k)
+    values, levels = explanation.column(k)
     ax.scatter(values, own, s=12, color=[RAISES if f > 0 else LOWERS for f in own], alpha=0.7)
     if levels is not None:
         ax.set_xticks(range(len(levels)), levels)
@@ -309,24 +308,9 @@ def _number(value: float) -> str:
     return f"{value:.4g}"
 
 
-def _column(explanation: Explanation, k: int) -> tuple[np.ndarray, list[str] | None]:
-    """Values of a feature; if they are not numbers, codes and the names of the levels."""
-    X = explanation.X
-    if hasattr(X, "iloc"):
-        column = X.iloc[:, k]
-    else:
-        column = X[:, [k]]
-        column = np.asarray(column.toarray() if hasattr(column, "toarray") else column)[:, 0]
-    try:
-        return np.asarray(column, np.float64), None
-    except (TypeError, ValueError):
-        levels = pd.Categorical(column)
-        return np.where(levels.codes < 0, np.nan, levels.codes), [str(level) for level in levels.categories]
-
-
 def _ranks(explanation: Explanation, k: int) -> np.ndarray:
     """Ranks of a feature's values from 0 to 1; equal values have equal ranks, missing values and levels have none."""
-    column, names = _column(explanation, k)
+    column, names = explanation.column(k)
     if names is not None:
         return np.full(len(column), np.nan)
     levels, place = np.unique(column, return_inverse=True)
