@@ -86,9 +86,13 @@ _HOMES = {
     "Interactions": "cascadeforest.cascade.combination",
     "IsotonicRegression": "sklearn.isotonic",
     "Layer": "cascadeforest.cascade.layer",
+    "Joined": "cascadeforest.explanations._levels",
+    "LeafTables": "cascadeforest.explanations._forests",
     "LearnedRows": "cascadeforest.forest.learned_rows",
+    "LevelTables": "cascadeforest.explanations._levels",
     "MarginWalk": "cascadeforest.cascade.margin",
     "Options": "cascadeforest.explanations._levels",
+    "Part": "cascadeforest.explanations._levels",
     "PlainFeatures": "cascadeforest.cascade.representation",
     "Progress": "cascadeforest.cascade.progress",
     "Rows": "cascadeforest.forest.learned_rows",
@@ -110,9 +114,8 @@ def save(model: Any, file: str | Path) -> None:
     """Write a fitted model to a file of arrays and JSON, which `load` reads without running code of the file.
 
     The file is written in one step: an interrupted `save` leaves the old file, or none. Equal models give equal bytes.
-    As in a pickle, there are digests in the place of the training rows that a model keeps for explanations. In the file
-    of an `Explainer` are its training rows in bins, but not `X_train`: without it, `Explainer.explain_held_out` shows
-    centers of bins.
+    As in a pickle, there are digests in the place of the training rows that a model keeps for explanations, and leaf
+    tables in the place of those of an `Explainer`, which then explains new rows only.
 
     Parameters
     ----------
@@ -401,8 +404,6 @@ class _Writer:
             if _HOMES.get(kind.__name__) != kind.__module__:
                 raise TypeError(_not_written(one, path))
             state = dict((one._asdict() if hasattr(one, "_asdict") else one.__getstate__()) or {})
-            if kind.__name__ == "Explainer":
-                state["_X_train"] = None
             state.pop("_sklearn_version", None)  # in objects of scikit-learn; `_Reader` puts back the one that it runs
             own = {name: self._value(value, f"{path}.{name}") for name, value in state.items()}
             self._known[id(one)] = one, len(self._objects)
@@ -463,7 +464,7 @@ class _Reader:
             found.__setstate__(state)
         elif state:
             found.__dict__.update(state)
-        if name in ("BinMapper", "Trees"):
+        if name in ("BinMapper", "LevelTables", "Trees"):
             found.check()
         return found
 

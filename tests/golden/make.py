@@ -111,10 +111,10 @@ def new_rows(model: Any) -> Any:
 
 
 def output(model: Any) -> np.ndarray:
-    """What a model says of rows that it did not learn from; explanations of an explainer, held-out ones too."""
+    """What a model says of rows that it did not learn from; of an explainer, what it says of the predictions."""
     if isinstance(model, cf.Explainer):
-        new, held_out = model.explain(new_rows(model.model)), model.explain_held_out()
-        return np.concatenate([one.ravel() for one in (new.contributions, held_out.contributions, held_out.bias)])
+        new = model.explain(new_rows(model.model))
+        return np.concatenate([one.ravel() for one in (new.contributions, new.bias)])
     rows = new_rows(model)
     if isinstance(model, cf.MultiGrainedScanner):
         return model.transform(rows)

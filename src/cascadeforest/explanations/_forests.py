@@ -257,6 +257,30 @@ class LeafTables:
         """Size of the arrays that the model does not have."""
         return sum(part.nbytes for part in (self.feature, self.parent, self.value, self.number, self.lines))
 
+    def check(self, trees: Trees) -> None:
+        """Check that the tables are of these trees and stay within their arrays: kernels follow them without looking.
+
+        Raises
+        ------
+        ValueError
+            If they do not, as in a file that was tampered with.
+        """
+        n_nodes, n_outputs = len(trees.nodes), self.value.shape[-1]
+        node = np.arange(n_nodes) - np.repeat(trees.offsets[:-1], np.diff(trees.offsets))
+        fits = (
+            np.array_equal(self.offsets, trees.offsets)
+            and self.feature.shape == self.parent.shape == self.number.shape == (n_nodes,)
+            and self.value.shape == (n_nodes, n_outputs)
+            and self.lines.shape[1:] == (n_outputs * self.n_features,)
+            and 0 < self.n_given <= self.n_features
+            and (self.number < len(self.lines)).all()
+            and (self.parent[node > 0] >= 0).all()
+            and (self.parent < np.maximum(node, 1)).all()
+            and (self.feature[(np.arange(n_nodes) - node + self.parent)[node > 0]] >= 0).all()
+        )
+        if not fits:
+            raise ValueError("its leaf tables are not those of its trees")
+
     def contributions(self, leaves: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
         """Mean over trees of the contributions (Eqs. 5 and 28), as `contributions` computes them, bit by bit.
 

@@ -98,6 +98,11 @@ class LevelTables:
     joined: Joined
     forests: list[list[tuple[Trees, LeafTables]]]
 
+    def check(self) -> None:
+        """Check that kernels can follow the tables (`LeafTables.check`)."""
+        for trees, tables in (model for models in self.forests for model in models):
+            tables.check(trees)
+
     @property
     def n_bytes(self) -> int:
         """Size of the tables."""

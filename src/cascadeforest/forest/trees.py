@@ -437,7 +437,7 @@ class Trees:
             raise ValueError("the offsets of its trees do not divide their sets")
         if (set_offsets[1:] < set_offsets[:-1]).any() or self.sets.shape[1:] != (SET_WORDS,):
             raise ValueError("the sets of its trees have another shape")
-        if self.values.ndim != 2 or self.values.shape[1] != max(1, self.n_classes):
+        if self.values.ndim != 2 or self.values.shape[1] < 1 or self.n_classes not in (0, self.values.shape[1]):
             raise ValueError("the leaves of its trees have values of another shape")
         for first in range(0, n_nodes, _NODES_AT_ONCE):
             nodes = self.nodes[first : first + _NODES_AT_ONCE]
