@@ -21,8 +21,8 @@ export PYTHONNOUSERSITE := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-fast test-faults lint unit coverage smoke ui check accept report list lock sync unlock clean \
-  vulnerabilities
+.PHONY: help setup run docs test test-fast test-faults lint unit coverage smoke ui check accept report list lock sync unlock \
+  clean vulnerabilities
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -60,6 +60,20 @@ ifdef VERBOSE
 else
 	@$(PYTHON) -m cascadeforest.experiments suite --suite $(SUITE) --cores $(CORES) $(if $(ONLY),--only $(ONLY))
 endif
+
+# The generator is no part of requirements.lock: `make run` does not need it.
+$(VENV)/.docs: docs/requirements.lock $(STAMP)
+ifdef UV
+	@$(UV) pip install --quiet --python $(PYTHON) --require-hashes -r docs/requirements.lock
+else
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --require-hashes -r docs/requirements.lock
+endif
+	@touch $@
+
+docs: $(VENV)/.docs ## the documentation as a site: site/docs/index.html; its notebooks run for two minutes
+	@rm -rf site docs/gallery
+	@$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet -c docs . site
+	@$(PYTHON) docs/check_site.py site docs/index.html
 
 test: lint unit smoke ## lint, tests, smoke suite, regression check
 
@@ -115,10 +129,12 @@ list: $(STAMP) ## every experiment of $(SUITE): what runs, what is not implement
 sync: $(STAMP) ## bring the MLflow store up to date with all results
 	$(PYTHON) -m cascadeforest.experiments track
 
-lock: ## renew requirements.lock from pyproject.toml (needs uv)
+COMPILE = $(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11
+
+lock: ## renew requirements.lock and docs/requirements.lock from pyproject.toml (needs uv)
 	@test -n "$(UV)" || { echo "'make lock' needs uv: pip install uv"; exit 2; }
-	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
-	  --python-version 3.11 --extra workflow --extra baselines --extra dev pyproject.toml -o requirements.lock
+	$(COMPILE) --extra workflow --extra baselines --extra dev pyproject.toml -o requirements.lock
+	$(COMPILE) --extra docs --constraints requirements.lock pyproject.toml -o docs/requirements.lock
 
 vulnerabilities: $(STAMP) ## licences, and known vulnerabilities of the lock (status 1: some, 3: could not be checked)
 	$(PYTHON) tools/vulnerabilities.py
@@ -126,5 +142,5 @@ vulnerabilities: $(STAMP) ## licences, and known vulnerabilities of the lock (st
 unlock: $(STAMP) ## after a killed Snakemake: release its lock on this folder
 	$(BIN)/snakemake --unlock
 
-clean: ## remove results and processed data (keeps downloads, .venv and stored reports)
-	rm -rf results data/processed
+clean: ## remove results, processed data and the site (keeps downloads, .venv and stored reports)
+	rm -rf results data/processed site docs/gallery

@@ -145,5 +145,5 @@ def test_what_a_model_lacks_is_named(model):
 def test_without_matplotlib_the_remedy_is_named(model, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     for plot in (plot_layers, plot_margins):
-        with pytest.raises(ImportError, match=r"Install it: pip install 'cascadeforest\[plot\]'"):
+        with pytest.raises(ImportError, match=r"Install it: pip install matplotlib"):
             plot(model)

@@ -6,19 +6,26 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
-DOCS = [
+def examples(page):
+    return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+BLOCKS = examples("README.md")
+#: Each example of a page stands alone, but for the guide, which reads from top to bottom.
+DOCS = [pytest.param("\n".join(examples("docs/guide.md")), id="guide")] + [
     pytest.param(block, id=f"{path.stem}-{i}")
     for path in sorted((ROOT / "docs").glob("*.md"))
-    for i, block in enumerate(re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.DOTALL))
+    if path.stem != "guide"
+    for i, block in enumerate(examples(path))
 ]
 
 
 def test_there_are_examples():
     assert BLOCKS
-    assert DOCS
+    assert len(examples("docs/guide.md")) > 5
+    assert len(DOCS) > 5
 
 
 @pytest.mark.parametrize("block", DOCS)

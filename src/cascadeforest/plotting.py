@@ -157,7 +157,7 @@ def _axes(ax: Axes | None) -> Axes:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
-            "plots need matplotlib, which is not installed. Install it: pip install 'cascadeforest[plot]'."
+            "plots need matplotlib, which is not installed. Install it: pip install matplotlib."
         ) from error
     return plt.subplots()[1]
 

@@ -16,7 +16,9 @@ ROOT = Path(__file__).parents[2]
 def copy(tmp_path):
     for name in ("workflow/schemas", "config", "reports/standard/tables"):
         shutil.copytree(ROOT / name, tmp_path / name)
-    shutil.copy(ROOT / "README.md", tmp_path)
+    (tmp_path / "docs").mkdir()
+    for name in ("README.md", "docs/models.md"):
+        shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path
 
 
@@ -49,7 +51,8 @@ def test_every_key_has_a_description(name):
     assert list(undescribed(yaml.safe_load((ROOT / f"workflow/schemas/{name}.schema.yaml").read_text()))) == []
 
 
-def test_a_readme_without_its_marks_is_named(copy):
-    (copy / "README.md").write_text("# nothing here\n")
-    with pytest.raises(ConfigError, match=r"README\.md lacks"):
+@pytest.mark.parametrize("page", ["README.md", "docs/models.md"])
+def test_a_page_without_its_marks_is_named(copy, page):
+    (copy / page).write_text("# nothing here\n")
+    with pytest.raises(ConfigError, match=f"{page} lacks"):
         reference.pages(copy)

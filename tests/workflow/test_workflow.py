@@ -432,18 +432,18 @@ def test_the_list_command_names_everything_that_is_missing(checkout):
     assert "not_written_yet" in rows["mini-future"]["reason"]
 
 
-def test_the_readmes_own_data_and_an_own_model_join_the_arena(checkout):
+def test_own_data_and_an_own_model_of_the_docs_join_the_arena(checkout):
     folder = checkout.folder
-    readme = (ROOT / "README.md").read_text()
-    example = re.search(r"```yaml\n(name: my_data.*?)```", readme, re.DOTALL)[1]
+    page = (ROOT / "docs/experiments.md").read_text(encoding="utf-8")
+    example = re.search(r"```yaml\n(name: my_data.*?)```", page, re.DOTALL)[1]
     assert len(example.splitlines()) <= 10
-    assert "snakemake arena --cores 2 --config 'own_datasets=[my_data]'" in readme
+    assert "snakemake arena --cores 2 --config 'own_datasets=[my_data]'" in page
     (folder / "config/datasets/my_data.yaml").write_text(example)
     rows = [f"{i},{'rg'[i % 2]},{'ab'[i % 2]}" for i in range(40)]
     (folder / "my_data.csv").write_text("\n".join(["size,colour,outcome", *rows]) + "\n")
     models = folder / "config/models.yaml"
     before = models.read_text()
-    models.write_text(before + "\n" + re.search(r"```yaml\n(knn:.*?)```", readme, re.DOTALL)[1])
+    models.write_text(before + "\n" + re.search(r"```yaml\n(knn:.*?)```", page, re.DOTALL)[1])
     own = ("own_datasets=[my_data]", "own_models=[knn]")
     checkout.snakemake("arena", "--cores", "1", *SMOKE, *own)
     means = {(row["dataset"], row["model"]): row["mean"] for row in checkout.table("arena")}

@@ -517,7 +517,7 @@ class DDBFClassifier(CascadeClassifier):
 
     - Eq. 3 intersects over the leaves of a tree, but a row reaches one leaf only; Eq. 1 intersects over trees. Section
       3.1 says that easy examples are kept for the next iteration; Algorithm 1 keeps the hard examples, and so do we.
-    - Leaf scores come from all training rows of the iteration, and |X| of Eq. 4 is the number of these rows (with
+    - Leaf scores come from all training rows of the iteration, and ``|X|`` of Eq. 4 is the number of these rows (with
       ``leaf_rows="in_bag"``, the number of draws of each tree).
     - Weights count as repeated rows, in forests, scores and accuracies. The rules that end the growth count rows.
     - If the division of an iteration is annulled (rule 2: easy examples are predicted worse than all examples), or if

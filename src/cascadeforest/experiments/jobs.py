@@ -259,7 +259,7 @@ class _Runner:
         if missing := [name for name, version in versions.items() if version == "not installed"]:
             raise ConfigError(
                 f"config/models.yaml: {run.model} needs {', '.join(missing)}, which is not installed. "
-                "Run `make setup`, or install the extra that holds it: pip install 'cascadeforest[baselines]'."
+                "Run `make setup`, or in the folder of the sources: pip install -e '.[baselines]'."
             )
         code = digest_for(run.estimator, run.extras, run.params)
         return Provenance(versions, provenance.host(), code, data_digest, self.commit)

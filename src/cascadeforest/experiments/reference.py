@@ -1,4 +1,4 @@
-"""Generated pages: the reference of the configuration and the README's table of models.
+"""Generated text: the reference of the configuration, the README's table of results and the table of models.
 
 ``python -m cascadeforest.experiments reference --write`` renews them; a test fails while they are stale.
 """
@@ -17,6 +17,7 @@ from cascadeforest.experiments.code_digest import defines
 
 CONFIG_PAGE = Path("config/README.md")
 README = Path("README.md")
+MODEL_PAGE = Path("docs/models.md")
 #: The accepted table that the README shows, and the columns that fit on a page.
 RESULT_TABLE = Path("reports/standard/tables/hidf-table2.csv")
 RESULT_COLUMNS = ("hidf", "hidf_official", "gcforest", "random_forest", "xgboost")
@@ -46,20 +47,21 @@ def pages(root: Path) -> dict[Path, str]:
     Raises
     ------
     ConfigError
-        If the README has lost the marks between which its tables stand.
+        If a page has lost the marks between which its table stands.
     """
-    readme = (root / README).read_text(encoding="utf-8")
-    for name, text in (("result", result_table(root)), ("models", model_table(root))):
-        readme = _between_marks(readme, name, text)
-    return {CONFIG_PAGE: config_reference(root), README: readme}
+    return {
+        CONFIG_PAGE: config_reference(root),
+        README: _between_marks(root, README, "result", result_table(root)),
+        MODEL_PAGE: _between_marks(root, MODEL_PAGE, "models", model_table(root)),
+    }
 
 
-def _between_marks(page: str, name: str, text: str) -> str:
+def _between_marks(root: Path, page: Path, name: str, text: str) -> str:
     marks = f"<!-- generated: {name} -->", f"<!-- end of generated: {name} -->"
-    head, begin, rest = page.partition(marks[0])
+    head, begin, rest = (root / page).read_text(encoding="utf-8").partition(marks[0])
     _, end, tail = rest.partition(marks[1])
     if not begin or not end:
-        raise ConfigError(f"{README} lacks the lines '{marks[0]}' and '{marks[1]}'. Put them where that table goes.")
+        raise ConfigError(f"{page} lacks the lines '{marks[0]}' and '{marks[1]}'. Put them where that table goes.")
     return f"{head}{begin}\n{text}{end}{tail}"
 
 

@@ -493,7 +493,7 @@ def _require_mlflow() -> None:
     except ImportError as error:
         raise UserError(
             f"Tracking needs MLflow, which cannot be imported ({error}). Run `make setup`, or: "
-            "pip install 'cascadeforest[workflow]'."
+            "pip install -e '.[workflow]' in the folder of the sources."
         ) from error
 
 
