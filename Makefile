@@ -70,7 +70,7 @@ else
 endif
 	@touch $@
 
-docs: $(VENV)/.docs ## the documentation as a site: site/docs/index.html; its notebooks run for two minutes
+docs: $(VENV)/.docs ## the documentation as a site: site/docs/index.html; about two minutes
 	@rm -rf site docs/gallery
 	@$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet -c docs . site
 	@$(PYTHON) docs/check_site.py site docs/index.html

@@ -35,6 +35,7 @@ exclude_patterns = ["docs/notebooks", "site", "results", ".venv", ".snakemake"]
 myst_heading_anchors = 4
 # `name` in a docstring is code.
 default_role = "code"
+smartquotes = False  # "k_fold" is to be typed as it is
 
 autodoc_default_options = {"members": True, "inherited-members": "BaseEstimator"}
 autodoc_member_order = "bysource"
@@ -59,6 +60,7 @@ html_theme_options = {
     "page_width": "72rem",
     "body_max_width": "none",
     "sidebar_width": "16rem",
+    "code_font_size": "0.8em",
     "fixed_sidebar": True,
     "show_powered_by": False,
     "show_relbars": True,
