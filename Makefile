@@ -4,6 +4,8 @@ SUITE ?= quick
 PORT ?= 5000
 MESSAGE ?=
 ONLY ?=
+# Further packages: slurm, postgres. Each has a lock of its own, requirements-<extra>.lock.
+EXTRAS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -27,7 +29,10 @@ export MLFLOW_DISABLE_TELEMETRY := true
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-setup: $(STAMP) ## .venv from requirements.lock
+LOCKED_EXTRAS := $(sort $(patsubst requirements-%.lock,%,$(wildcard requirements-*.lock)))
+$(foreach extra,$(filter-out $(LOCKED_EXTRAS),$(EXTRAS)),$(error EXTRAS names '$(extra)'; there are $(LOCKED_EXTRAS)))
+
+setup: $(STAMP) $(EXTRAS:%=$(VENV)/.extra-%) ## .venv from requirements.lock; EXTRAS='slurm postgres'
 
 # The environment is made anew when the lock changed, and only then: .venv is in use while a workflow runs.
 $(VENV)/.locked: requirements.lock
@@ -51,6 +56,15 @@ ifdef UV
 	@$(UV) pip install --quiet --python $(PYTHON) --no-build-isolation --no-deps -e .
 else
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+endif
+	@touch $@
+
+# The versions agree with requirements.lock (`make lock`), so nothing that is installed is replaced.
+$(VENV)/.extra-%: requirements-%.lock $(STAMP)
+ifdef UV
+	@$(UV) pip install --quiet --python $(PYTHON) --require-hashes --no-deps --compile-bytecode -r $<
+else
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<
 endif
 	@touch $@
 
@@ -111,8 +125,8 @@ smoke: $(STAMP) ## the smoke suite end to end, and the check of its stored table
 	$(PYTHON) -m cascadeforest.experiments suite --suite smoke --cores $(CORES)
 	$(PYTHON) -m cascadeforest.reports check --suite smoke
 
-ui: $(STAMP) ## MLflow UI on 127.0.0.1:$(PORT)
-	$(PYTHON) -m cascadeforest.experiments ui --port $(PORT)
+ui: $(STAMP) ## MLflow on 127.0.0.1:$(PORT), with the results of $(SUITE), or the accepted ones if it did not run
+	@$(PYTHON) -m cascadeforest.reports ui --suite $(SUITE) --port $(PORT)
 
 check: $(STAMP) ## results/$(SUITE) against the stored reports/$(SUITE)
 	$(PYTHON) -m cascadeforest.reports check --suite $(SUITE)
@@ -130,11 +144,16 @@ sync: $(STAMP) ## bring the MLflow store up to date with all results
 	$(PYTHON) -m cascadeforest.experiments track
 
 COMPILE = $(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11
+# What `make lock` gives uv: the packages of one extra.
+EXTRA_LINES = import sys, tomllib; \
+  print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"][sys.argv[1]], sep="\n")
 
-lock: ## renew requirements.lock and docs/requirements.lock from pyproject.toml (needs uv)
+lock: ## renew requirements.lock, and the locks of the extras and of docs, from pyproject.toml (needs uv)
 	@test -n "$(UV)" || { echo "'make lock' needs uv: pip install uv"; exit 2; }
 	$(COMPILE) --extra workflow --extra baselines --extra dev pyproject.toml -o requirements.lock
 	$(COMPILE) --extra docs --constraints requirements.lock pyproject.toml -o docs/requirements.lock
+	@for extra in $(LOCKED_EXTRAS); do $(PYTHON3) -c '$(EXTRA_LINES)' $$extra | \
+	  $(COMPILE) --no-annotate -c requirements.lock - -o requirements-$$extra.lock || exit; done
 
 vulnerabilities: $(STAMP) ## licences, and known vulnerabilities of the lock (status 1: some, 3: could not be checked)
 	$(PYTHON) tools/vulnerabilities.py

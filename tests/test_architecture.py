@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -119,7 +120,7 @@ def test_only_tracking_imports_mlflow():
         for path in modules()
         if any(n.startswith("mlflow") for n in imports_of(path))
     }
-    assert users <= {"experiments/tracking.py"}
+    assert users <= {"experiments/tracking.py", "experiments/tracking_store.py"}
 
 
 def project():
@@ -151,6 +152,38 @@ def test_the_lock_satisfies_the_declared_versions():
     for line in [*project()["dependencies"], *extras["workflow"], *extras["baselines"], *extras["dev"]]:
         requirement = Requirement(line)
         assert requirement.specifier.contains(locked()[requirement.name.lower()]), line
+
+
+@pytest.mark.parametrize("extra", ["postgres", "slurm"])
+def test_the_lock_of_an_extra_satisfies_it_and_replaces_nothing(extra):
+    from packaging.requirements import Requirement
+
+    text = (ROOT / f"requirements-{extra}.lock").read_text(encoding="utf-8")
+    packages = dict(re.findall(r"^([a-z0-9._-]+)==(\S+)", text, flags=re.MULTILINE))
+    for line in project()["optional-dependencies"][extra]:
+        requirement = Requirement(line)
+        assert requirement.specifier.contains(packages[requirement.name.lower()]), line
+    everywhere = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    base = dict(re.findall(r"^([a-z0-9._-]+)==(\S+)", everywhere, flags=re.MULTILINE))
+    assert {name: base[name] for name in packages if name in base} == {
+        name: version for name, version in packages.items() if name in base
+    }
+    assert text.count("--hash=sha256:") >= len(packages)
+    assert "://" not in text
+
+
+def test_make_refuses_an_extra_without_a_lock():
+    command = ["make", "--dry-run", "setup", "EXTRAS=slurm nonsense"]
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert process.returncode == 2
+    assert "EXTRAS names 'nonsense'; there are postgres slurm" in process.stderr
+
+
+def test_make_installs_an_extra_from_its_lock():
+    command = ["make", "--dry-run", "setup", "EXTRAS=slurm"]
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert process.returncode == 0, process.stderr
+    assert re.search(r"pip install .*--require-hashes .*-r requirements-slurm\.lock", process.stdout)
 
 
 def test_the_conda_environment_agrees_with_pyproject():

@@ -44,4 +44,6 @@ def run_of(suite, dataset, model, repeats=2, **changes):
 def write_run(folder, dataset, model, cells, **changes):
     """The run file of these cells below ``results/<suite>``."""
     run = run_of(folder.name, dataset, model, len(cells), **changes)
-    write_typed(run_path(folder, dataset, model), RunResult(run, {"name": dataset}, "s" * 64, tuple(cells)))
+    task = "regression" if any("rmse" in cell.metrics for cell in cells) else "classification"
+    facts = {"name": dataset, "task": task, "features": 7}
+    write_typed(run_path(folder, dataset, model), RunResult(run, facts, "s" * 64, tuple(cells)))

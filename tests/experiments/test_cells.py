@@ -190,7 +190,17 @@ FOREST = "sklearn.ensemble:RandomForestClassifier"
 
 def test_an_edit_of_words_scores_or_records_fits_nothing_again(edit):
     before, scores = digest_for(FOREST), scoring_digest()
-    edit("words.py", "records.py", "run_records.py", "tracking.py", "plan.py", "resolve.py", "jobs.py", "cells.py")
+    edit(
+        "words.py",
+        "records.py",
+        "run_records.py",
+        "tracking.py",
+        "tracking_store.py",
+        "plan.py",
+        "resolve.py",
+        "jobs.py",
+        "cells.py",
+    )
     assert (digest_for(FOREST), scoring_digest()) == (before, scores)
     edit("metrics.py")
     assert digest_for(FOREST) == before

@@ -1,11 +1,14 @@
 """MLflow mirrors the result files: nothing twice, nothing lost, whatever interrupted it."""
 
+import contextlib
+import importlib.util
 import json
 import os
 import re
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import urllib.request
@@ -18,11 +21,12 @@ import pytest
 
 from cascadeforest.data.errors import DamagedFile, UserError
 from cascadeforest.data.typed_json import to_json
-from cascadeforest.experiments import tracking
+from cascadeforest.experiments import run_records, tracking_store
 from cascadeforest.experiments.plan import Experiment, Plan, Suite
 from cascadeforest.experiments.records import Failure, Failures
-from cascadeforest.experiments.run_records import suite_records
-from cascadeforest.experiments.tracking import SyncReport, sync, ui
+from cascadeforest.experiments.run_records import group_records, read_drawing, read_suite, table_records
+from cascadeforest.experiments.tracking import SyncReport, sync
+from cascadeforest.experiments.tracking_view import ui
 from cascadeforest.experiments.typed_files import write_typed
 
 from .made_results import cell, run_of, write_run
@@ -34,24 +38,33 @@ N_RUNS = 3 * (1 + REPEATS) + 1
 
 
 def experiment(name, columns, datasets, metrics, **changes):
-    return Experiment(
-        id=name,
-        paper=name.partition("-")[0],
-        kind="table",
-        title=f"Title of {name}",
-        render="scores",
-        metrics=(*metrics,),
-        columns=columns,
-        datasets=(*datasets,),
-        repeats=dict.fromkeys(datasets, REPEATS),
-        **changes,
-    )
+    plain = {
+        "id": name,
+        "paper": name.partition("-")[0],
+        "kind": "table",
+        "title": f"Title of {name}",
+        "render": "scores",
+        "metrics": (*metrics,),
+        "columns": columns,
+        "datasets": (*datasets,),
+        "repeats": dict.fromkeys(datasets, REPEATS),
+    }
+    return Experiment(**(plain | changes))
 
 
 def write_plan(folder, runs=()):
     experiments = [
         experiment("hidf-table2", {"hidf": "hidf", "forest": "rf10"}, ["digits+irrelevant"], ["accuracy"]),
         experiment("arena-regression", {"forest": "rf10"}, ["abalone"], ["rmse"]),
+        # A cell of the table above, shown again under another name: its first repeat only.
+        experiment(
+            "mddf-table1",
+            {"theirs": "hidf"},
+            ["digits+irrelevant"],
+            ["accuracy"],
+            labels={"theirs": "hiDF"},
+            repeats={"digits+irrelevant": 1},
+        ),
         experiment("ddbf-table9", {"ddbf": "ddbf"}, ["digits"], ["accuracy"], missing_models={"ddbf": "not written"}),
     ]
     plan = Plan(folder.name, Suite("for tests"), {each.id: each for each in experiments}, tuple(runs))
@@ -63,7 +76,7 @@ def write_failures(path, *failures):
 
 
 def write_suite(results, suite):
-    """A table of two columns on one data set, and a regression without a rendered table."""
+    """A table of two columns on one data set, one of which a second table shows too, and a regression."""
     folder = results / suite
     cascade = {"curves": {"accuracy": (0.5, 0.7, 0.6)}}
     write_run(folder, "digits+irrelevant", "rf10", [cell("digits+irrelevant", "rf10", r) for r in range(REPEATS)])
@@ -82,7 +95,13 @@ def write_suite(results, suite):
 
 @contextmanager
 def client_of(results):
-    with tracking._quiet_mlflow(), tracking._open_client(tracking._sqlite_uri(results / "mlflow.db")) as client:
+    with store_client(tracking_store.sqlite_uri(results / "mlflow.db")) as client:
+        yield client
+
+
+@contextmanager
+def store_client(uri):
+    with tracking_store.quiet_mlflow(), tracking_store.open_client(uri) as client:
         yield client
 
 
@@ -121,23 +140,44 @@ def shared(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def _no_server(monkeypatch):
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.delenv("MLFLOW_DEFAULT_ARTIFACT_ROOT", raising=False)
 
 
-def test_one_run_for_each_repeat_each_pair_and_each_table(shared):
-    pairs = [f"hidf-table2/digits+irrelevant/{column}" for column in ("hidf", "forest")]
-    pairs.append("arena-regression/abalone/forest")
+def test_one_run_for_each_cell_each_pair_and_each_table(shared):
+    pairs = ["digits+irrelevant/hidf", "digits+irrelevant/rf10", "abalone/rf10"]
     expected = {f"quick/{pair}" for pair in pairs} | {f"quick/{pair}/{r}" for pair in pairs for r in range(REPEATS)}
-    assert set(by_key(runs_of(shared, "quick"))) == expected | {"quick/hidf-table2/TABLE"}
+    assert set(by_key(runs_of(shared, "quick"))) == expected | {"quick/hidf-table2"}
+    with client_of(shared) as client:
+        names = {each.experiment_id: each.name for each in client.search_experiments()}
+    places = {run.data.tags["run_key"]: names[run.info.experiment_id] for run in runs_of(shared, "quick")}
+    assert places == dict.fromkeys(expected, "cells") | {"quick/hidf-table2": "tables"}
+
+
+def test_one_search_finds_a_model_on_a_data_set_under_short_names(shared):
+    search = "tags.model = 'hidf' AND tags.dataset = 'digits' AND tags.suite = 'quick'"
+    with client_of(shared) as client:
+        cells = client.get_experiment_by_name("cells").experiment_id
+        found = client.search_runs([cells], filter_string=search)
+        first = client.search_runs([cells], filter_string=f"{search} AND tags.tables LIKE '%mddf-table1%'")
+    pair = "hidf · digits+irrelevant"
+    assert {run.info.run_name for run in found} == {pair, f"{pair} · 0", f"{pair} · 1"}
+    # The second table shows one repeat only.
+    assert {run.info.run_name for run in first} == {pair, f"{pair} · 0"}
+    tags = by_key(found)["quick/digits+irrelevant/hidf"].data.tags
+    expected = {"paper": "hidf mddf", "tables": "hidf-table2 mddf-table1", "variant": "digits+irrelevant"}
+    expected |= {"repeats": "2", "level": "summary", "origin": "run", "label": "hidf"}
+    assert {name: tags[name] for name in expected} == expected
 
 
 def test_a_repeat_carries_the_numbers_of_its_cell(shared):
-    run = by_key(runs_of(shared, "quick"))["quick/hidf-table2/digits+irrelevant/hidf/1"]
+    run = by_key(runs_of(shared, "quick"))["quick/digits+irrelevant/hidf/1"]
     source = cell("digits+irrelevant", "hidf", 1)
     assert {name: run.data.metrics[name] for name in source.metrics} == source.metrics
     costs = ("fit_wall_seconds", "fit_cpu_seconds", "profiler_fit_peak_mib")
     assert [run.data.metrics[name] for name in costs] == [1.6, 1.5, 3.5]
     assert run.data.params == {"n_estimators": "10", "max_depth": "None", "random_state": "8", "grid": "[1, 2]"}
     expected = {"paper": "hidf", "dataset": "digits", "variant": "digits+irrelevant", "model": "hidf", "suite": "quick"}
+    expected["tables"] = "hidf-table2"
     expected |= {"repeat": "1", "level": "repeat", "status": "ok", "git_commit": "abc123", "code_digest": "c" * 64}
     assert {name: run.data.tags[name] for name in expected} == expected
     assert (run.info.status, run.info.start_time, run.info.end_time) == (
@@ -149,7 +189,7 @@ def test_a_repeat_carries_the_numbers_of_its_cell(shared):
 
 def test_a_summary_holds_mean_and_sample_deviation_and_owns_its_repeats(shared):
     runs = by_key(runs_of(shared, "quick"))
-    parent = runs["quick/hidf-table2/digits+irrelevant/forest"]
+    parent = runs["quick/digits+irrelevant/rf10"]
     values = [cell("digits+irrelevant", "rf10", r).metrics["accuracy"] for r in range(REPEATS)]
     assert parent.data.metrics["accuracy"] == pytest.approx(fmean(values), abs=1e-12)
     assert parent.data.metrics["accuracy_std"] == pytest.approx(stdev(values), abs=1e-12)
@@ -162,11 +202,11 @@ def test_a_summary_holds_mean_and_sample_deviation_and_owns_its_repeats(shared):
         for run in runs.values()
         if run.data.tags.get("mlflow.parentRunId") == parent.info.run_id
     }
-    assert children == {f"quick/hidf-table2/digits+irrelevant/forest/{r}" for r in range(REPEATS)}
+    assert children == {f"quick/digits+irrelevant/rf10/{r}" for r in range(REPEATS)}
 
 
 def test_a_curve_is_one_metric_with_the_layer_as_step(shared):
-    run = by_key(runs_of(shared, "quick"))["quick/hidf-table2/digits+irrelevant/hidf/0"]
+    run = by_key(runs_of(shared, "quick"))["quick/digits+irrelevant/hidf/0"]
     with client_of(shared) as client:
         history = client.get_metric_history(run.info.run_id, "accuracy_per_layer")
     assert sorted((point.step, point.value) for point in history) == [(1, 0.5), (2, 0.7), (3, 0.6)]
@@ -179,19 +219,25 @@ def test_the_data_sets_name_finds_the_runs_and_their_training_and_test_parts(sha
         ids = [each.experiment_id for each in client.search_experiments()]
         found = client.search_runs(ids, filter_string="dataset.name = 'abalone' AND tags.suite = 'quick'")
     assert {run.data.tags["dataset"] for run in found} == {"abalone"}
-    parts = [
-        (part.tags[0].value, part.dataset.digest, json.loads(part.dataset.profile))
-        for part in found[0].inputs.dataset_inputs
-    ]
-    assert sorted(parts) == [
-        ("test", f"{'d' * 12}-test", {"num_rows": 8}),
-        ("train", f"{'d' * 12}-train", {"num_rows": 20}),
-    ]
+    parts = found[0].inputs.dataset_inputs
+    digests = {part.tags[0].value: part.dataset.digest for part in parts}
+    assert digests == {"test": f"{'d' * 12}-test", "train": f"{'d' * 12}-train"}
+    profiles = {part.tags[0].value: json.loads(part.dataset.profile) for part in parts}
+    assert profiles == {"test": {"num_rows": 8, "num_features": 7}, "train": {"num_rows": 20, "num_features": 7}}
+
+
+def test_mlflow_reads_the_schema_of_a_data_set_input(shared):
+    from mlflow.data.schema import TensorDatasetSchema
+
+    run = by_key(runs_of(shared, "quick"))["quick/abalone/rf10/0"]
+    schema = TensorDatasetSchema.from_dict(json.loads(run.inputs.dataset_inputs[0].dataset.schema))
+    assert [(each.type.name, each.shape) for each in schema.features.inputs] == [("float32", (-1, 7))]
+    assert [(each.type.name, each.shape) for each in schema.targets.inputs] == [("float64", (-1,))]
 
 
 def test_artifacts_hold_the_cell_its_confusion_matrix_and_its_layers(shared):
-    run = by_key(runs_of(shared, "quick"))["quick/hidf-table2/digits+irrelevant/hidf/1"]
-    folder = shared / "mlartifacts" / "hidf-table2" / run.info.run_id / "artifacts"
+    run = by_key(runs_of(shared, "quick"))["quick/digits+irrelevant/hidf/1"]
+    folder = shared / "mlartifacts" / "cells" / run.info.run_id / "artifacts"
     source = cell("digits+irrelevant", "hidf", 1, curves={"accuracy": (0.5, 0.7, 0.6)})
     assert json.loads((folder / "cell.json").read_text()) == json.loads(json.dumps(to_json(source)))
     assert (folder / "confusion.csv").read_text() == "true \\ predicted,0,1\n0,3,1\n1,0,4\n"
@@ -199,9 +245,11 @@ def test_artifacts_hold_the_cell_its_confusion_matrix_and_its_layers(shared):
 
 
 def test_the_table_run_shows_the_table_and_carries_its_files(shared):
-    run = by_key(runs_of(shared, "quick"))["quick/hidf-table2/TABLE"]
-    assert run.info.run_name == "TABLE quick/hidf-table2"
-    folder = shared / "mlartifacts" / "hidf-table2" / run.info.run_id / "artifacts"
+    run = by_key(runs_of(shared, "quick"))["quick/hidf-table2"]
+    assert run.info.run_name == "hidf-table2 · quick"
+    expected = {"table": "hidf-table2", "title": "Title of hidf-table2", "kind": "table", "paper": "hidf"}
+    assert {name: run.data.tags[name] for name in expected} == expected
+    folder = shared / "mlartifacts" / "tables" / run.info.run_id / "artifacts"
     table = json.loads((folder / "hidf-table2.json").read_text())
     assert table == {
         "columns": ["dataset", "model", "metric", "mean", "note"],
@@ -212,18 +260,27 @@ def test_the_table_run_shows_the_table_and_carries_its_files(shared):
     assert (folder / "index.html").read_text() == "<h1>Report</h1>"
 
 
-def test_the_saved_view_shows_the_summaries_with_the_experiments_own_metric_first(shared):
+def test_each_suite_has_a_saved_view_of_its_summaries_and_one_of_its_tables(shared):
     with client_of(shared) as client:
         tags = {each.name: each.tags for each in client.search_experiments()}
-    assert set(tags) == {"hidf-table2", "arena-regression"}  # none without runs, and no 'Default'
-    view = json.loads(tags["hidf-table2"]["mlflow.sharedViewState.main"])
+    assert set(tags) == {"cells", "tables"}  # and no 'Default'
+    cells = json.loads(tags["cells"]["mlflow.sharedViewState.quick"])
+    scores = ("accuracy", "accuracy_std", "roc_auc", "rmse", "rmse_std")
     costs = ("fit_cpu_seconds", "predict_cpu_seconds", "fit_peak_mib", "model_mib")
-    assert view["selectedColumns"] == [f"metrics.`{name}`" for name in ("accuracy", "accuracy_std", "roc_auc", *costs)]
-    assert view["searchFilter"] == "tags.level != 'repeat'"
-    regression = json.loads(tags["arena-regression"]["mlflow.sharedViewState.main"])
-    assert regression["selectedColumns"][:2] == ["metrics.`rmse`", "metrics.`rmse_std`"]
-    assert tags["hidf-table2"]["mlflow.experimentKind"] == "custom_model_development"
-    assert (tags["hidf-table2"]["paper"], tags["hidf-table2"]["title"]) == ("hidf", "Title of hidf-table2")
+    assert cells["selectedColumns"] == [f"metrics.`{name}`" for name in (*scores, *costs)]
+    assert cells["searchFilter"] == "tags.level = 'summary' AND tags.suite = 'quick'"
+    tables = json.loads(tags["tables"]["mlflow.sharedViewState.quick"])
+    assert tables["selectedColumns"] == ["tags.`title`", "tags.`paper`", "tags.`kind`"]
+    assert {each["mlflow.experimentKind"] for each in tags.values()} == {"custom_model_development"}
+
+
+def test_every_run_has_a_real_start_time(shared, tmp_path):
+    """A run that starts at 0 is shown as created 56 years ago."""
+    assert min(run.info.start_time for run in runs_of(shared, "quick")) > run_records.EARLIEST_MS
+    folder = write_suite(tmp_path, "unpacked")
+    for path in (folder / "tables").iterdir():
+        os.utime(path, (0, 0))  # an archive that keeps no times
+    assert read_drawing(folder, "hidf-table2").written_ms > run_records.EARLIEST_MS
 
 
 def test_tracking_twice_adds_nothing(shared):
@@ -243,7 +300,7 @@ def test_a_changed_result_replaces_its_runs_only(shared):
     write_run(folder, "digits+irrelevant", "rf10", cells)
     report = sync(shared, ["changed"])
     after = by_key(runs_of(shared, "changed"))
-    pair = "changed/hidf-table2/digits+irrelevant/forest"
+    pair = "changed/digits+irrelevant/rf10"
     assert report == SyncReport(created=0, replaced=2, unchanged=N_RUNS - 2, deleted=0)
     assert {key for key in after if after[key].info.run_id != before[key].info.run_id} == {pair, f"{pair}/1"}
     assert after[f"{pair}/1"].data.metrics["accuracy"] == 0.125
@@ -270,7 +327,7 @@ def test_a_failed_cell_is_a_failed_run_that_names_its_error(shared):
     write_failures(failures, Failure(1, "MemoryError", "no room", "Traceback ...\n", *times))
     sync(shared, ["failing"])
     runs = by_key(runs_of(shared, "failing"))
-    pair = "failing/arena-regression/abalone/forest"
+    pair = "failing/abalone/rf10"
     for key in (pair, f"{pair}/1"):
         assert runs[key].info.status == "FAILED"
         assert runs[key].data.tags["error"] == "MemoryError"
@@ -286,7 +343,9 @@ def test_a_failed_cell_is_a_failed_run_that_names_its_error(shared):
 
 
 def records_of(folder):
-    return {run.key: run for experiment in suite_records(folder) for run in experiment.runs}
+    source = read_suite(folder)
+    records = [*table_records(source), *(run for group in group_records(source) for run in group.make())]
+    return {run.key: run for run in records}
 
 
 def test_failures_of_the_parts_of_a_split_run_are_shown_once_the_newest(tmp_path):
@@ -297,14 +356,14 @@ def test_failures_of_the_parts_of_a_split_run_are_shown_once_the_newest(tmp_path
         path = folder / "failures" / "abalone" / f"rf10{part}.json"
         write_failures(path, Failure(repeat, "MemoryError", message, "", 1, ended))
     records = records_of(folder)
-    pair = "split/arena-regression/abalone/forest"
+    pair = "split/abalone/rf10"
     assert records[pair].tags["error_message"] == "2 of 2 repeats failed"
     assert [records[f"{pair}/{repeat}"].tags["error_message"] for repeat in range(2)] == ["new", "alone"]
 
 
 def test_a_run_of_another_configuration_is_not_shown(tmp_path):
     folder = write_suite(tmp_path, "stale")
-    pair = "stale/arena-regression/abalone/forest"
+    pair = "stale/abalone/rf10"
     write_plan(folder, [run_of("stale", "abalone", "rf10")])
     assert pair in records_of(folder)
     write_plan(folder, [run_of("stale", "abalone", "rf10", params={"n_estimators": 50})])
@@ -316,7 +375,7 @@ def test_a_run_file_that_was_edited_is_an_error_that_names_it(tmp_path):
     path = folder / "runs/abalone/rf10.json"
     path.write_text(path.read_text().replace("2.5", "2.4"))
     with pytest.raises(DamagedFile, match=r"runs/abalone/rf10\.json: .*Run the workflow again"):
-        suite_records(folder)
+        records_of(folder)
 
 
 KILLED_SYNC = """
@@ -340,16 +399,20 @@ sync(Path(results), [suite])
 
 
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL exists on POSIX systems only")
-@pytest.mark.parametrize(("method", "marked"), [("log_batch", False), ("set_terminated", True)])
-def test_a_sync_killed_in_the_middle_is_repaired_by_the_next(shared, method, marked):
+@pytest.mark.parametrize(
+    ("method", "unfinished"), [("log_batch", [False]), ("set_terminated", [False, True])], ids=lambda value: str(value)
+)
+def test_a_sync_killed_in_the_middle_is_repaired_by_the_next(shared, method, unfinished):
+    """A summary is finished after its repeats: the fourth run to be terminated is a repeat of the second one."""
     suite = f"killed_{method}"
     write_suite(shared, suite)
     command = [sys.executable, "-c", KILLED_SYNC, str(shared), suite, method]
     process = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert process.returncode == -signal.SIGKILL, process.stderr
     states = [(run.info.status, "result_sha" in run.data.tags) for run in runs_of(shared, suite)]
-    assert sorted(states) == [("FINISHED", True)] * 3 + [("RUNNING", marked)]
-    assert sync(shared, [suite]) == SyncReport(created=N_RUNS - 4, replaced=1, unchanged=3, deleted=0)
+    assert sorted(states) == [("FINISHED", True)] * 3 + [("RUNNING", marked) for marked in unfinished]
+    replaced = len(unfinished)
+    assert sync(shared, [suite]) == SyncReport(created=N_RUNS - 3 - replaced, replaced=replaced, unchanged=3, deleted=0)
     runs = by_key(runs_of(shared, suite))
     assert {run.info.status for run in runs.values()} == {"FINISHED"}
     # Nothing tells that it happened: the runs are those of a suite that was never interrupted.
@@ -385,7 +448,7 @@ def test_a_moved_checkout_makes_its_store_anew(shared, tmp_path, caplog):
 def test_a_store_that_cannot_be_used_is_recognised(tmp_path, content_of_file, reason):
     database = tmp_path / "mlflow.db"
     database.write_bytes(content_of_file)
-    assert reason in tracking._misfit(database, tmp_path / "mlartifacts")
+    assert reason in tracking_store.misfit(tmp_path)
 
 
 def test_a_suite_whose_results_were_removed_goes_when_everything_is_compared(shared):
@@ -394,14 +457,66 @@ def test_a_suite_whose_results_were_removed_goes_when_everything_is_compared(sha
     shutil.rmtree(folder)
     assert sync(shared).deleted == N_RUNS
     assert runs_of(shared, "removed") == []
+    with client_of(shared) as client:
+        assert "mlflow.sharedViewState.removed" not in client.get_experiment_by_name("cells").tags
+
+
+def test_unchanged_results_are_not_read(shared, monkeypatch):
+    """Nor the runs of their repeats, unless it is asked for: `every_run` mends a store that somebody edited."""
+    write_suite(shared, "untouched")
+    sync(shared, ["untouched"])
+    gone = by_key(runs_of(shared, "untouched"))["untouched/abalone/rf10/1"].info.run_id
+    with client_of(shared) as client:
+        client.delete_run(gone)
+    with monkeypatch.context() as patch:
+        patch.setattr(run_records, "read_run", lambda *_: pytest.fail("a result file was read"))
+        assert sync(shared, ["untouched"]) == SyncReport(created=0, replaced=0, unchanged=N_RUNS, deleted=0)
+    report = sync(shared, ["untouched"], every_run=True)
+    assert report == SyncReport(created=1, replaced=0, unchanged=N_RUNS - 1, deleted=0)
+    assert len(by_key(runs_of(shared, "untouched"))) == N_RUNS
+
+
+def test_doubles_under_one_key_are_removed(shared):
+    """Somebody restored a run that a sync had replaced."""
+    folder = write_suite(shared, "restored")
+    sync(shared, ["restored"])
+    old = by_key(runs_of(shared, "restored"))["restored/abalone/rf10"].info.run_id
+    write_run(folder, "abalone", "rf10", [cell("abalone", "rf10", r, metrics={"rmse": 0.5}) for r in range(REPEATS)])
+    sync(shared, ["restored"])
+    with client_of(shared) as client:
+        client.restore_run(old)
+    report = sync(shared, ["restored"])
+    assert report == SyncReport(created=0, replaced=0, unchanged=N_RUNS, deleted=1)
+    assert by_key(runs_of(shared, "restored"))["restored/abalone/rf10"].data.metrics["rmse"] == 0.5
+
+
+def test_many_changed_groups_are_listed_at_once_with_the_same_end(shared, monkeypatch):
+    folder = write_suite(shared, "many")
+    sync(shared, ["many"])
+    monkeypatch.setattr("cascadeforest.experiments.tracking.MANY_GROUPS", 0)
+    monkeypatch.setattr("cascadeforest.experiments.tracking._Mirror._repeats", lambda *_: pytest.fail("one by one"))
+    write_run(folder, "abalone", "rf10", [cell("abalone", "rf10", r, metrics={"rmse": 1.5}) for r in range(REPEATS)])
+    report = sync(shared, ["many"])
+    assert report == SyncReport(created=0, replaced=1 + REPEATS, unchanged=N_RUNS - 1 - REPEATS, deleted=0)
+    assert len(by_key(runs_of(shared, "many"))) == N_RUNS
+
+
+def test_a_store_of_another_layout_is_made_anew(shared, tmp_path, caplog):
+    """Versions before had an MLflow experiment for each table."""
+    results = tmp_path / "results"
+    shutil.copytree(shared / "quick", results / "quick")
+    with contextlib.closing(sqlite3.connect(results / "mlflow.db")) as connection:
+        connection.execute("PRAGMA user_version = 3017")
+    assert sync(results).created == N_RUNS
+    assert "another version of MLflow or of cascadeforest" in caplog.text
 
 
 def test_only_the_repeats_that_the_experiment_asks_for_are_shown(tmp_path):
     folder = write_suite(tmp_path, "quick")
     cells = [cell("abalone", "rf10", r) for r in range(5)]  # another table of the suite may want more
     write_run(folder, "abalone", "rf10", cells)
-    records = {record.name: record for record in suite_records(folder)}
-    assert [run.tags.get("repeat") for run in records["arena-regression"].runs] == [None, "0", "1"]
+    records = [run for key, run in records_of(folder).items() if "abalone" in key]
+    assert [run.tags.get("repeat") for run in records] == [None, "0", "1"]
 
 
 def test_a_suite_without_results_is_named_with_those_that_have_some(shared):
@@ -416,9 +531,19 @@ def test_a_tracking_address_that_is_a_folder_is_refused_with_what_to_write(share
 
 
 def test_a_named_database_that_cannot_be_read_is_told_without_its_password(shared):
-    with pytest.raises(UserError, match=r"The runs in mystery://\*\*\*@host/runs cannot be read") as caught:
-        sync(shared, tracking_uri="mystery://me:secret@host/runs")
-    assert "mystery" in str(caught.value)
+    """Nor does the driver's own message show it; without the driver the message says how to install it."""
+    with pytest.raises(
+        UserError, match=r"The runs in postgresql://\*\*\*@127.0.0.1:1/runs cannot be read: .+"
+    ) as caught:
+        sync(shared, tracking_uri="postgresql://me:secret@127.0.0.1:1/runs")
+    assert "secret" not in str(caught.value)
+    if importlib.util.find_spec("psycopg2") is None:
+        assert "make setup EXTRAS=postgres" in str(caught.value)
+
+
+def test_a_database_that_cannot_make_syncs_wait_is_refused(shared):
+    with pytest.raises(UserError, match=r"'mysql://\*\*\*@host/runs': syncs that share a mysql database cannot wait"):
+        sync(shared, tracking_uri="mysql://me:secret@host/runs")
 
 
 def test_a_tracking_server_that_does_not_answer_is_named(shared):
@@ -431,7 +556,12 @@ def test_a_tracking_server_that_does_not_answer_is_named(shared):
 
 def test_ui_without_a_store_says_what_to_run(tmp_path):
     with pytest.raises(UserError, match="Run `make run` first"):
-        ui(tmp_path)
+        ui(tmp_path, "quick")
+
+
+def test_ui_for_a_suite_without_runs_names_those_that_have_some(shared):
+    with pytest.raises(UserError, match=r"no runs of the suite 'papr'; it has .*quick.*make run SUITE=papr"):
+        ui(shared, "papr")
 
 
 def test_ui_on_a_taken_port_names_a_free_one(shared):
@@ -440,25 +570,27 @@ def test_ui_on_a_taken_port_names_a_free_one(shared):
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(UserError, match=rf"Port {port} .* is taken .*make ui PORT=\d+"):
-            ui(shared, port)
+            ui(shared, "quick", port)
 
 
 @contextmanager
-def serving(results):
+def serving(results, desktop=False):
     """The UI in a process of its own: its port, the lines that it printed, the process."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     # Under nohup, and after & in a script, a shell has told its children to ignore Ctrl-C.
     code = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); from pathlib import Path; "
-    code += "from cascadeforest.experiments.tracking import ui; ui(Path(sys.argv[1]), int(sys.argv[2]))"
+    code += "from cascadeforest.experiments.tracking_view import ui; "
+    code += "ui(Path(sys.argv[1]), 'quick', int(sys.argv[2]), browse=lambda address: print('browser:', address))"
     command = [sys.executable, "-u", "-c", code, str(results), str(port)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    environment = os.environ | {"DISPLAY": ":0" if desktop else "", "WAYLAND_DISPLAY": ""}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
     try:
         lines = []
         for line in process.stdout:
             lines.append(line.strip())
-            if line.startswith("Ctrl-C"):
+            if line.startswith("browser:" if desktop else "Ctrl-C"):
                 break
         assert process.poll() is None, "\n".join(lines)
         yield port, lines, process
@@ -468,27 +600,24 @@ def serving(results):
         process.stdout.close()
 
 
-def number_of(results, name):
+def view_of(results, port, name="cells"):
     with client_of(results) as client:
-        return client.get_experiment_by_name(name).experiment_id
-
-
-def view_address(results, port):
-    query = "viewStateShareKey=main&workflowType=machine_learning"
-    return f"http://127.0.0.1:{port}/#/experiments/{number_of(results, 'hidf-table2')}/runs?{query}"
+        number = client.get_experiment_by_name(name).experiment_id
+    query = "viewStateShareKey=quick&workflowType=machine_learning"
+    return f"http://127.0.0.1:{port}/#/experiments/{number}/runs?{query}"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT to a process, as Ctrl-C does on POSIX systems")
-def test_ui_serves_the_printed_views_and_ctrl_c_leaves_no_process(shared):
-    with serving(shared) as (port, lines, process):
+def test_ui_opens_the_printed_view_and_ctrl_c_leaves_no_process(shared):
+    with serving(shared, desktop=True) as (port, lines, process):
         family = psutil.Process(process.pid).children(recursive=True)
         assert family
-        assert view_address(shared, port) in lines
-        number = number_of(shared, "hidf-table2")
-        query = f"http://127.0.0.1:{port}/api/2.0/mlflow/experiments/get?experiment_id={number}"
+        assert {view_of(shared, port), view_of(shared, port, "tables")} <= set(lines)
+        assert lines[-1] == f"browser: {view_of(shared, port)}"
+        query = f"http://127.0.0.1:{port}/api/2.0/mlflow/experiments/get-by-name?experiment_name=cells"
         with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(query, timeout=30) as answer:
             tags = {tag["key"]: tag["value"] for tag in json.load(answer)["experiment"]["tags"]}
-        assert "metrics.`accuracy`" in tags["mlflow.sharedViewState.main"]
+        assert "metrics.`accuracy`" in tags["mlflow.sharedViewState.quick"]
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 0
         assert not [member for member in family if member.is_running()]
@@ -499,8 +628,9 @@ def test_a_browser_opens_the_saved_view_on_the_summaries(shared, tmp_path):
     """The tag behind the view is undocumented: this is the test that notices when MLflow changes it."""
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
     flags += ["--no-first-run", "--disable-component-update", f"--user-data-dir={tmp_path}", "--window-size=2600,1000"]
-    with serving(shared) as (port, _, _):
-        command = [CHROMIUM, *flags, "--virtual-time-budget=30000", "--dump-dom", view_address(shared, port)]
+    with serving(shared) as (port, lines, _):
+        assert not [line for line in lines if line.startswith("browser:")]  # there is no desktop
+        command = [CHROMIUM, *flags, "--virtual-time-budget=30000", "--dump-dom", view_of(shared, port)]
         page = subprocess.run(command, capture_output=True, text=True, timeout=180).stdout
     # The grid places its header cells by style, in any order of the document.
     cells = re.findall(r"<div[^>]*ag-header-cell [^>]*>", page)
@@ -509,8 +639,9 @@ def test_a_browser_opens_the_saved_view_on_the_summaries(shared, tmp_path):
         for cell in cells
         if (name := re.search(r"metrics\.`(\w+)`", cell)) and (left := re.search(r"left: (\d+)px", cell))
     }
-    scores, costs = ["accuracy", "accuracy_std", "roc_auc"], ["fit_cpu_seconds", "predict_cpu_seconds", "fit_peak_mib"]
-    assert sorted(places, key=places.get) == [*scores, *costs, "model_mib"]
-    assert "quick/hidf-table2/digits+irrelevant/forest" in page
-    assert "TABLE quick/hidf-table2" in page
-    assert "quick/hidf-table2/digits+irrelevant/forest/0" not in page
+    scores = ["accuracy", "accuracy_std", "roc_auc", "rmse", "rmse_std"]
+    costs = ["fit_cpu_seconds", "predict_cpu_seconds", "fit_peak_mib", "model_mib"]
+    assert sorted(places, key=places.get) == [*scores, *costs]
+    assert "hidf · digits+irrelevant" in page
+    assert "hidf · digits+irrelevant · 0" not in page
+    assert "years ago" not in page.replace("3 years ago", "")  # made_results.py: 2023

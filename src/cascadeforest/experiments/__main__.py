@@ -1,4 +1,4 @@
-"""Command line: ``python -m cascadeforest.experiments {list,plan,spec,missing,suite,run,batch,track,ui,reference}``."""
+"""Command line: ``python -m cascadeforest.experiments {list,plan,spec,missing,suite,run,batch,track,reference}``."""
 
 from __future__ import annotations
 
@@ -88,11 +88,8 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     track = command("track", "bring the MLflow store up to date with the results")
     track.add_argument("--suite", action="append", help="default: every suite that has results")
     track.add_argument("--results", type=Path, default=Path("results"))
+    track.add_argument("--every-run", action="store_true", help="also compare runs whose results did not change")
     track.add_argument("--output", type=Path, help="JSON with what was done")
-
-    ui = command("ui", "the MLflow UI on 127.0.0.1")
-    ui.add_argument("--results", type=Path, default=Path("results"))
-    ui.add_argument("--port", type=int, default=5000)
 
     reference = command("reference", "the generated pages: fail while they are stale, or renew them")
     reference.add_argument("--write", action="store_true", help="renew them")
@@ -238,17 +235,10 @@ def _track(options: argparse.Namespace) -> int:
     from cascadeforest.data.files import atomic_write
     from cascadeforest.experiments.tracking import sync
 
-    report = dataclasses.asdict(sync(options.results, options.suite))
+    report = dataclasses.asdict(sync(options.results, options.suite, every_run=options.every_run))
     print(", ".join(f"{name}: {count}" for name, count in report.items()))
     if options.output:
         atomic_write(options.output, json.dumps(report, indent=1) + "\n")
-    return 0
-
-
-def _ui(options: argparse.Namespace) -> int:
-    from cascadeforest.experiments.tracking import ui
-
-    ui(options.results, options.port)
     return 0
 
 

@@ -236,6 +236,13 @@ def discard_damaged(root: Path, plan: Plan) -> list[Path]:
     return removed
 
 
+def failure_paths(folder: Path, dataset: str, model: str) -> list[Path]:
+    """Return the files below ``results/<suite>`` that say which repeats of a run failed."""
+    place = folder / "failures" / dataset
+    paths = [place / f"{model}.json", *sorted(place.glob(f"{model}.part*.json"))]
+    return [path for path in paths if path.is_file()]
+
+
 def read_failures(folder: Path, dataset: str, model: str) -> list[Failure]:
     """Read the failed repeats of one model preset on one data set.
 
@@ -258,9 +265,8 @@ def read_failures(folder: Path, dataset: str, model: str) -> list[Failure]:
     DamagedFile
         If a file is not what was written.
     """
-    place = folder / "failures" / dataset
     remedy = "Delete it, or run the workflow again, which tries what failed again."
-    paths = [place / f"{model}.json", *sorted(place.glob(f"{model}.part*.json"))]
-    found = [failure for path in paths if path.is_file() for failure in read_typed(Failures, path, remedy).repeats]
+    paths = failure_paths(folder, dataset, model)
+    found = [failure for path in paths for failure in read_typed(Failures, path, remedy).repeats]
     newest = {failure.repeat: failure for failure in sorted(found, key=lambda failure: failure.ended_ms)}
     return [newest[repeat] for repeat in sorted(newest)]

@@ -1,6 +1,10 @@
-"""What MLflow is to show of a suite, worked out from the result files alone: experiments, runs, numbers, artifacts.
+"""What MLflow is to show of a suite, worked out from its results alone: runs, numbers, artifacts, views.
 
 Pure data: nothing here knows MLflow. `cascadeforest.experiments.tracking` brings a store into line with these records.
+
+There are two experiments. `CELLS` has one run for each cell (data set variant, model preset, repeat), and for each data
+set and model a summary run above its repeats. `TABLES` has one run for each table or figure. A cell that several tables
+show is one run, whose tag ``tables`` names them.
 """
 
 from __future__ import annotations
@@ -9,39 +13,61 @@ import csv
 import dataclasses
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from cascadeforest.data.files import digest_of
+from cascadeforest.data.files import digest_of, sha256_of
 from cascadeforest.data.typed_json import Json, to_json
-from cascadeforest.experiments.plan import Experiment, Pair, Run, read_plan
-from cascadeforest.experiments.records import PLAN_FILE, Failure, ScoredCell, read_failures, read_run
+from cascadeforest.experiments.plan import Experiment, Pair, Plan, read_plan
+from cascadeforest.experiments.records import (
+    PLAN_FILE,
+    Failure,
+    RunResult,
+    ScoredCell,
+    failure_paths,
+    read_failures,
+    read_run,
+    run_path,
+)
 
-#: Part of every record's digest: raise it when something is logged differently, and each run is replaced.
-FORMAT = 1
+#: Part of every digest: raise it when something is logged differently, and each run is replaced.
+FORMAT = 2
 FINISHED, FAILED = "FINISHED", "FAILED"
-#: Values of the tag `level`: one repeat, the mean of a data set and column over its repeats, the rendered table.
+#: Names of the two experiments.
+CELLS, TABLES = "cells", "tables"
+#: Values of the tag `level`: one repeat, the means of a data set and model over its repeats, a table or figure.
 REPEAT, SUMMARY, TABLE = "repeat", "summary", "table"
-#: Columns of the saved view behind those that the experiment names, where the runs have them.
+#: Values of the tag `origin`: results of this checkout, and accepted results.
+RUN_HERE, ACCEPTED = "run", "accepted"
+#: Metrics that the saved view of the cells shows, as far as the suite has them.
 VIEW_METRICS = (
     "accuracy",
-    "rmse",
+    "accuracy_std",
     "roc_auc",
+    "rmse",
+    "rmse_std",
     "fit_cpu_seconds",
     "predict_cpu_seconds",
     "fit_peak_mib",
     "model_mib",
     "n_layers",
 )
-#: Pixels of the view's columns: name and state of the run, each metric.
-VIEW_WIDTHS = {"attributes.`Run Name`": 280, "runDateAndNestInfo": 130}
+#: Pixels of the view's columns: name and state of the run, each tag, each metric.
+NAME_WIDTHS = {"attributes.`Run Name`": 280, "runDateAndNestInfo": 130}
+TAG_WIDTHS = {"title": 520, "paper": 110, "kind": 90}
 METRIC_WIDTH = 105
 #: Tags that say something of one repeat only, even if all repeats happen to agree.
 OF_ONE_REPEAT = frozenset({"repeat", "cell", "seed_model", "seed_split"})
+#: Year 2000 in milliseconds of the epoch. A file with an earlier time comes from a file system or an archive that keeps
+#: none, and MLflow would show a run 'created 56 years ago'.
+EARLIEST_MS = 946_684_800_000
 
 
 @dataclass(frozen=True)
@@ -56,6 +82,10 @@ class DataInput:
         Data set variant, short digest of its processed file with the context, path of that file.
     rows : int
         Number of rows of this part.
+    features : int or None
+        Number of columns; None if the result does not say.
+    target : str or None
+        Type of the target: ``int64`` for classes, ``float64`` in regression; None if the result does not say.
     """
 
     context: str
@@ -63,6 +93,8 @@ class DataInput:
     digest: str
     source: str
     rows: int
+    features: int | None = None
+    target: str | None = None
 
 
 @dataclass(frozen=True)
@@ -72,7 +104,7 @@ class RunRecord:
     Parameters
     ----------
     key : str
-        ``<suite>/<experiment>/<dataset>/<column>[/<repeat>]``, or ``<suite>/<experiment>/TABLE``.
+        ``<suite>/<variant>/<preset>[/<repeat>]`` for cells, ``<suite>/<table>`` for tables.
     name : str
         What the UI calls it.
     status : str
@@ -88,8 +120,6 @@ class RunRecord:
         Path below the run's artifacts to bytes.
     table : bytes or None
         CSV that is shown as a table.
-    parent : str or None
-        Key of the run that this one is a repeat of.
     """
 
     key: str
@@ -103,11 +133,11 @@ class RunRecord:
     inputs: tuple[DataInput, ...] = ()
     artifacts: dict[str, bytes] = field(default_factory=dict)
     table: bytes | None = None
-    parent: str | None = None
 
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of everything that is shown; a run with another one is out of date."""
-        shown = {name: getattr(self, name) for name in ("key", "name", "status", "tags", "params", "metrics", "parent")}
+        shown = {name: getattr(self, name) for name in ("key", "name", "status", "tags", "params", "metrics")}
         # Times are left out: a table that was rendered again to the same bytes is the same table.
         shown["inputs"] = [dataclasses.asdict(part) for part in self.inputs]
         shown["artifacts"] = {path: sha256(content).hexdigest() for path, content in self.artifacts.items()}
@@ -116,115 +146,277 @@ class RunRecord:
 
 
 @dataclass(frozen=True)
-class ExperimentRecord:
-    """One experiment of one suite: the table or figure, and the runs behind it.
+class GroupRecord:
+    """The runs of one data set variant and model preset: a summary and its repeats, made when they are asked for.
 
     Parameters
     ----------
-    name : str
-        Its id.
+    key : str
+        ``<suite>/<variant>/<preset>``, also the key of the summary.
     tags : dict
-        Tags of the MLflow experiment.
-    view : dict
-        Columns, filter and order with which the UI should open.
-    runs : list of RunRecord
-        A parent stands before its repeats.
+        Tags that the summary and all repeats have; they find the runs of the group in a store.
+    source : str
+        Digest of the files and settings that decide the runs. A store whose summary carries it is up to date.
+    make : callable
+        Reads the files and returns the summary and its repeats; nothing if no repeat was tried yet.
     """
 
-    name: str
+    key: str
     tags: dict[str, str]
-    view: dict[str, Any]
-    runs: list[RunRecord]
+    source: str
+    make: Callable[[], list[RunRecord]] = field(compare=False)
 
 
-def suite_records(folder: Path) -> list[ExperimentRecord]:
-    """Everything that the results of one suite say, experiment by experiment.
+@dataclass(frozen=True)
+class Drawing:
+    """Table and figure of one experiment.
+
+    Parameters
+    ----------
+    files : dict
+        Path below the run's artifacts to content; empty if nothing was drawn.
+    written_ms : int
+        When it was drawn or accepted, in milliseconds of the epoch.
+    """
+
+    files: dict[str, bytes]
+    written_ms: int
+
+
+@dataclass(frozen=True)
+class SuiteSource:
+    """Where the results of one suite come from: the files of a run, or what was accepted.
+
+    Parameters
+    ----------
+    plan : Plan
+    origin : str
+        ``run`` or ``accepted``.
+    digest : callable
+        Data set variant and preset to a digest of their results, without reading them; None if there are none.
+    read : callable
+        Data set variant and preset to what a job wrote, or None, and the repeats that failed.
+    drawings : callable
+        Id of an experiment to its table and figure.
+    page : bytes or None
+        The page with all tables.
+    """
+
+    plan: Plan
+    origin: str
+    digest: Callable[[Pair], str | None]
+    read: Callable[[Pair], tuple[RunResult | None, list[Failure]]]
+    drawings: Callable[[str], Drawing]
+    page: bytes | None
+
+
+def read_suite(folder: Path) -> SuiteSource:
+    """Results of one suite as the jobs of this checkout wrote them.
 
     Parameters
     ----------
     folder : Path
         ``results/<suite>``, with ``plan.json``.
 
-    Returns
-    -------
-    list of ExperimentRecord
-        In the order of the plan, without the experiments that have nothing to show yet.
-
     Raises
     ------
     DamagedFile
-        If a result file is not what a job wrote.
+        If the plan is not what was written. `GroupRecord.make` raises it for a damaged result file.
     """
-    plan = read_plan(folder / PLAN_FILE, folder.name)
     page = folder / "index.html"
-    shared = {"index.html": page.read_bytes()} if page.is_file() else {}
-    pairs: dict[Pair, _Pair] = {}
-    records = []
+
+    def digest(pair: Pair) -> str | None:
+        paths = [path for path in (run_path(folder, *pair), *failure_paths(folder, *pair)) if path.is_file()]
+        return digest_of({path.name: sha256_of(path) for path in paths}) if paths else None
+
+    def read(pair: Pair) -> tuple[RunResult | None, list[Failure]]:
+        return read_run(folder, *pair), read_failures(folder, *pair)
+
+    return SuiteSource(
+        plan=read_plan(folder / PLAN_FILE, folder.name),
+        origin=RUN_HERE,
+        digest=digest,
+        read=read,
+        drawings=lambda name: read_drawing(folder, name),
+        page=page.read_bytes() if page.is_file() else None,
+    )
+
+
+def read_drawing(folder: Path, name: str) -> Drawing:
+    """Table and figure of one experiment below ``results/<suite>`` or ``reports/<suite>``."""
+    paths = [folder / "tables" / f"{name}.{suffix}" for suffix in ("csv", "md", "tex")]
+    paths += [folder / "figures" / f"{name}.{suffix}" for suffix in ("svg", "png", "csv")]
+    paths = [path for path in paths if path.is_file()]
+    written_ms = max((round(1000 * path.stat().st_mtime) for path in paths), default=0)
+    if written_ms < EARLIEST_MS:
+        written_ms = round(1000 * time.time())
+    return Drawing({f"{path.parent.name}/{path.name}": path.read_bytes() for path in paths}, written_ms)
+
+
+def group_records(source: SuiteSource) -> list[GroupRecord]:
+    """Groups of cells that the tables of a suite show, each once, in the order of the plan.
+
+    Parameters
+    ----------
+    source : SuiteSource
+        The results. Only digests of the files are computed here; `GroupRecord.make` reads them.
+
+    Returns
+    -------
+    list of GroupRecord
+        Without data sets and models of which nothing was tried yet.
+    """
+    groups = []
+    for pair, showing in _shown(source.plan).items():
+        digest = source.digest(pair)
+        if digest is None:
+            continue
+        tags = _group_tags(source, pair, showing)
+        repeats = {experiment.id: experiment.repeats[pair[0]] for experiment in showing}
+        decisive = [FORMAT, tags, repeats, to_json(source.plan.run(*pair)), digest]
+        groups.append(
+            GroupRecord(
+                key="/".join((source.plan.suite, *pair)),
+                tags=tags,
+                source=digest_of(decisive),
+                make=partial(_group, source, pair, tags, showing),
+            )
+        )
+    return groups
+
+
+def _shown(plan: Plan) -> dict[Pair, list[Experiment]]:
+    """Pairs of data set variant and preset to the experiments that show them."""
+    shown: dict[Pair, list[Experiment]] = {}
     for experiment in plan.experiments.values():
-        runs: list[RunRecord] = []
-        for dataset, column, preset in _pairs_shown(experiment):
-            if (dataset, preset) not in pairs:
-                pairs[dataset, preset] = _Pair(folder, dataset, preset, plan.run(dataset, preset))
-            repeats = experiment.repeats[dataset]
-            runs += _pair_records(plan.suite, experiment, column, pairs[dataset, preset], repeats)
-        runs += _table_record(folder, plan.suite, experiment, runs, shared)
-        if runs:
-            records.append(ExperimentRecord(experiment.id, _experiment_tags(experiment), _view(experiment, runs), runs))
+        for dataset in experiment.present():
+            for preset in dict.fromkeys(experiment.columns[column] for column in experiment.shown_columns()):
+                shown.setdefault((dataset, preset), []).append(experiment)
+    return shown
+
+
+def _group_tags(source: SuiteSource, pair: Pair, showing: Sequence[Experiment]) -> dict[str, str]:
+    """Tags by which a person finds a data set and model."""
+    dataset, preset = pair
+    labels = [
+        experiment.labels.get(column, column)
+        for experiment in showing
+        for column, other in experiment.columns.items()
+        if other == preset
+    ]
+    return {
+        "suite": source.plan.suite,
+        # The data set without its operations, so that one filter finds all variants of it.
+        "dataset": dataset.partition("+")[0],
+        "variant": dataset,
+        "model": preset,
+        # Tables name a model as their paper does; the most frequent name stands for it here.
+        "label": Counter(labels).most_common(1)[0][0],
+        **_tables_tags(showing),
+        "origin": source.origin,
+    }
+
+
+def _tables_tags(showing: Sequence[Experiment]) -> dict[str, str]:
+    """The tables that show a run, and their papers."""
+    papers = dict.fromkeys(experiment.paper for experiment in showing)
+    return {"paper": " ".join(papers), "tables": " ".join(experiment.id for experiment in showing)}
+
+
+def _group(source: SuiteSource, pair: Pair, tags: Mapping[str, str], showing: Sequence[Experiment]) -> list[RunRecord]:
+    """The summary of a data set and model, then its repeats; nothing if none was tried yet."""
+    result, failures = source.read(pair)
+    if result is not None and result.differences(source.plan.run(*pair)):
+        result = None  # of another configuration: not what this suite says now
+    found: dict[int, ScoredCell | Failure] = {cell.repeat: cell for cell in result.cells} if result else {}
+    # A job's failures are removed when it succeeds: those that are here are newer than a merged file beside them.
+    found |= {failure.repeat: failure for failure in failures}
+    facts = result.data if result else {}
+    children = []
+    for repeat in sorted(found):
+        # Tables may show fewer repeats of a pair than there are.
+        tables = [experiment for experiment in showing if repeat < experiment.repeats[pair[0]]]
+        if tables:
+            one, own = found[repeat], {**tags, **_tables_tags(tables)}
+            children.append(_failed_record(own, one) if isinstance(one, Failure) else _cell_record(own, one, facts))
+    return [_summary_record(tags, children), *children] if children else []
+
+
+def table_records(source: SuiteSource) -> list[RunRecord]:
+    """Tables and figures of a suite that were drawn, in the order of the plan."""
+    suite = source.plan.suite
+    page = {} if source.page is None else {"index.html": source.page}
+    records = []
+    for name, experiment in source.plan.experiments.items():
+        drawing = source.drawings(name)
+        if not drawing.files:
+            continue
+        search = f"tags.tables LIKE '%{name}%' AND tags.suite = '{suite}'"
+        tags = {
+            "suite": suite,
+            "paper": experiment.paper,
+            "table": name,
+            "kind": experiment.kind,
+            "title": experiment.title,
+            "level": TABLE,
+            "status": "ok",
+            "origin": source.origin,
+            "mlflow.note.content": f"{experiment.title}. Its cells: search `{search}` in the experiment `{CELLS}`.",
+        }
+        records.append(
+            RunRecord(
+                key=f"{suite}/{name}",
+                name=f"{name} · {suite}",
+                status=FINISHED,
+                start_ms=drawing.written_ms,
+                end_ms=drawing.written_ms,
+                tags=tags,
+                artifacts=drawing.files | page,
+                table=drawing.files.get(f"tables/{name}.csv"),
+            )
+        )
     return records
 
 
-class _Pair:
-    """Results of one model preset on one data set variant: cells and failures, by number of the repeat."""
-
-    def __init__(self, folder: Path, dataset: str, preset: str, run: Run | None) -> None:
-        self.dataset = dataset
-        self.preset = preset
-        result = read_run(folder, dataset, preset)
-        if result is not None and result.differences(run):
-            result = None  # of another configuration: not what this suite says now
-        names = result.data.get("class_names") if result else None
-        self.class_names = [str(name) for name in names] if isinstance(names, list) else []
-        self.cells = {cell.repeat: cell for cell in result.cells} if result else {}
-        # A job's failures are removed when it succeeds: those that are here are newer than a merged file beside them.
-        self.failures = {failure.repeat: failure for failure in read_failures(folder, dataset, preset)}
-
-    def results(self, repeats: int) -> list[ScoredCell | Failure]:
-        """What the first `repeats` repeats gave, in their order; a pair that tables share may have more."""
-        found: dict[int, ScoredCell | Failure] = {**self.cells, **self.failures}
-        return [found[repeat] for repeat in sorted(found) if repeat < repeats]
+def cells_view(suite: str, metrics: Collection[str]) -> dict[str, Any]:
+    """State of the UI's table of cells: a row for each data set and model of a suite, with the metrics that it has."""
+    columns = {f"metrics.`{name}`": METRIC_WIDTH for name in VIEW_METRICS if name in metrics}
+    # The run's name says data set and model: columns for them would push the numbers off the screen.
+    return _view(f"tags.level = '{SUMMARY}' AND tags.suite = '{suite}'", columns)
 
 
-def _pairs_shown(experiment: Experiment) -> list[tuple[str, str, str]]:
-    """Triples (data set variant, column, preset) that the experiment shows in this suite."""
-    columns = experiment.shown_columns()
-    return [(dataset, column, experiment.columns[column]) for dataset in experiment.present() for column in columns]
+def tables_view(suite: str) -> dict[str, Any]:
+    """State of the UI's table of tables: a row for each table and figure of a suite."""
+    return _view(f"tags.suite = '{suite}'", {f"tags.`{name}`": width for name, width in TAG_WIDTHS.items()})
 
 
-def _pair_records(suite: str, experiment: Experiment, column: str, pair: _Pair, repeats: int) -> list[RunRecord]:
-    """The summary of a data set and column, then its repeats; nothing if none was tried yet."""
-    results = pair.results(repeats)
-    if not results:
-        return []
-    key = f"{suite}/{experiment.id}/{pair.dataset}/{column}"
-    tags = {
-        "suite": suite,
-        "experiment": experiment.id,
-        "paper": experiment.paper,
-        # The data set without its operations, so that one filter finds all variants of it.
-        "dataset": pair.dataset.partition("+")[0],
-        "variant": pair.dataset,
-        "model": column,
-        "preset": pair.preset,
+def _view(search: str, columns: Mapping[str, int]) -> dict[str, Any]:
+    return {
+        "searchFilter": search,
+        "orderByKey": "tags.`mlflow.runName`",
+        "orderByAsc": True,
+        "startTime": "ALL",
+        "lifecycleFilter": "Active",
+        "modelVersionFilter": "All Runs",
+        "datasetsFilter": [],
+        "selectedColumns": [*columns],
+        # Without an order the UI sorts the metrics by name.
+        "columnOrder": [*NAME_WIDTHS, *columns, "duration"],
+        "columnWidths": NAME_WIDTHS | dict(columns),
+        "runsHiddenMode": "FIRST_20_RUNS",
     }
-    children = [
-        _failed_record(key, tags, one) if isinstance(one, Failure) else _cell_record(key, tags, one, pair.class_names)
-        for one in results
-    ]
-    return [_summary_record(key, tags, children), *children]
 
 
-def _cell_record(key: str, tags: Mapping[str, str], cell: ScoredCell, class_names: Sequence[str]) -> RunRecord:
-    """A repeat that was computed."""
+def _key(tags: Mapping[str, str], *repeat: int) -> str:
+    return "/".join((tags["suite"], tags["variant"], tags["model"], *map(str, repeat)))
+
+
+def _name(tags: Mapping[str, str], *repeat: int) -> str:
+    return " · ".join((tags["model"], tags["variant"], *map(str, repeat)))
+
+
+def _cell_record(tags: Mapping[str, str], cell: ScoredCell, data: Mapping[str, Json]) -> RunRecord:
+    """A repeat that was computed; `data` are the facts about the data set."""
     costs = {name: value for name, value in vars(cell.costs).items() if isinstance(value, int | float)}
     metrics = [(name, value, 0) for name, value in (cell.metrics | costs).items()]
     # Not under the metric's own name: the UI shows the value of the highest step, and the last layer is not
@@ -236,10 +428,12 @@ def _cell_record(key: str, tags: Mapping[str, str], cell: ScoredCell, class_name
     ]
     artifacts = {"cell.json": _json_file(cell)}
     if cell.confusion is not None:
-        artifacts["confusion.csv"] = _confusion_csv(cell.confusion, class_names)
+        names = data.get("class_names")
+        artifacts["confusion.csv"] = _confusion_csv(cell.confusion, names if isinstance(names, list) else [])
     if cell.curves:
         artifacts["layers.csv"] = _layers_csv(cell.curves)
     origin = cell.provenance
+    features = data.get("features")
     facts = {
         "repeat": cell.repeat,
         "level": REPEAT,
@@ -261,8 +455,8 @@ def _cell_record(key: str, tags: Mapping[str, str], cell: ScoredCell, class_name
         "host": ", ".join(f"{name} {value}" for name, value in sorted(origin.host.items())),
     }
     return RunRecord(
-        key=f"{key}/{cell.repeat}",
-        name=f"{key}/{cell.repeat}",
+        key=_key(tags, cell.repeat),
+        name=_name(tags, cell.repeat),
         status=FINISHED,
         start_ms=cell.started_ms,
         end_ms=cell.ended_ms,
@@ -277,19 +471,20 @@ def _cell_record(key: str, tags: Mapping[str, str], cell: ScoredCell, class_name
                 digest=f"{origin.data_digest[:12]}-{context}",
                 source=f"data/processed/{cell.dataset}.npz",
                 rows=rows,
+                features=features if isinstance(features, int) else None,
+                target={"classification": "int64", "regression": "float64"}.get(str(data.get("task"))),
             )
             for context, rows in (("train", cell.n_train), ("test", cell.n_test))
         ),
         artifacts=artifacts,
-        parent=key,
     )
 
 
-def _failed_record(key: str, tags: Mapping[str, str], failure: Failure) -> RunRecord:
+def _failed_record(tags: Mapping[str, str], failure: Failure) -> RunRecord:
     """A repeat that died."""
     return RunRecord(
-        key=f"{key}/{failure.repeat}",
-        name=f"{key}/{failure.repeat}",
+        key=_key(tags, failure.repeat),
+        name=_name(tags, failure.repeat),
         status=FAILED,
         start_ms=failure.started_ms,
         end_ms=failure.ended_ms,
@@ -302,11 +497,10 @@ def _failed_record(key: str, tags: Mapping[str, str], failure: Failure) -> RunRe
             "error_message": failure.message,
         },
         artifacts={"failure.json": _json_file(failure), "traceback.txt": failure.traceback.encode()},
-        parent=key,
     )
 
 
-def _summary_record(key: str, tags: Mapping[str, str], children: Sequence[RunRecord]) -> RunRecord:
+def _summary_record(tags: Mapping[str, str], children: Sequence[RunRecord]) -> RunRecord:
     """Mean and sample standard deviation (ddof = 1) over the repeats that gave a result."""
     done = [child for child in children if child.status == FINISHED]
     values: dict[str, list[float]] = {}
@@ -320,14 +514,14 @@ def _summary_record(key: str, tags: Mapping[str, str], children: Sequence[RunRec
         if len(numbers) > 1:
             metrics[f"{name}_std"] = stdev(numbers)
     failed = [child for child in children if child.status == FAILED]
-    own = {"level": SUMMARY, "status": "failed" if failed else "ok"}
+    own = {"level": SUMMARY, "status": "failed" if failed else "ok", "repeats": str(len(children))}
     if failed:
         own["error"] = ", ".join(sorted({child.tags["error"] for child in failed}))
         own["error_message"] = f"{len(failed)} of {len(children)} repeats failed"
     same = _common([child.tags for child in done])
     return RunRecord(
-        key=key,
-        name=key,
+        key=_key(tags),
+        name=_name(tags),
         status=FAILED if failed else FINISHED,
         start_ms=min(child.start_ms for child in children),
         end_ms=max(child.end_ms for child in children),
@@ -336,68 +530,6 @@ def _summary_record(key: str, tags: Mapping[str, str], children: Sequence[RunRec
         metrics=tuple((name, value, 0) for name, value in metrics.items()),
         inputs=done[0].inputs if done else (),
     )
-
-
-def _table_record(
-    folder: Path, suite: str, experiment: Experiment, runs: Sequence[RunRecord], shared: Mapping[str, bytes]
-) -> list[RunRecord]:
-    """The rendered table or figure, if it was rendered."""
-    name = experiment.id
-    files = [folder / "tables" / f"{name}.{suffix}" for suffix in ("csv", "md", "tex")]
-    files += [folder / "figures" / f"{name}.{suffix}" for suffix in ("svg", "png", "csv")]
-    files = [path for path in files if path.is_file()]
-    if not files:
-        return []
-    artifacts = {f"{path.parent.name}/{path.name}": path.read_bytes() for path in files}
-    written = round(1000 * max(path.stat().st_mtime for path in files))
-    record = RunRecord(
-        key=f"{suite}/{name}/TABLE",
-        name=f"{experiment.kind.upper()} {suite}/{name}",
-        status=FINISHED,
-        # It spans the runs behind it; a table without runs of its own happened when it was written.
-        start_ms=min((run.start_ms for run in runs), default=written),
-        end_ms=max((run.end_ms for run in runs), default=written),
-        tags={"suite": suite, "experiment": name, "paper": experiment.paper, "level": TABLE, "status": "ok"},
-        artifacts=artifacts | dict(shared),
-        table=artifacts.get(f"tables/{name}.csv"),
-    )
-    return [record]
-
-
-def _experiment_tags(experiment: Experiment) -> dict[str, str]:
-    """What the UI shows of the experiment as a whole; the same in every suite."""
-    return {
-        "paper": experiment.paper,
-        "kind": experiment.kind,
-        "title": experiment.title,
-        "mlflow.note.content": f"{experiment.title} ({experiment.paper}, {experiment.kind})",
-    }
-
-
-def _view(experiment: Experiment, runs: Sequence[RunRecord]) -> dict[str, Any]:
-    """State of the UI's table: a row for each data set and column; the experiment's metrics first, then cost."""
-    present = {name for run in runs if run.parent is None for name, _, _ in run.metrics}
-    metrics: list[str] = []
-    for name in dict.fromkeys([*experiment.metrics, *VIEW_METRICS]):
-        # The deviation of what the experiment is about; elsewhere it would only widen the table.
-        spread = [f"{name}_std"] if name in experiment.metrics or name in ("accuracy", "rmse") else []
-        metrics += [column for column in (name, *spread) if column in present]
-    # The run's name says suite, data set and model: columns for them would push the numbers off the screen.
-    columns = [f"metrics.`{name}`" for name in metrics]
-    return {
-        "searchFilter": f"tags.level != '{REPEAT}'",
-        "orderByKey": "tags.`mlflow.runName`",
-        "orderByAsc": True,
-        "startTime": "ALL",
-        "lifecycleFilter": "Active",
-        "modelVersionFilter": "All Runs",
-        "datasetsFilter": [],
-        "selectedColumns": columns,
-        # Without an order the UI sorts the metrics by name.
-        "columnOrder": [*VIEW_WIDTHS, *columns, "duration"],
-        "columnWidths": VIEW_WIDTHS | dict.fromkeys(columns, METRIC_WIDTH),
-        "runsHiddenMode": "FIRST_20_RUNS",
-    }
 
 
 def _common(mappings: Sequence[Mapping[str, str]]) -> dict[str, str]:

@@ -1,59 +1,68 @@
-"""MLflow: an index of the result files, for browsing and comparing; rebuilt from them at will.
+"""MLflow: an index of the results, for browsing and comparing; rebuilt from them at will.
 
-Training never touches MLflow. `sync` brings a store into line with the results, as the only writer (many writers wait
-for one another for seconds, and several that open a new database all fail in its migration). It can be killed at any
-time: a run gets the tag ``result_sha`` as the last thing before it is terminated, so that the next `sync` recognises
-and replaces an unfinished one. By default the store is ``results/mlflow.db`` with its artifacts in
-``results/mlartifacts``; it holds nothing that the result files do not, and is thrown away when it does not fit.
+Training never touches MLflow. `sync` brings a store into line with the results, as its only writer. It can be killed at
+any time: a run gets the tag ``result_sha`` as the last thing before it is terminated, and a summary after its repeats,
+so that the next `sync` recognises and replaces what is unfinished. A summary also keeps the digest of the files behind
+it (``source_sha``): where that is equal, neither the files nor the repeats' runs are read.
 """
 
 from __future__ import annotations
 
 import io
 import json
-import logging
-import os
-import re
-import shutil
-import sqlite3
-import sys
 import tempfile
-import urllib.error
-import urllib.request
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
 
 from cascadeforest.data.errors import UserError
-from cascadeforest.data.files import atomic_path, digest_of
-from cascadeforest.experiments.run_records import DataInput, ExperimentRecord, RunRecord, suite_records
-from cascadeforest.experiments.serving import require_free_port, server, wait_until_healthy
-
-if sys.platform == "win32":
-    import msvcrt
-else:
-    import fcntl
+from cascadeforest.experiments.run_records import (
+    ACCEPTED,
+    CELLS,
+    REPEAT,
+    SUMMARY,
+    TABLES,
+    DataInput,
+    GroupRecord,
+    RunRecord,
+    SuiteSource,
+    cells_view,
+    group_records,
+    read_suite,
+    table_records,
+    tables_view,
+)
+from cascadeforest.experiments.tracking_store import (
+    ARTIFACTS_VARIABLE,
+    MANAGED_TAG,
+    Store,
+    all_pages,
+    find_store,
+    make_own_store,
+    only_writer,
+    open_client,
+    quiet_mlflow,
+    require_mlflow,
+)
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import DatasetInput, Experiment, Run
-    from mlflow.store.entities.paged_list import PagedList
 
-logger = logging.getLogger(__name__)
-T = TypeVar("T")
-
-#: Marks the experiments that `sync` made; it leaves all others alone.
-MANAGED_TAG = ("managed_by", "cascadeforest")
-#: Name of the saved view, and the (undocumented) experiment tag under which the UI of MLflow 3.17 looks it up.
-VIEW = "main"
-VIEW_TAG = f"mlflow.sharedViewState.{VIEW}"
+#: Experiment tag under which the UI of MLflow 3.17 looks up a saved view (undocumented); the view's name follows.
+VIEW_TAG = "mlflow.sharedViewState."
+DESCRIPTIONS = {
+    CELLS: "One run for each repeat of a model on a data set, below a summary with means and standard deviations. "
+    "Example of a search: `tags.model = 'hidf' AND tags.dataset = 'letter'`. The tag `tables` names the tables that "
+    "show a run.",
+    TABLES: "One run for each table or figure, with its files.",
+}
 # MLflow takes 100 parameters and 1,000 values in all in one call of log_batch.
 METRICS_PER_BATCH, PARAMS_PER_BATCH = 900, 100
 RUNS_PER_PAGE = 1_000
+#: From so many changed groups on, the repeats of a suite are listed at once and not group by group.
+MANY_GROUPS = 20
 
 
 @dataclass(frozen=True)
@@ -78,8 +87,14 @@ class SyncReport:
     deleted: int
 
 
-def sync(results: Path, suites: Sequence[str] | None = None, tracking_uri: str | None = None) -> SyncReport:
-    """Bring the MLflow store into line with the result files.
+def sync(
+    results: Path,
+    suites: Sequence[str] | None = None,
+    tracking_uri: str | None = None,
+    accepted: SuiteSource | None = None,
+    every_run: bool = False,
+) -> SyncReport:
+    """Bring the MLflow store into line with the results.
 
     Parameters
     ----------
@@ -89,7 +104,11 @@ def sync(results: Path, suites: Sequence[str] | None = None, tracking_uri: str |
         Suites to compare; by default all that have results. A store that is new or had to be made anew gets all.
     tracking_uri : str, optional
         Server or database; by default ``MLFLOW_TRACKING_URI``, else ``results/mlflow.db``. The runs of these suites
-        there are made equal to the results here: checkouts that share a server overwrite each other's.
+        there are made equal to the results here: checkouts that share a store overwrite each other's.
+    accepted : SuiteSource, optional
+        Accepted results of one suite, to be shown in place of results of this checkout. `suites` is then not used.
+    every_run : bool
+        Also compare runs whose files did not change, for a store in which somebody deleted runs by hand.
 
     Returns
     -------
@@ -101,158 +120,202 @@ def sync(results: Path, suites: Sequence[str] | None = None, tracking_uri: str |
         If there are no results, or the store cannot be reached.
     """
     results = Path(results)
-    chosen = _choose_suites(results, suites)
-    _require_mlflow()
-    with _exclusive(results / "mlflow.lock"), _quiet_mlflow():
-        given = _given_uri(tracking_uri)
-        uri, is_new = _own_store(results) if given is None else (given, False)
-        if is_new:
-            chosen = _suites_with_results(results)
-        with _open_client(uri) as client:
-            # A store of our own mirrors the folder: a suite whose results were removed goes. A server may hold
-            # suites that lie elsewhere.
-            mirror = _Mirror(client, _artifact_root(results, uri), None if given is None and suites is None else chosen)
-            for suite in chosen:
-                for record in suite_records(results / suite):
-                    mirror.experiment(record)
-            mirror.remove_the_rest()
-            return SyncReport(**mirror.counts)
-
-
-def ui(results: Path, port: int = 5000, host: str = "127.0.0.1", echo: Callable[[str], None] = print) -> None:
-    """Show the tracked runs: print the address of each experiment's saved view and serve them until interrupted.
-
-    Parameters
-    ----------
-    results : Path
-        Folder of the results.
-    port : int
-        Port to listen on.
-    host : str
-        Interface to listen on; the default serves this machine only.
-    echo : callable
-        Takes each line for the user.
-
-    Raises
-    ------
-    UserError
-        If nothing was tracked yet, the port is taken, or the server does not start.
-    """
-    results = Path(results)
-    uri = _given_uri(None)
-    database = results / "mlflow.db"
-    if uri is None and not database.is_file():
-        raise UserError(
-            f"{database}: nothing was tracked yet. Run `make run` first (or `make sync`, if it ran before)."
-        )
-    _require_mlflow()
-    if uri is not None and _is_server(uri):
-        echo(f"MLFLOW_TRACKING_URI names a running server:\n{_view_addresses(uri, _without_password(uri).rstrip('/'))}")
-        return
-    if uri is None:
-        uri = _sqlite_uri(database)
-        if reason := _misfit(database, _own_artifacts(results)):
-            remedy = "Run `make sync` (SUITE=... names a suite): it makes the store anew."
-            raise UserError(f"{database}: {reason}. {remedy}")
-    require_free_port(host, port)
-    base = f"http://{host}:{port}"
-    addresses = _view_addresses(uri, base)
-    command = [sys.executable, "-m", "mlflow", "ui", "--workers", "1", "--host", host, "--port", str(port)]
-    command += ["--no-serve-artifacts", "--uvicorn-opts", "--log-level warning"]
-    environment = os.environ | {
-        # Not as an argument: it may hold a password, and everyone can see the arguments of a process.
-        "MLFLOW_BACKEND_STORE_URI": uri,
-        "MLFLOW_DEFAULT_ARTIFACT_ROOT": (_artifact_root(results, uri) or _own_artifacts(results)).as_uri(),
-        # Else the server starts twelve more processes: a job queue for language models.
-        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
-        "MLFLOW_DISABLE_TELEMETRY": "true",
-        # Of its libraries about each other.
-        "PYTHONWARNINGS": "ignore",
-    }
-    echo(f"Starting the MLflow UI at {base} ...")
-    with server(command, environment) as process:
-        wait_until_healthy(process, base)
-        echo(f"{addresses}\nCtrl-C stops the server.")
-        process.wait()
-        raise UserError(f"The MLflow server ended by itself with status {process.returncode}; its messages are above.")
+    chosen = [] if accepted else _choose_suites(results, suites)
+    require_mlflow()
+    with quiet_mlflow():
+        store = find_store(results, tracking_uri)
+        with only_writer(store, results):
+            if store.is_own and make_own_store(results):
+                chosen = _suites_with_results(results)
+            sources = [read_suite(results / suite) for suite in chosen]
+            if accepted:
+                sources = [source for source in sources if source.plan.suite != accepted.plan.suite] + [accepted]
+            with open_client(store.uri) as client:
+                # A store of our own mirrors the folder: a suite whose results were removed goes. A shared one may hold
+                # suites that lie elsewhere.
+                is_whole = store.is_own and suites is None and accepted is None
+                mirror = _Mirror(client, store, [source.plan.suite for source in sources], is_whole, every_run)
+                for source in sources:
+                    mirror.suite(source)
+                mirror.remove_the_rest()
+                return SyncReport(**mirror.counts)
 
 
 class _Mirror:
-    """Makes a store equal to records: creates what is missing, replaces what differs, deletes what is left over."""
+    """Makes a store equal to records: creates what is missing, replaces what differs, deletes what is left over.
 
-    def __init__(self, client: MlflowClient, artifact_root: Path | None, suites: Sequence[str] | None) -> None:
+    Parameters
+    ----------
+    client, store
+        The store.
+    suites : sequence of str
+        Suites that are compared.
+    is_whole : bool
+        Whether these are all suites that the store should have, beside accepted ones.
+    every_run : bool
+        Whether to look at the runs of groups that did not change.
+    """
+
+    def __init__(
+        self, client: MlflowClient, store: Store, suites: Sequence[str], is_whole: bool, every_run: bool
+    ) -> None:
         self.client = client
-        self.artifact_root = artifact_root
+        self.store = store
         self.suites = suites
+        self.is_whole = is_whole
+        self.every_run = every_run
         self.counts = {"created": 0, "replaced": 0, "unchanged": 0, "deleted": 0}
-        key, value = MANAGED_TAG
-        self.experiments: dict[str, Experiment] = {
-            experiment.name: experiment
-            for experiment in _all_pages(
-                lambda token: client.search_experiments(filter_string=f"tags.{key} = '{value}'", page_token=token)
-            )
-        }
-        self.known = {name: self._runs(experiment) for name, experiment in self.experiments.items()}
-        self.recorded: set[str] = set()
+        self.experiments = {name: self._experiment(name) for name in (CELLS, TABLES)}
+        #: Summaries and tables that no record asked for yet, by key.
+        self.summaries: dict[str, list[Run]] = {}
+        self.tables: dict[str, list[Run]] = {}
+        for suite in [""] if is_whole else [f"tags.suite = '{suite}'" for suite in suites]:
+            self.summaries |= self._by_key(CELLS, " AND ".join([f"tags.level = '{SUMMARY}'", *filter(None, [suite])]))
+            self.tables |= self._by_key(TABLES, suite)
 
-    def experiment(self, record: ExperimentRecord) -> None:
-        """Bring one experiment of one suite up to date."""
-        self.recorded.add(record.name)
-        experiment_id = self._experiment_id(record)
-        known = self.known.setdefault(record.name, {})
-        run_ids: dict[str, str] = {}
-        for run in record.runs:
-            run_ids[run.key] = self._run(experiment_id, run, known.pop(run.key, []), run_ids.get(run.parent or ""))
+    def suite(self, source: SuiteSource) -> None:
+        """Bring one suite up to date."""
+        suite = source.plan.suite
+        groups = group_records(source)
+        known = {group.key: self.summaries.pop(group.key, []) for group in groups}
+        changed = [group for group in groups if self.every_run or not _is_current(group, known[group.key])]
+        repeats = None
+        if self.every_run or len(changed) > MANY_GROUPS:
+            repeats = self._by_key(CELLS, f"tags.level = '{REPEAT}' AND tags.suite = '{suite}'")
+        metrics: set[str] = set()
+        for group in changed:
+            present = known.pop(group.key)
+            metrics |= self._group(group, present, self._repeats(group.tags) if repeats is None else repeats)
+        for (summary,) in known.values():
+            self.counts["unchanged"] += 1 + int(summary.data.tags["repeats"])
+            metrics |= summary.data.metrics.keys()
+        if self.every_run:
+            for runs in (repeats or {}).values():
+                self._delete(runs)
+        for table in table_records(source):
+            self._run(TABLES, table, self.tables.pop(table.key, []))
+        self._tag(CELLS, VIEW_TAG + suite, json.dumps(cells_view(suite, metrics)))
+        self._tag(TABLES, VIEW_TAG + suite, json.dumps(tables_view(suite)))
 
     def remove_the_rest(self) -> None:
-        """Delete the runs that no record asked for, and experiments of which nothing is left."""
-        for name, runs_by_key in self.known.items():
-            for runs in runs_by_key.values():
+        """Delete runs of the compared suites that no record asked for, and what the former layout left."""
+        kept = set(self.suites)
+        for known in (self.summaries, self.tables):
+            for runs in known.values():
+                tags = runs[0].data.tags
+                # An accepted suite has no results in the folder.
+                if tags["suite"] not in self.suites and tags["origin"] == ACCEPTED:
+                    kept.add(tags["suite"])
+                    continue
+                if known is self.summaries:
+                    for repeats in self._repeats(tags).values():
+                        self._delete(repeats)
                 self._delete(runs)
-            experiment = self.experiments[name]
-            if name not in self.recorded and not self.client.search_runs([experiment.experiment_id], max_results=1):
-                self.client.delete_experiment(experiment.experiment_id)
+        for experiment in self._managed():
+            if experiment.name not in self.experiments:
+                self._remove_old(experiment)
+        for experiment in self.experiments.values() if self.is_whole else ():
+            for tag in experiment.tags:
+                if tag.startswith(VIEW_TAG) and tag.removeprefix(VIEW_TAG) not in kept:
+                    self.client.delete_experiment_tag(experiment.experiment_id, tag)
 
-    def _runs(self, experiment: Experiment) -> dict[str, list[Run]]:
-        """The experiment's runs by key; several under one key only if somebody restored deleted ones."""
-        filters = [""] if self.suites is None else [f"tags.suite = '{suite}'" for suite in self.suites]
-        runs: dict[str, list[Run]] = {}
-        for text in filters:
+    def _managed(self) -> list[Experiment]:
+        key, value = MANAGED_TAG
+        return all_pages(
+            lambda token: self.client.search_experiments(filter_string=f"tags.{key} = '{value}'", page_token=token)
+        )
 
-            def page(token: str | None, text: str = text) -> PagedList[Run]:
-                return self.client.search_runs(
-                    [experiment.experiment_id], filter_string=text, max_results=RUNS_PER_PAGE, page_token=token
-                )
-
-            for run in _all_pages(page):
-                if key := run.data.tags.get("run_key"):
-                    runs.setdefault(key, []).append(run)
-        return runs
-
-    def _experiment_id(self, record: ExperimentRecord) -> str:
-        tags = dict([MANAGED_TAG], **record.tags)
-        tags |= {"mlflow.experimentKind": "custom_model_development", VIEW_TAG: json.dumps(record.view)}
-        experiment = self.experiments.get(record.name) or self.client.get_experiment_by_name(record.name)
+    def _experiment(self, name: str) -> Experiment:
+        """One of the two experiments, made if it is missing."""
+        key, value = MANAGED_TAG
+        location = None if self.store.artifact_root is None else f"{self.store.artifact_root}/{name}"
+        experiment = self.client.get_experiment_by_name(name)
         if experiment is None:
-            location = None if self.artifact_root is None else (self.artifact_root / record.name).as_uri()
-            created = self.client.create_experiment(record.name, artifact_location=location, tags=tags)
-            experiment = self.client.get_experiment(created)
+            if location is None and not self.store.is_server:
+                raise UserError(
+                    f"The artifacts of {self.store.shown} have no place yet. Set {ARTIFACTS_VARIABLE} to a folder, or "
+                    "an address (s3://bucket/runs), that every machine sees which uses this database."
+                )
+            tags = {key: value, "mlflow.experimentKind": "custom_model_development"}
+            made = self.client.create_experiment(name, artifact_location=location, tags=tags)
+            experiment = self.client.get_experiment(made)
+        elif experiment.tags.get(key) != value:
+            raise UserError(
+                f"{self.store.shown} has an experiment '{name}' that is not of cascadeforest. Rename it, or use "
+                "another database: MLFLOW_TRACKING_URI."
+            )
         elif experiment.lifecycle_stage == "deleted":
             self.client.restore_experiment(experiment.experiment_id)
-        if record.name not in self.experiments:
-            self.experiments[record.name] = experiment
-            # Restoring an experiment brings its deleted runs back.
-            self.known[record.name] = self._runs(experiment)
-        for name, value in tags.items():
-            if experiment.tags.get(name) != value:
-                self.client.set_experiment_tag(experiment.experiment_id, name, value)
-        return experiment.experiment_id
+        if location is not None and experiment.artifact_location != location:
+            raise UserError(
+                f"The artifacts of the experiment '{name}' in {self.store.shown} are in "
+                f"{experiment.artifact_location}, not in {location}. MLflow cannot move them. Set "
+                f"{ARTIFACTS_VARIABLE}={experiment.artifact_location.rpartition('/')[0]}, or use another database."
+            )
+        if experiment.tags.get("mlflow.note.content") != DESCRIPTIONS[name]:
+            self.client.set_experiment_tag(experiment.experiment_id, "mlflow.note.content", DESCRIPTIONS[name])
+        return experiment
 
-    def _run(self, experiment_id: str, record: RunRecord, present: Sequence[Run], parent_id: str | None) -> str:
-        """Make one run as the record says; its id."""
-        digest = record.digest()
+    def _tag(self, name: str, tag: str, value: str) -> None:
+        experiment = self.experiments[name]
+        if experiment.tags.get(tag) != value:
+            self.client.set_experiment_tag(experiment.experiment_id, tag, value)
+
+    def _search(self, experiment_id: str, text: str) -> list[Run]:
+        return all_pages(
+            lambda token: self.client.search_runs(
+                [experiment_id], filter_string=text, max_results=RUNS_PER_PAGE, page_token=token
+            )
+        )
+
+    def _by_key(self, name: str, text: str) -> dict[str, list[Run]]:
+        """Runs by key; several under one key only if somebody restored deleted ones."""
+        found: dict[str, list[Run]] = {}
+        for run in self._search(self.experiments[name].experiment_id, text):
+            if key := run.data.tags.get("run_key"):
+                found.setdefault(key, []).append(run)
+        return found
+
+    def _repeats(self, tags: dict[str, str]) -> dict[str, list[Run]]:
+        """Runs of the repeats of one group."""
+        named = " AND ".join(f"tags.{name} = '{tags[name]}'" for name in ("suite", "variant", "model"))
+        return self._by_key(CELLS, f"tags.level = '{REPEAT}' AND {named}")
+
+    def _group(self, group: GroupRecord, present: list[Run], repeats: dict[str, list[Run]]) -> set[str]:
+        """Make a summary and its repeats; names of the summary's metrics. Runs are taken out of `repeats`."""
+        records = group.make()
+        parent_id, is_new = "", False
+        for record in records[:1]:
+            parent_id, is_new = self._begin(CELLS, record, present)
+            if not is_new:
+                # Should this sync be killed now, the next one must look at the repeats again.
+                self.client.set_tag(parent_id, "source_sha", "")
+        for record in records[1:]:
+            self._run(CELLS, record, repeats.pop(record.key, []), parent_id)
+        for key in [key for key in repeats if key.rpartition("/")[0] == group.key]:
+            self._delete(repeats.pop(key))
+        if not records:
+            self._delete(present)
+            return set()
+        if is_new:
+            self._finish(records[0], parent_id)
+        self.client.set_tag(parent_id, "source_sha", group.source)
+        return {name for name, _, _ in records[0].metrics}
+
+    def _run(self, name: str, record: RunRecord, present: Sequence[Run], parent_id: str | None = None) -> None:
+        """Make one run as the record says."""
+        run_id, is_new = self._begin(name, record, present, parent_id)
+        if is_new:
+            self._finish(record, run_id)
+
+    def _begin(
+        self, name: str, record: RunRecord, present: Sequence[Run], parent_id: str | None = None
+    ) -> tuple[str, bool]:
+        """Find the run that is as the record says, or log one that is not finished yet; its id, whether it is new."""
         current = [
-            run for run in present if run.info.status == record.status and run.data.tags.get("result_sha") == digest
+            run
+            for run in present
+            if run.info.status == record.status and run.data.tags.get("result_sha") == record.digest
         ][:1]
         outdated = [run for run in present if run not in current]
         if current:
@@ -262,14 +325,14 @@ class _Mirror:
             # The summary may be a new run, because another repeat changed.
             if parent_id and run.data.tags.get("mlflow.parentRunId") != parent_id:
                 self.client.set_tag(run.info.run_id, "mlflow.parentRunId", parent_id)
-            return run.info.run_id
+            return run.info.run_id, False
         # Parameters are immutable and a killed sync leaves a part: replace, never patch.
         for run in outdated:
             self.client.delete_run(run.info.run_id)
         self.counts["replaced" if outdated else "created"] += 1
-        return self._create(experiment_id, record, digest, parent_id)
+        return self._log(self.experiments[name].experiment_id, record, parent_id), True
 
-    def _create(self, experiment_id: str, record: RunRecord, digest: str, parent_id: str | None) -> str:
+    def _log(self, experiment_id: str, record: RunRecord, parent_id: str | None) -> str:
         from mlflow.entities import Metric, Param
         from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
@@ -302,45 +365,65 @@ class _Mirror:
                 # client.log_artifacts would read the whole run again to learn this address: a fifth of the time.
                 get_artifact_repository(run.info.artifact_uri, self.client.tracking_uri).log_artifacts(folder)
         if record.table is not None:
-            self._log_table(run_id, record.table, record.tags["experiment"])
-        self.client.set_tag(run_id, "result_sha", digest)  # last: an interrupted run lacks it
-        self.client.set_terminated(run_id, record.status, record.end_ms)
+            self._log_table(run_id, record.table, record.tags["table"])
         return run_id
 
-    def _log_table(self, run_id: str, table: bytes, experiment: str) -> None:
+    def _log_table(self, run_id: str, table: bytes, name: str) -> None:
         import pandas as pd
 
         frame = pd.read_csv(io.BytesIO(table)).astype(object)
         # An empty field would show as 'null'.
-        self.client.log_table(run_id, frame.where(frame.notna(), ""), f"{experiment}.json")
+        self.client.log_table(run_id, frame.where(frame.notna(), ""), f"{name}.json")
 
-    def _delete(self, runs: Sequence[Run]) -> None:
+    def _finish(self, record: RunRecord, run_id: str) -> None:
+        self.client.set_tag(run_id, "result_sha", record.digest)  # last: an interrupted run lacks it
+        self.client.set_terminated(run_id, record.status, record.end_ms)
+
+    def _delete(self, runs: Iterable[Run]) -> None:
         for run in runs:
             self.client.delete_run(run.info.run_id)
-        self.counts["deleted"] += len(runs)
+            self.counts["deleted"] += 1
+
+    def _remove_old(self, experiment: Experiment) -> None:
+        """Remove what versions left that had an experiment for each table."""
+        for run in self._search(experiment.experiment_id, ""):
+            if self.is_whole or run.data.tags.get("suite") in self.suites:
+                self._delete([run])
+        if not self.client.search_runs([experiment.experiment_id], max_results=1):
+            self.client.delete_experiment(experiment.experiment_id)
+
+
+def _is_current(group: GroupRecord, summaries: Sequence[Run]) -> bool:
+    """Whether the summary in the store says that it and its repeats were made from these files."""
+    return len(summaries) == 1 and summaries[0].data.tags.get("source_sha") == group.source
 
 
 def _mlflow_input(part: DataInput) -> DatasetInput:
     from mlflow.entities import Dataset, DatasetInput, InputTag
 
+    profile = {"num_rows": part.rows} | ({} if part.features is None else {"num_features": part.features})
     dataset = Dataset(
         name=part.name,
         digest=part.digest,
         source_type="local",
         source=json.dumps({"uri": part.source}),
-        profile=json.dumps({"num_rows": part.rows}),
+        schema=_schema(part),
+        profile=json.dumps(profile),
     )
     return DatasetInput(dataset, [InputTag("mlflow.data.context", part.context)])
 
 
-def _all_pages(search: Callable[[str | None], PagedList[T]]) -> list[T]:
-    """Every item of a search that MLflow answers in pages."""
-    page = search(None)
-    items = list(page)
-    while page.token:
-        page = search(page.token)
-        items += page
-    return items
+def _schema(part: DataInput) -> str | None:
+    """What a model sees of the data, as MLflow writes the schema of arrays."""
+    from mlflow.types.schema import Schema, TensorSpec
+
+    if part.features is None or part.target is None:
+        return None
+    import numpy as np
+
+    features = Schema([TensorSpec(np.dtype("float32"), (-1, part.features))])
+    targets = Schema([TensorSpec(np.dtype(part.target), (-1,))])
+    return json.dumps({"mlflow_tensorspec": {"features": features.to_json(), "targets": targets.to_json()}})
 
 
 def _suites_with_results(results: Path) -> list[str]:
@@ -359,202 +442,3 @@ def _choose_suites(results: Path, suites: Sequence[str] | None) -> list[str]:
                 f"{', '.join(present)}. Run `make run SUITE={suite}` first."
             )
     return present if suites is None else list(dict.fromkeys(suites))
-
-
-def _given_uri(tracking_uri: str | None) -> str | None:
-    """The store that the user named, or None for our own."""
-    uri = tracking_uri or os.environ.get("MLFLOW_TRACKING_URI")
-    if not uri:
-        return None
-    if urlsplit(uri).scheme in ("", "file"):
-        raise UserError(
-            f"MLFLOW_TRACKING_URI is '{uri}': MLflow no longer keeps runs in plain folders. Name a server "
-            "(http://host:5000) or a database (sqlite:///runs.db, postgresql://...), or unset it: results/mlflow.db."
-        )
-    if _is_server(uri):
-        try:
-            with urllib.request.urlopen(f"{uri.rstrip('/')}/health", timeout=10):
-                pass
-        except urllib.error.HTTPError:
-            pass  # it answers; whether it lets us in, MLflow says better
-        except OSError as error:
-            raise UserError(
-                f"MLFLOW_TRACKING_URI is '{_without_password(uri)}', but no server answers there ({error}). "
-                "Start it, or unset the variable: the runs then go to results/mlflow.db."
-            ) from error
-    return uri
-
-
-def _without_password(uri: str) -> str:
-    return re.sub(r"//[^/@]*@", "//***@", uri)
-
-
-def _is_server(uri: str) -> bool:
-    return urlsplit(uri).scheme in ("http", "https")
-
-
-def _sqlite_uri(database: Path) -> str:
-    return f"sqlite:///{database.resolve().as_posix()}"
-
-
-def _artifact_root(results: Path, uri: str) -> Path | None:
-    """Folder of the artifacts; None where a server takes them. A database that the user named gets one of its own."""
-    if _is_server(uri):
-        return None
-    if uri == _sqlite_uri(results / "mlflow.db"):
-        return _own_artifacts(results)
-    return results.resolve() / f"mlartifacts-{digest_of(uri)[:8]}"
-
-
-def _own_artifacts(results: Path) -> Path:
-    return results.resolve() / "mlartifacts"
-
-
-def _own_store(results: Path) -> tuple[str, bool]:
-    """Address of the store in the results folder, and whether it had to be made (anew)."""
-    database = results / "mlflow.db"
-    uri = _sqlite_uri(database)
-    root = _own_artifacts(results)
-    if database.exists():
-        reason = _misfit(database, root)
-        if not reason:
-            return uri, False
-        logger.warning("%s: %s. It is deleted and made anew from the result files.", database, reason)
-    # What was set aside, and what a sync left that was killed while it made the store.
-    for path in (*results.glob("mlflow.db*"), *results.glob(".mlflow.*")):
-        path.unlink()
-    # Artifacts without their database belong to nothing.
-    shutil.rmtree(root, ignore_errors=True)
-    # The migration that makes the tables cannot be resumed: the file gets its name when it is whole.
-    with atomic_path(database) as temporary:
-        with _open_client(_sqlite_uri(temporary)) as client:
-            client.delete_experiment("0")  # 'Default': always empty here
-        with closing(sqlite3.connect(temporary)) as connection:
-            connection.execute(f"PRAGMA user_version = {_schema_version()}")
-    return uri, True
-
-
-def _misfit(database: Path, artifact_root: Path) -> str | None:
-    """Why our own store cannot be used as it is, or None."""
-    key, value = MANAGED_TAG
-    query = (
-        "SELECT DISTINCT artifact_location FROM experiments JOIN experiment_tags USING (experiment_id)"
-        " WHERE key = ? AND value = ?"
-    )
-    try:
-        with closing(sqlite3.connect(database, timeout=60)) as connection:
-            if connection.execute("PRAGMA user_version").fetchone() != (_schema_version(),):
-                return "it was made by another version of MLflow"
-            locations = [location for (location,) in connection.execute(query, (key, value))]
-    except sqlite3.OperationalError as error:
-        # Locked or not readable: that says nothing of the content.
-        raise UserError(f"{database}: {error}. End the program that uses the file, or check its rights.") from error
-    except sqlite3.DatabaseError as error:
-        return f"it is damaged ({error})"
-    # MLflow stores absolute addresses, whatever it is given.
-    if any(not location.startswith(f"{artifact_root.as_uri()}/") for location in locations):
-        return "it was moved, and its artifacts are recorded under the old path"
-    return None
-
-
-def _schema_version() -> int:
-    """Number that we write into our store's header; MLflow changes its tables between minor versions."""
-    from mlflow import __version__
-
-    major, minor, *_ = __version__.split(".")
-    return 1_000 * int(major) + int(minor)
-
-
-@contextmanager
-def _open_client(uri: str) -> Iterator[MlflowClient]:
-    """Client of a store; its connections are closed at the end, so that the file can be replaced."""
-    from mlflow import MlflowClient
-
-    try:
-        client = MlflowClient(tracking_uri=uri)
-        client.search_experiments(max_results=1)
-    except Exception as error:  # of MLflow, of the database, of its driver, of the network
-        raise UserError(f"The runs in {_without_password(uri)} cannot be read: {error}") from error
-    try:
-        yield client
-    finally:
-        # There is no public way, and MLflow keeps one engine for each address as long as the process lives.
-        engine = getattr(client._tracking_client.store, "engine", None)
-        if engine is not None:
-            engine.dispose()
-
-
-def _require_mlflow() -> None:
-    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-    os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")  # two lines a run
-    try:
-        with _quiet_mlflow():
-            pass
-    except ImportError as error:
-        raise UserError(
-            f"Tracking needs MLflow, which cannot be imported ({error}). Run `make setup`, or: "
-            "pip install -e '.[workflow]' in the folder of the sources."
-        ) from error
-
-
-@contextmanager
-def _quiet_mlflow() -> Iterator[None]:
-    """Leave out what MLflow and its libraries say about their own code; our warnings pass."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", module=r"(mlflow|alembic|sqlalchemy|pydantic|google|flask)(\.|$)")
-        import mlflow  # noqa: F401  # configures its loggers when imported
-
-        loggers = [logging.getLogger(name) for name in ("mlflow", "alembic")]
-        levels = [each.level for each in loggers]
-        for each in loggers:
-            each.setLevel(logging.WARNING)
-        try:
-            yield
-        finally:
-            for each, level in zip(loggers, levels, strict=True):
-                each.setLevel(level)
-
-
-@contextmanager
-def _exclusive(path: Path) -> Iterator[None]:
-    """Hold a lock file; the system releases it when the process ends, however it ends."""
-    with path.open("a+b") as stream:
-        _lock(stream.fileno(), path)
-        yield
-
-
-if sys.platform == "win32":
-
-    def _lock(descriptor: int, path: Path) -> None:
-        """Lock the first byte; msvcrt gives up after ten seconds, we do not."""
-        while True:
-            try:
-                msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)
-                return
-            except OSError:
-                logger.warning("%s is held by another sync; waiting for it to end.", path)
-
-else:
-
-    def _lock(descriptor: int, path: Path) -> None:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            logger.warning("%s is held by another sync; waiting for it to end.", path)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-
-
-def _view_addresses(uri: str, base: str) -> str:
-    """One line an experiment: its saved view and its title."""
-    key, value = MANAGED_TAG
-    with _quiet_mlflow(), _open_client(uri) as client:
-        experiments = _all_pages(
-            lambda token: client.search_experiments(filter_string=f"tags.{key} = '{value}'", page_token=token)
-        )
-    query = f"viewStateShareKey={VIEW}&workflowType=machine_learning"
-    lines = [
-        f"  {experiment.name}: {experiment.tags.get('title', '')}\n"
-        f"    {base}/#/experiments/{experiment.experiment_id}/runs?{query}"
-        for experiment in sorted(experiments, key=lambda experiment: experiment.name)
-    ]
-    return "\n".join(["Experiments, each with its saved view:", *lines])

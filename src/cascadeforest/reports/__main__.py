@@ -1,4 +1,4 @@
-"""Command line: ``python -m cascadeforest.reports {draw,summary,index,partial,check,accept,render,refresh}``."""
+"""Command line: ``python -m cascadeforest.reports COMMAND``; ``--help`` lists the commands."""
 
 from __future__ import annotations
 
@@ -23,12 +23,16 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
         ("check", "compare the tables of a run with the stored ones; exit status 1 on drift"),
         ("accept", "take the tables of a run as the stored ones, with provenance"),
         ("render", "draw every stored table again from its stored cells, in every form, without training"),
+        ("track", "bring the accepted results of a suite into the MLflow store"),
+        ("ui", "the MLflow UI on this machine, with the results of a suite, or its accepted results if it did not run"),
         ("refresh", "write the stored tables and pictures again after words or looks have changed; numbers must not"),
     ):
         added = commands.add_parser(name, help=text, description=text)
         added.add_argument("--root", type=Path, default=Path(), help="folder that holds results/ and reports/")
         added.add_argument("--suite", required=True)
-        if name == "draw":
+        if name == "ui":
+            added.add_argument("--port", type=int, default=5000, help="port of 127.0.0.1")
+        elif name == "draw":
             added.add_argument("--experiment", required=True, help="its id, as in config/experiments")
         elif name in ("accept", "partial"):
             text = "these, what else is there stays (default: all, with the page)"
@@ -126,6 +130,20 @@ def _render(options: argparse.Namespace) -> int:
     report = redraw_stored(options.root, options.suite)
     print("\n".join(report.lines()))
     return 1 if report.differences else 0
+
+
+def _track(options: argparse.Namespace) -> int:
+    from cascadeforest.reports.store.tracked import track_accepted
+
+    print(", ".join(f"{name}: {count}" for name, count in vars(track_accepted(options.root, options.suite)).items()))
+    return 0
+
+
+def _ui(options: argparse.Namespace) -> int:
+    from cascadeforest.reports.store.tracked import show
+
+    show(options.root, options.suite, options.port)
+    return 0
 
 
 def _refresh(options: argparse.Namespace) -> int:

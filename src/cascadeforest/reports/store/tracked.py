@@ -1,0 +1,97 @@
+"""Accepted results in MLflow: a fresh clone shows what the documentation shows, without training."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import datetime
+from pathlib import Path
+
+from cascadeforest.data.errors import DamagedFile
+from cascadeforest.data.files import sha256_of
+from cascadeforest.experiments.plan import Pair
+from cascadeforest.experiments.records import PLAN_FILE, Failure, RunResult
+from cascadeforest.experiments.run_records import ACCEPTED, Drawing, SuiteSource, read_drawing
+from cascadeforest.experiments.tracking import SyncReport, sync
+from cascadeforest.experiments.tracking_store import find_store
+from cascadeforest.experiments.tracking_view import ui
+from cascadeforest.reports.store import stored as store
+
+
+def accepted_suite(root: Path, suite: str) -> SuiteSource:
+    """Read the accepted results of a suite, as MLflow shows them.
+
+    Parameters
+    ----------
+    root : Path
+        Folder that holds ``reports/``.
+    suite : str
+        Name of the suite.
+
+    Raises
+    ------
+    UserError
+        If nothing was accepted for the suite, or a file is damaged.
+    """
+    folder = root / "reports" / suite
+    content = store.unpack(folder / store.CELLS, suite)
+    runs = {run.run.pair: run for run in content.runs}
+    accepted_ms = _accepted_ms(folder)
+    digest = sha256_of(folder / store.CELLS)
+
+    def read(pair: Pair) -> tuple[RunResult | None, list[Failure]]:
+        return runs.get(pair), []
+
+    def drawing(name: str) -> Drawing:
+        # A clone's files have the time of the clone.
+        return dataclasses.replace(read_drawing(folder, name), written_ms=accepted_ms)
+
+    return SuiteSource(content.plan, ACCEPTED, lambda pair: digest if pair in runs else None, read, drawing, page=None)
+
+
+def _accepted_ms(folder: Path) -> int:
+    """When the suite was accepted, in milliseconds of the epoch."""
+    accepted = store.read_provenance(folder).get("accepted")
+    try:
+        return round(1000 * datetime.fromisoformat(str(accepted)).timestamp())
+    except ValueError as error:
+        path, remedy = folder / store.PROVENANCE, store.from_git(folder)
+        raise DamagedFile(path, f"accepted is {accepted!r}, not a time", remedy) from error
+
+
+def track_accepted(root: Path, suite: str) -> SyncReport:
+    """Bring the accepted results of a suite into the MLflow store, in place of its results of this checkout.
+
+    Parameters
+    ----------
+    root : Path
+        Folder that holds ``reports/`` and ``results/``.
+    suite : str
+        Name of the suite.
+    """
+    source = accepted_suite(root, suite)
+    results = root / "results"
+    results.mkdir(exist_ok=True)
+    return sync(results, accepted=source)
+
+
+def show(root: Path, suite: str, port: int) -> None:
+    """Open the MLflow UI on the results of a suite, or on its accepted results if it did not run here.
+
+    Our own store is brought up to date first. A shared one is shown as it is.
+
+    Parameters
+    ----------
+    root : Path
+        Folder that holds ``reports/`` and ``results/``.
+    suite : str
+        Name of the suite.
+    port : int
+        Port of 127.0.0.1 to listen on.
+    """
+    results = root / "results"
+    if find_store(results).is_own:
+        if (results / suite / PLAN_FILE).is_file():
+            sync(results, [suite])
+        else:
+            track_accepted(root, suite)
+    ui(results, suite, port)
