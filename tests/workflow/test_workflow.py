@@ -181,7 +181,7 @@ def test_a_bare_run_makes_tables_page_and_store(checkout):
     ]
     assert all(0.3 < float(row["mean"]) <= 1 for row in rows)
     assert set(checkout.run_keys().values()) == {"FINISHED"}
-    assert "smoke/mini-scores/iris/mlp/1" in checkout.run_keys()
+    assert "smoke/iris/mlp/1" in checkout.run_keys()
 
 
 def test_the_second_run_does_nothing(checkout):
@@ -262,7 +262,7 @@ def test_a_failed_cell_shows_in_table_and_store_and_the_next_run_completes_it(ch
         row = next(row for row in checkout.table("mini-fragile") if row["model"] == "fragile")
         assert row["status"] == "failed"
         assert "MemoryError" in row["note"]
-        assert checkout.run_keys()["smoke/mini-fragile/iris/fragile/0"] == "FAILED"
+        assert checkout.run_keys()["smoke/iris/fragile/0"] == "FAILED"
         # The table that says 'failed' does not pass for the finished one.
         assert checkout.planned("mini-fragile", "--cores", "1", *SMOKE)["train"] == 1
     finally:

@@ -60,7 +60,7 @@ VIEW_METRICS = (
     "n_layers",
 )
 #: Pixels of the view's columns: name and state of the run, each tag, each metric.
-NAME_WIDTHS = {"attributes.`Run Name`": 280, "runDateAndNestInfo": 130}
+NAME_WIDTHS = {"attributes.`Run Name`": 330, "runDateAndNestInfo": 130}
 TAG_WIDTHS = {"title": 520, "paper": 110, "kind": 90}
 METRIC_WIDTH = 105
 #: Tags that say something of one repeat only, even if all repeats happen to agree.

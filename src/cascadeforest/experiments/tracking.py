@@ -130,7 +130,7 @@ def sync(
             sources = [read_suite(results / suite) for suite in chosen]
             if accepted:
                 sources = [source for source in sources if source.plan.suite != accepted.plan.suite] + [accepted]
-            with open_client(store.uri) as client:
+            with open_client(store.uri, is_disposable=store.is_own) as client:
                 # A store of our own mirrors the folder: a suite whose results were removed goes. A shared one may hold
                 # suites that lie elsewhere.
                 is_whole = store.is_own and suites is None and accepted is None

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from cascadeforest.data.errors import UserError
@@ -181,7 +181,7 @@ def make_own_store(results: Path) -> bool:
     shutil.rmtree(_own_artifacts(results), ignore_errors=True)
     # The migration that makes the tables cannot be resumed: the file gets its name when it is whole.
     with atomic_path(database) as temporary:
-        with open_client(sqlite_uri(temporary)) as client:
+        with open_client(sqlite_uri(temporary), is_disposable=True) as client:
             client.delete_experiment("0")  # 'Default': always empty here
         with closing(sqlite3.connect(temporary)) as connection:
             connection.execute(f"PRAGMA user_version = {_own_version()}")
@@ -221,22 +221,54 @@ def _own_version() -> int:
 
 
 @contextmanager
-def open_client(uri: str) -> Iterator[MlflowClient]:
-    """Client of a store; its connections are closed at the end, so that the file can be replaced."""
+def open_client(uri: str, is_disposable: bool = False) -> Iterator[MlflowClient]:
+    """Client of a store; its connections are closed at the end, so that the file can be replaced.
+
+    Parameters
+    ----------
+    uri : str
+        Address of the store.
+    is_disposable : bool
+        Whether it is an sqlite file that can be made anew. The system is then not asked to flush each of the half
+        dozen writes of a run to the disk, which takes longer than all the rest. A killed process loses nothing.
+
+    Raises
+    ------
+    UserError
+        If the store cannot be read.
+    """
     from mlflow import MlflowClient
 
     try:
         client = MlflowClient(tracking_uri=uri, registry_uri=uri)
+        if is_disposable:
+            _flush_never(_engine(client))
         client.search_experiments(max_results=1)
     except Exception as error:  # of MLflow, of the database, of its driver, of the network
         raise UserError(_unreadable(uri, error)) from error
     try:
         yield client
     finally:
-        # There is no public way, and MLflow keeps one engine for each address as long as the process lives.
-        engine = getattr(client._tracking_client.store, "engine", None)
-        if engine is not None:
+        if engine := _engine(client):
             engine.dispose()
+
+
+def _engine(client: MlflowClient) -> Any:
+    """Connections of a client to a database; None behind a server.
+
+    There is no public way, and MLflow keeps one engine for each address as long as the process lives.
+    """
+    return getattr(client._tracking_client.store, "engine", None)
+
+
+def _flush_never(engine: Any) -> None:
+    from sqlalchemy import event
+
+    def configure(connection: sqlite3.Connection, _: object) -> None:
+        connection.execute("PRAGMA synchronous = OFF")
+
+    engine.dispose()  # of connections that were made without
+    event.listen(engine, "connect", configure)
 
 
 def _unreadable(uri: str, error: Exception) -> str:
