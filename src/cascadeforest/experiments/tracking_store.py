@@ -274,7 +274,7 @@ def _flush_never(engine: Any) -> None:
 def _unreadable(uri: str, error: Exception) -> str:
     remedy = ""
     if _scheme(uri).startswith("postgresql") and isinstance(error.__cause__ or error, ModuleNotFoundError):
-        remedy = " Install its driver: make setup EXTRAS=postgres, or pip install 'cascadeforest[postgres]'."
+        remedy = " Install its driver: make setup EXTRAS=postgres, or in the checkout: pip install -e '.[postgres]'."
     return f"The runs in {without_password(uri)} cannot be read: {without_password(str(error))}{remedy}"
 
 
@@ -288,7 +288,7 @@ def require_mlflow() -> None:
     except ImportError as error:
         raise UserError(
             f"Tracking needs MLflow, which cannot be imported ({error}). Run `make setup`, or: "
-            "pip install 'cascadeforest[workflow]'."
+            "pip install -e '.[workflow]' in the checkout."
         ) from error
 
 

@@ -275,7 +275,7 @@ class Explanation:
         try:
             import shap
         except ImportError as error:
-            raise ImportError("to_shap needs the package shap: pip install 'cascadeforest[explain]'.") from error
+            raise ImportError("to_shap needs the package shap: pip install shap.") from error
         columns = [self.column(k) for k in range(len(self.feature_names))]
         all_numbers = all(levels is None for _, levels in columns)
         return shap.Explanation(
