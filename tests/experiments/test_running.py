@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import namedtuple
 from pathlib import Path
 
 import psutil
@@ -19,6 +20,7 @@ from cascadeforest.experiments.progress import Progress, duration, tell
 from cascadeforest.experiments.records import Failure, Failures, batch_path
 from cascadeforest.experiments.typed_files import write_typed
 
+Usage = namedtuple("Usage", ["total", "used", "free"])
 #: Stands for Snakemake: writes what it writes, and what training jobs tell.
 SNAKEMAKE = """
 import os, sys, time
@@ -174,6 +176,13 @@ def test_a_failed_run_says_why_and_how_to_go_on(stand_in, plan, folder):
     (folder / "failures" / "iris" / "forest.json").unlink()
     _, text = stand_in(plan, "fails")
     assert "Error in rule train" in text  # nothing failed in a fit: the last that Snakemake says
+
+
+def test_a_full_disk_is_the_reason_whatever_the_logs_say(stand_in, plan, folder, monkeypatch):
+    monkeypatch.setattr(running.shutil, "disk_usage", lambda _: Usage(1, 1, 4096))
+    status, text = stand_in(plan, "fails")
+    assert status == 1
+    assert f"{folder}: the disk is full. Make room" in text
 
 
 def test_a_terminal_shows_one_line_that_is_drawn_again():

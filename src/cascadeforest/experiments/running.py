@@ -31,6 +31,8 @@ REDRAW, REPEAT = 0.5, 60.0
 ASK, END = 20.0, 5.0
 #: Failures, and last lines of the log, that are printed.
 N_SHOWN = 5
+#: Bytes that are left on a disk that is full.
+FULL = 5 * 2**20
 _STEPS = re.compile(rb"(\d+) of (\d+) steps")
 
 
@@ -218,6 +220,8 @@ def _say_result(root: Path, plan: Plan, targets: Sequence[str], stream: TextIO) 
 
 def _reasons(plan: Plan, folder: Path, log: Path) -> list[str]:
     """Why a run failed: what its fits died of, or else what Snakemake says at last."""
+    if shutil.disk_usage(folder).free < FULL:  # the logs, too, may lack what they should say
+        return [f"{folder}: the disk is full. Make room, and run again: what is done is kept."]
     failed = [
         f"{run.model} on {run.dataset}, repeat {one.repeat}: {one.error}: {one.message}"
         for run in plan.runs
