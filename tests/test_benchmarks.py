@@ -810,3 +810,16 @@ def test_tables_of_explanations_are_printed_and_missing_libraries_named(explain_
     assert len(lines) == 2 + rows
     if table == "forests":
         assert sum("pip install -e '.[explain]'" in line for line in lines) == 4
+
+
+def test_the_cost_of_a_sync_is_measured_on_runs_that_it_finds(monkeypatch, capsys):
+    """The script fails if a copied run is not as a sync would have logged it."""
+    for variable in ("MLFLOW_TRACKING_URI", "MLFLOW_DEFAULT_ARTIFACT_ROOT"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.syspath_prepend(SCRIPT.parent)
+    assert importlib.import_module("tracking").main(["--runs", "40", "--repeats", "3"]) == 0
+    forget_scripts()
+    printed = capsys.readouterr().out
+    assert "40 runs, database of" in printed
+    assert "no news: " in printed
+    assert "replaced=4, unchanged=36" in printed

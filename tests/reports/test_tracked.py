@@ -83,7 +83,7 @@ def test_a_sync_of_all_results_leaves_accepted_suites(ran):
     assert sorted(key.partition("/")[0] for key in runs_of(ran)) == ["quick"] * N_RUNS + ["smoke"] * N_RUNS
 
 
-def test_ui_shows_what_there_is(ran, clone, monkeypatch):
+def test_ui_shows_what_there_is(ran, clone, monkeypatch, capsys):
     """Accepted results in a clone, results of the checkout where the suite ran; it leaves a shared store as it is."""
     shown = []
     monkeypatch.setattr(tracked, "ui", lambda results, suite, port: shown.append((results, suite, port)))
@@ -91,6 +91,7 @@ def test_ui_shows_what_there_is(ran, clone, monkeypatch):
         assert main(["ui", "--suite", "smoke", "--port", "5001", "--root", str(root)]) == 0
         assert {run.data.tags["origin"] for run in runs_of(root).values()} == {origin}
     assert shown == [(root / "results", "smoke", 5001) for root in (clone, ran)]
+    assert capsys.readouterr().out.count("The suite smoke did not run here") == 1
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{clone}/shared.db")
     monkeypatch.setattr(tracked, "sync", lambda *_, **__: pytest.fail("a shared store was written"))
     tracked.show(clone, "smoke", 5002)

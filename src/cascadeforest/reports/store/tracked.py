@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
@@ -74,7 +75,7 @@ def track_accepted(root: Path, suite: str) -> SyncReport:
     return sync(results, accepted=source)
 
 
-def show(root: Path, suite: str, port: int) -> None:
+def show(root: Path, suite: str, port: int, echo: Callable[[str], None] = print) -> None:
     """Open the MLflow UI on the results of a suite, or on its accepted results if it did not run here.
 
     Our own store is brought up to date first. A shared one is shown as it is.
@@ -87,11 +88,15 @@ def show(root: Path, suite: str, port: int) -> None:
         Name of the suite.
     port : int
         Port of 127.0.0.1 to listen on.
+    echo : callable
+        Takes each line for the user.
     """
     results = root / "results"
     if find_store(results).is_own:
         if (results / suite / PLAN_FILE).is_file():
             sync(results, [suite])
         else:
+            echo(f"The suite {suite} did not run here: these are the accepted results of {root / 'reports' / suite}.")
+            echo("The first time they are put into MLflow, which takes a minute or two for a large suite.")
             track_accepted(root, suite)
     ui(results, suite, port)
