@@ -1150,9 +1150,11 @@ def test_stages_are_the_predictions_of_cascades_that_end_there(preset, others):
 def test_forests_of_earlier_layers_are_kept_where_asked_for():
     X, y = planted(40)
     model = small().fit(X, y)
-    assert not hasattr(model, "stages_")
-    with pytest.raises(AttributeError, match="keep_stages=True"):
-        list(model.staged_predict(X))
+    for name in ("stages_", "staged_predict", "staged_predict_proba"):
+        assert not hasattr(model, name)
+    with pytest.raises(AttributeError) as caught:
+        model.staged_predict(X)
+    assert "keep_stages=True" in str(caught.value.__cause__)
 
 
 # What is kept.

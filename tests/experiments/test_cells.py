@@ -218,6 +218,7 @@ def test_what_a_fit_depends_on_is_little():
     """Tracking, plan, reports and metrics may change without a fit."""
     used = code_digest.modules_used([FITTING])
     assert {name for name in used if not name.startswith("cascadeforest.data.")} == {
+        "cascadeforest._files",
         "cascadeforest.experiments.fitting",
         "cascadeforest.experiments.measure",
     }

@@ -96,7 +96,7 @@ def test_shap_draws_it(shap, plot, case):
 
 def test_without_shap_an_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "shap", None)
-    with pytest.raises(ImportError, match=r"to_shap needs the package shap: pip install 'cascadeforest\[explain\]'"):
+    with pytest.raises(ImportError, match=r"to_shap needs the package shap: pip install shap"):
         explained("regressor").to_shap()
 
 

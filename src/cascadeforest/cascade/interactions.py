@@ -14,6 +14,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils.metaestimators import available_if
 
 from cascadeforest.cascade._base import CascadeClassifier
 from cascadeforest.cascade.combination import Columns, Condition, Interaction, Interactions
@@ -789,6 +790,35 @@ verbose
         X = self._checked_X(X)
         return self._predicted(self.final_, self._bins(X))
 
+    def _has_stages(self) -> bool:
+        if not self.keep_stages:
+            raise AttributeError(
+                "The forests of earlier layers were not kept; fit HiDFClassifier(keep_stages=True) for its stages."
+            )
+        return True
+
+    @available_if(_has_stages)
+    def staged_predict(self, X: MatrixLike) -> Iterator[np.ndarray]:
+        """Predict classes from the features alone, and with the interactions up to layer 1, 2, ...
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        iterator of ndarray of shape (n_samples,)
+            As many arrays as `staged_predict_proba` yields.
+
+        Raises
+        ------
+        AttributeError
+            If the model was made without `keep_stages`.
+        """
+        return super().staged_predict(X)
+
+    @available_if(_has_stages)
     def staged_predict_proba(self, X: MatrixLike) -> Iterator[np.ndarray]:
         """Predict class probabilities from the features alone, and with the interactions up to layer 1, 2, ...
 
@@ -806,13 +836,9 @@ verbose
         Raises
         ------
         AttributeError
-            If the model was fitted without `keep_stages`.
+            If the model was made without `keep_stages`.
         """
         bins = self._bins(self._checked_X(X))
-        if not hasattr(self, "stages_"):
-            raise AttributeError(
-                "The forests of earlier layers were not kept; fit HiDFClassifier(keep_stages=True) for its stages."
-            )
         layers = [one.layer for one in self.interactions_]
         for layer, forests in enumerate(self.stages_):
             n_found = np.searchsorted(layers, layer, side="right")
