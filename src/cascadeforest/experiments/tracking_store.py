@@ -481,7 +481,8 @@ class _ServerLock:
         try:
             self.client.create_registered_model(name, description=description)
         except MlflowException as error:
-            if error.error_code != "RESOURCE_ALREADY_EXISTS":
+            # It was there, and may be gone by the time that MLflow looks at what it was.
+            if error.error_code not in ("RESOURCE_ALREADY_EXISTS", "RESOURCE_DOES_NOT_EXIST"):
                 raise
             return False
         return True
