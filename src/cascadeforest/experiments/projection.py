@@ -65,6 +65,8 @@ def tsne_plane(values: np.ndarray, seed: int = 0) -> np.ndarray:
     n = len(values)
     if n < 3 or (values == values[0]).all():  # nothing to lay out
         return np.zeros((n, 2), np.float32)
+    if values.shape[1] == 1:  # where the layout begins has two components
+        values = np.column_stack([values, np.zeros(n)])
     perplexity = min(PERPLEXITY, (n - 1) / 3)
     model = TSNE(2, perplexity=perplexity, init="pca", learning_rate="auto", random_state=seed % 2**32)
     with threadpool_limits(1):  # sums of several threads depend on their number
