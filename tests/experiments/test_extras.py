@@ -405,7 +405,7 @@ def test_the_digest_of_a_cell_covers_a_nested_learner():
 
 
 def test_a_single_column_has_a_layout_too():
-    """hiDF may have found no interaction, and the data one feature."""
+    """A model may have found no interaction, and the data one feature."""
     plane = projection.tsne_plane(np.arange(20.0)[:, None], seed=0)
     assert plane.shape == (20, 2)
     assert np.isfinite(plane).all()
