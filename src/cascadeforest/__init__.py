@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from cascadeforest._public import HOME
 from cascadeforest._version import __version__
 
 if TYPE_CHECKING:
@@ -27,31 +28,6 @@ if TYPE_CHECKING:
         RandomForestRegressor,
     )
     from cascadeforest.saving import load, save
-
-#: Where each public name lives. They are imported at first use: scikit-learn takes about a second, and the
-#: commands of the workflow import this package for far less.
-_HOME = {
-    "CascadeForestRegressor": "cascadeforest.cascade.regression",
-    "CompletelyRandomForestClassifier": "cascadeforest.forest.estimators",
-    "CompletelyRandomForestRegressor": "cascadeforest.forest.estimators",
-    "DDBFClassifier": "cascadeforest.cascade.hard_examples",
-    "EnrichedRandomForestClassifier": "cascadeforest.forest.estimators",
-    "Explainer": "cascadeforest.explanations.explainer",
-    "Explanation": "cascadeforest.explanations.explainer",
-    "ExtraTreesClassifier": "cascadeforest.forest.estimators",
-    "ExtraTreesRegressor": "cascadeforest.forest.estimators",
-    "GCForestCSClassifier": "cascadeforest.cascade.screening",
-    "GCForestClassifier": "cascadeforest.cascade.gcforest",
-    "HardExampleClassifier": "cascadeforest.cascade.on_hard_examples",
-    "HiDFClassifier": "cascadeforest.cascade.interactions",
-    "MDDFClassifier": "cascadeforest.cascade.margin",
-    "MultiGrainedScanner": "cascadeforest.cascade.scanning",
-    "RandomForestClassifier": "cascadeforest.forest.estimators",
-    "RandomForestRegressor": "cascadeforest.forest.estimators",
-    "explain": "cascadeforest.explanations.explainer",
-    "load": "cascadeforest.saving",
-    "save": "cascadeforest.saving",
-}
 
 __all__ = [
     "CascadeForestRegressor",
@@ -79,9 +55,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOME[name]), name)
+    return getattr(importlib.import_module(HOME[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -36,6 +36,7 @@ import sklearn
 from sklearn.utils.validation import check_is_fitted
 
 from cascadeforest._files import atomic_path
+from cascadeforest._public import HOME
 from cascadeforest._version import __version__
 
 #: Version of the format that `save` writes, and the latest one that `load` reads.
@@ -50,24 +51,7 @@ _BLOCK = 1 << 20
 _PLAIN = re.compile(r"[<|](b1|[iu][1248]|f[248]|c8|c16|[SU][1-9]\d{0,8}|[mM]8(\[[0-9a-zA-Z]{1,9}\])?)")
 
 #: Modules of the models that `save` takes, by the names that files give to classes.
-_MODELS = {
-    "CascadeForestRegressor": "cascadeforest.cascade.regression",
-    "CompletelyRandomForestClassifier": "cascadeforest.forest.estimators",
-    "CompletelyRandomForestRegressor": "cascadeforest.forest.estimators",
-    "DDBFClassifier": "cascadeforest.cascade.hard_examples",
-    "EnrichedRandomForestClassifier": "cascadeforest.forest.estimators",
-    "Explainer": "cascadeforest.explanations.explainer",
-    "ExtraTreesClassifier": "cascadeforest.forest.estimators",
-    "ExtraTreesRegressor": "cascadeforest.forest.estimators",
-    "GCForestCSClassifier": "cascadeforest.cascade.screening",
-    "GCForestClassifier": "cascadeforest.cascade.gcforest",
-    "HardExampleClassifier": "cascadeforest.cascade.on_hard_examples",
-    "HiDFClassifier": "cascadeforest.cascade.interactions",
-    "MDDFClassifier": "cascadeforest.cascade.margin",
-    "MultiGrainedScanner": "cascadeforest.cascade.scanning",
-    "RandomForestClassifier": "cascadeforest.forest.estimators",
-    "RandomForestRegressor": "cascadeforest.forest.estimators",
-}
+_MODELS = {name: home for name, home in HOME.items() if name not in ("Explanation", "explain", "load", "save")}
 #: Modules of all classes that a file may have objects of. A class that moves keeps its name here.
 _HOMES = {
     **_MODELS,

@@ -9,10 +9,11 @@ import scipy.sparse
 from sklearn.base import is_classifier
 
 import cascadeforest
+from cascadeforest._public import HOME
 from cascadeforest.forest.binning import MAX_LEVELS
 from cascadeforest.forest.categories import Categories
 
-NAMES = [name for name, home in cascadeforest._HOME.items() if home == "cascadeforest.forest.estimators"]
+NAMES = [name for name, home in HOME.items() if home == "cascadeforest.forest.estimators"]
 FORESTS = [getattr(cascadeforest, name) for name in sorted(NAMES)]
 COLOURS, CITIES = ["red", "green", "blue"], np.array(["Paris", "Bonn", "Rome", "Oslo"], dtype=object)
 CATEGORICAL = [True, True, False, True, False]

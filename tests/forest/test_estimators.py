@@ -20,8 +20,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import cascadeforest
+from cascadeforest._public import HOME
 
-NAMES = [name for name, home in cascadeforest._HOME.items() if home == "cascadeforest.forest.estimators"]
+NAMES = [name for name, home in HOME.items() if home == "cascadeforest.forest.estimators"]
 FORESTS = [getattr(cascadeforest, name) for name in sorted(NAMES)]
 CLASSIFIERS = [forest for forest in FORESTS if is_classifier(forest())]
 REGRESSORS = [forest for forest in FORESTS if not is_classifier(forest())]
@@ -537,6 +538,7 @@ INTERRUPTED = """
 import _thread, signal, sys, threading
 import numpy as np
 import cascadeforest
+from cascadeforest._public import HOME
 signal.signal(signal.SIGINT, signal.default_int_handler)  # under nohup it is ignored
 X = np.random.default_rng(0).normal(size=(200, 4))
 for name in sys.argv[1:]:
