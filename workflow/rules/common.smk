@@ -163,7 +163,7 @@ def memory_of_batch(wildcards, attempt):
 
 
 def minutes_of_batch(wildcards, attempt):
-    """Minutes to request from a cluster: four times the measured ones, and half a day where nobody measured."""
+    """Minutes to request from a cluster: four times the measured ones, and half a day where none was measured."""
     seconds = batch_of(wildcards).seconds
     return attempt * (720 if seconds is None else 15 + int(4 * seconds / 60))
 

@@ -180,7 +180,7 @@ def _run(options: argparse.Namespace) -> int:
     from cascadeforest.experiments.jobs import Job, run_jobs
     from cascadeforest.experiments.plan import Run
 
-    # As Ctrl-C: the repeat's process ends with the job, instead of computing on for nobody.
+    # As Ctrl-C: the repeat's process ends with the job, which would otherwise go on computing.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     run = from_json(Run, options.spec, "--spec")
     run_jobs([Job(run, options.data, options.output, options.failures)], options.cache, options.threads)

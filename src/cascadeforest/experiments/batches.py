@@ -80,7 +80,7 @@ def make_batches(runs: Iterable[Run], costs: Mapping[Pair, Cost], seconds: float
     """Divide runs into training jobs that take about as long as asked for.
 
     Runs are put together in their order while their sum is at most `seconds`. A run that takes longer is divided into
-    jobs of as many repeats as fit, at least one; one more job merges them. A run whose cost nobody measured is a job.
+    jobs of as many repeats as fit, at least one; one more job merges them. A run of unknown cost is a job.
 
     Parameters
     ----------

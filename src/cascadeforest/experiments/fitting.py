@@ -488,7 +488,7 @@ def growth_of(estimator: Model) -> Growth | None:
 def curves_of(estimator: Model) -> dict[str, tuple[float, ...]]:
     """Return what a cascade says of each of its layers; counts by class are added up.
 
-    A threshold that nobody reached is 1, which screens nobody either.
+    A threshold that no row reached is 1, which screens no row either.
     """
     import numpy as np
 

@@ -64,7 +64,7 @@ FITTING, SCORING = "cascadeforest.experiments.fitting", "cascadeforest.experimen
 
 
 def _silent(event: str, **facts: Json) -> None:
-    """Tell nobody."""
+    """Do nothing."""
 
 
 class JobFailed(Exception):
@@ -404,7 +404,7 @@ class Worker:
         self._end()
 
     def _end(self, kill: bool = False) -> int:
-        """End the process, which does so by itself when nobody can ask it any more; return its exit code."""
+        """End the process, which does so by itself when its parent has ended; return its exit code."""
         process, connection, self._process, self._connection = self._process, self._connection, None, None
         if process is None or connection is None:
             return 0
@@ -425,7 +425,7 @@ def _killed(exitcode: int) -> Died:
 
 
 def _end_with_parent() -> None:
-    """End this process when its job ends, also by SIGKILL: nobody waits for its result any more."""
+    """End this process when its job ends, also by SIGKILL: its result is no longer needed."""
     if parent := multiprocessing.parent_process():
         parent.join()
     os._exit(1)

@@ -100,7 +100,7 @@ class Batch:
     after : tuple of str
         Names of batches that compute repeats of the same run before.
     seconds : float or None
-        Expected duration; None if nobody measured it.
+        Expected duration; None if it was not measured.
     mib : float
         Expected memory beside that of the libraries.
     """

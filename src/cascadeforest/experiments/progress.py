@@ -129,7 +129,7 @@ class Progress:
         """Return how long these fits take one after another, in seconds, by what was measured before."""
         known = [self.seconds.get(cell) for cell in cells]
         measured = [seconds for seconds in known if seconds is not None]
-        # A cost that nobody measured is taken for the mean of the others.
+        # An unknown cost is taken to be the mean of the others.
         return sum(measured) / len(measured) * len(known) if measured else float(len(known))
 
     def left(self, elapsed: float, cores: int) -> float:

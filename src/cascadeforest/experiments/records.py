@@ -1,6 +1,6 @@
 """Files that jobs leave in ``results/<suite>``: one for each run, and one for what failed of it.
 
-They are checked when they are read; nobody reads them in another way.
+They are checked whenever they are read.
 """
 
 from __future__ import annotations
