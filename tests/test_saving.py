@@ -128,6 +128,18 @@ def test_a_loaded_model_is_explained_with_its_training_rows(folder, name):
         cf.Explainer(again)
 
 
+def test_an_explainer_of_weighted_rows_is_read_with_its_walk(tmp_path):
+    """A cascade whose rows get weights instead of leaving has a walk of its own."""
+    model = cf.GCForestCSClassifier(**make.CASCADE, screening="weights").fit(make.FRAME, make.NAMES)
+    explainer = cf.Explainer(model)
+    cf.save(explainer, tmp_path / "explainer")
+    again = cf.load(tmp_path / "explainer")
+    assert type(again._walk) is type(explainer._walk)
+    assert same(make.output(again), make.output(explainer))
+    given = cf.Explainer(again.model, make.FRAME, make.NAMES)
+    assert same(given.explain(make.new_rows(model)).contributions, again.explain(make.new_rows(model)).contributions)
+
+
 def test_a_file_does_not_grow_with_training_rows(tmp_path):
     """It has digests of them, and leaf tables."""
     sizes = {}
@@ -590,6 +602,17 @@ def test_there_are_kept_files_of_every_version_and_model():
     assert {file.stem for file in GOLDEN if file.parent.name == str(saving.VERSION)} == set(make.MODELS)
     assert {int(file.parent.name) for file in GOLDEN} == set(range(1, saving.VERSION + 1))
     assert sum(file.stat().st_size for file in make.FOLDER.glob("[0-9]*/*")) < 300_000 * saving.VERSION
+
+
+def test_a_file_without_later_parameters_has_their_defaults():
+    """Version 0.1.0 had no `screening`."""
+    old = cf.load(make.FOLDER / "1" / "screening.model")
+    assert "screening" not in vars(old)
+    assert old.get_params()["screening"] == "threshold"
+    rows = make.new_rows(old)
+    explained = cf.Explainer(old, make.FRAME, make.NAMES).explain(rows)
+    predicted = explained.bias + explained.contributions.sum(axis=1)
+    np.testing.assert_allclose(predicted, old.predict_proba(rows), rtol=0, atol=1e-12)
 
 
 def test_kept_files_are_never_written_again(tmp_path, monkeypatch):

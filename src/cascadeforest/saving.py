@@ -85,6 +85,7 @@ _HOMES = {
     "Scanning": "cascadeforest.cascade.scanning",
     "ScreeningWalk": "cascadeforest.cascade.screening",
     "Trees": "cascadeforest.forest.trees",
+    "WeightingWalk": "cascadeforest.cascade.screening",
     "_Bags": "cascadeforest.forest._base",
     "_Final": "cascadeforest.cascade.interactions",
     "object": "builtins",

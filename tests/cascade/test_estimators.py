@@ -907,6 +907,8 @@ WRONG = {
     "growth": ["reciprocally", None, 2],
     "max_growth": [0, 0.5, NAN, float("inf"), None, "10", True],
     "error_scope": ["rows", None, 1],
+    "screening": ["rows", "Bins", None, 1],
+    "bin_size": [0, -1, 2.5, "100", None, True],
     "gamma": [0, 1, 0.0, 1.0, -0.5, 3, NAN, "0.9", True, [0.7, 0.8]],
     "mu": [-0.1, NAN, float("inf"), "0.1", True, [0.1]],
     "theta": [0, -1, 2.5, NAN, "4", True, [2, 4]],

@@ -5,6 +5,7 @@ The twin grows each level on a matrix of the rows that reached it, and predicts 
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits, load_iris, make_classification
 from sklearn.metrics import accuracy_score
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 
 from cascadeforest import (
     CompletelyRandomForestClassifier,
@@ -21,7 +23,14 @@ from cascadeforest import (
     RandomForestClassifier,
 )
 from cascadeforest.cascade import screening
-from cascadeforest.cascade.screening import _REFILL, confidence_threshold, refill, trees_of_level
+from cascadeforest.cascade.screening import (
+    _REFILL,
+    bin_threshold,
+    confidence_threshold,
+    refill,
+    trees_of_level,
+    weights_of_rows,
+)
 from cascadeforest.forest.binning import BinMapper
 from cascadeforest.forest.seeds import seed_at
 
@@ -105,6 +114,74 @@ def test_the_bound_is_not_passed_by_rounding():
     threshold, goes_on = model._screen(decided, label, rows, rows, 0, 0)
     assert threshold == math.inf
     assert goes_on.all()
+
+
+# Bins of DBC-Forest.
+
+
+def least_in_accurate_bins(confidence, wrong, bound, bin_size):
+    """Rows of equal confidence are in the bin of the first of them; the last bin has the rest."""
+    order = sorted(range(len(confidence)), key=lambda i: -confidence[i])
+    n_bins = max(1, len(order) // bin_size)
+    size = len(order) // n_bins
+    bins, bin_of = {}, {}
+    for place, i in enumerate(order):
+        number = bin_of.setdefault(confidence[i], min(place // size, n_bins - 1))
+        bins.setdefault(number, []).append(i)
+    threshold = math.inf
+    for number in sorted(bins):
+        if Fraction(sum(bool(wrong[i]) for i in bins[number]), len(bins[number])) > bound:
+            break
+        threshold = min(confidence[i] for i in bins[number])
+    return threshold
+
+
+@examples
+@given(
+    st.lists(st.tuples(st.integers(0, 12), st.sampled_from([False, False, True])), min_size=1, max_size=40),
+    st.integers(0, 16),
+    st.integers(1, 12),
+)
+@example([(3, False), (3, True)], 8, 1)
+@example([(3, False), (2, False), (1, True)], 8, 2)
+def test_the_bins_that_leave_are_those_of_a_loop_over_rows(rows, sixteenths, bin_size):
+    confidence, wrong = np.array([c / 16 for c, _ in rows]), np.array([w for _, w in rows])
+    threshold = bin_threshold(confidence, wrong, sixteenths / 16, bin_size)
+    assert threshold == least_in_accurate_bins(confidence.tolist(), wrong, Fraction(sixteenths, 16), bin_size)
+    assert isinstance(threshold, float)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "bound", "bin_size", "threshold"),
+    [
+        ([0, 0, 0, 0, 1, 1, 0], 0.4, 2, 0.6),  # bins of 2, 2 and 3 rows; Eq. 4 would let all rows leave
+        ([0, 0, 1, 0, 0, 0, 0], 0.4, 2, 0.8),  # all rows together satisfy the bound, but the second bin does not
+        ([0, 0, 1, 0, 0, 0, 0], 0.5, 2, 0.3),  # a bin may be wrong as often as the bound
+        ([1, 0, 0, 0, 0, 0, 0], 0.4, 2, math.inf),  # the first bin fails: no row leaves
+        ([1, 0, 0, 0, 0, 0, 0], 0.4, 3, 0.3),  # bins of 3 and 4 rows
+        ([0, 0, 0, 0, 0, 0, 1], 0.2, 100, 0.3),  # one bin
+        ([0, 0, 0, 0, 0, 0, 0], 0.0, 2, 0.3),  # no errors: all rows leave
+    ],
+)
+def test_bins_by_hand(wrong, bound, bin_size, threshold):
+    confidence = np.array([0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3])
+    assert bin_threshold(confidence, np.array(wrong, bool), bound, bin_size) == threshold
+
+
+def test_rows_of_equal_confidence_are_in_one_bin():
+    confidence, wrong = np.array([0.9, 0.8, 0.8, 0.8, 0.7, 0.6]), np.array([0, 0, 0, 1, 0, 1], bool)
+    for order in (np.arange(6), np.arange(6)[::-1], np.array([3, 5, 0, 2, 4, 1])):
+        one, other = confidence[order], wrong[order]
+        assert bin_threshold(one, other, 0.25, 2) == 0.8  # bins of 4 and 2 rows, wrong once each
+        assert bin_threshold(one, other, 0.24, 2) == math.inf
+
+
+# Weights of AWDF.
+
+
+def test_weights_by_hand():
+    probabilities = np.array([[0.75, 0.25], [0.75, 0.25], [1.0, 0.0], [0.0, 1.0]])
+    assert weights_of_rows(probabilities, np.array([0, 1, 0, 0])).tolist() == [0.25, 0.75, 1e-9, 1.0]
 
 
 # Trees of a level.
@@ -202,14 +279,18 @@ def noisy(n_rows=160, n_classes=3, seed=0):
     )
 
 
-def twin_of(X, y, n_classes, entropy, *, n_levels, w, a, growth="reciprocal", scope="level", second=None, **rules):
-    """Algorithm 1, with a matrix of its own for each level; ends when fewer than two rows go on."""
+def twin_of(X, y, n_classes, entropy, *, n_levels, w, a, growth="reciprocal", scope="level", second=None,
+            bins=None, weighting=False, **rules):  # fmt: skip
+    """Algorithm 1, with a matrix of its own for each level; ends when fewer than two rows go on.
+
+    `bins` is the size of DBC-Forest's bins, and `weighting` says whether rows get AWDF's weights instead of leaving.
+    """
     n, d = X.shape
     n_folds = rules.get("n_folds", 3)
     second = second or CompletelyRandomForestClassifier
     mapper = BinMapper()
     all_rows = mapper.fit_transform(X)
-    rows, vectors = np.arange(n), None
+    rows, vectors, weights = np.arange(n), None, None
     decided, level_of = np.zeros((n, n_classes)), np.zeros(n, int)
     twin = {"mapper": mapper, "layers": [], "mappers": [], "thresholds": [], "n_rows": [], "scores": [], "exits": []}
     for level in range(n_levels):
@@ -218,7 +299,7 @@ def twin_of(X, y, n_classes, entropy, *, n_levels, w, a, growth="reciprocal", sc
             seen = naive.add_columns(seen, vectors, added, fit=True)
         trees = trees_of_level(w, len(rows), n, d, 2 * n_classes if level else 0, growth, 10.0)
         members = [RandomForestClassifier(trees), second(trees)]
-        layer, vectors = naive.fit_layer(members, seen, y[rows], n_classes, entropy, level, **rules)
+        layer, vectors = naive.fit_layer(members, seen, y[rows], n_classes, entropy, level, weights=weights, **rules)
         decided[rows] = naive.mean(vectors)
         level_of[rows] = level
         is_wrong = decided.argmax(axis=1) != y
@@ -235,7 +316,14 @@ def twin_of(X, y, n_classes, entropy, *, n_levels, w, a, growth="reciprocal", sc
         confidence = decided[rows].max(axis=1)
         # a little is taken off, so that equality, which floats cannot be asked for, does not matter
         bound = Fraction(a) * error * (1 - Fraction(1, 10**9))
-        threshold = least_allowed(confidence.tolist(), is_wrong[rows].tolist(), bound)
+        if weighting:
+            weights = np.array([max(1 - decided[i, y[i]], 1e-9) for i in rows])
+            threshold = math.inf
+        elif bins:
+            bound *= 1 + Fraction(2, 10**9)  # here equality is allowed
+            threshold = least_in_accurate_bins(confidence.tolist(), is_wrong[rows], bound, bins)
+        else:
+            threshold = least_allowed(confidence.tolist(), is_wrong[rows].tolist(), bound)
         twin["thresholds"].append(threshold)
         goes_on = np.array([c < threshold for c in confidence])
         if not goes_on.any():
@@ -271,6 +359,10 @@ VARIANTS = [
     ({"a": 0.6, "class_vectors": "k_fold_refit"}, {"a": 0.6, "class_vectors": "k_fold_refit"}),
     ({"a": 0.6, "n_folds": 5, "vector_dtype": "float16"}, {"a": 0.6, "n_folds": 5, "dtype": "float16"}),
     ({"a": 0.6, "preset": "official"}, {"a": 0.6, "second": ExtraTreesClassifier}),
+    ({"a": 0.9, "screening": "bins", "bin_size": 20}, {"a": 0.9, "bins": 20}),
+    ({"a": 0.8, "screening": "bins", "bin_size": 7, "error_scope": "all"}, {"a": 0.8, "bins": 7, "scope": "all"}),
+    ({"screening": "weights"}, {"a": "auto", "weighting": True}),
+    ({"screening": "weights", "class_vectors": "oob"}, {"a": "auto", "weighting": True, "class_vectors": "oob"}),
 ]
 
 
@@ -515,3 +607,35 @@ def test_a_cascade_that_was_shortened_predicts_as_its_levels_did():
     model.layers_, model.n_layers_ = model.layers_[:2], 2
     assert np.array_equal(model.predict_proba(X), stages[1])
     assert model.decision_level(X).max() == 1
+
+
+def test_weights_of_the_user_multiply_those_of_awdf(monkeypatch):
+    X, y = noisy()
+    given = np.tile([1.0, 3.0, 0.0, 0.5], 40)
+    kept = np.flatnonzero(given)
+    log = []
+
+    def fit_layer(grown, seen, rows, y, weights, *others):
+        layer, vectors = screening_fit_layer(grown, seen, rows, y, weights, *others)
+        log.append((rows, weights, naive.mean(vectors)))
+        return layer, vectors
+
+    screening_fit_layer = screening.fit_layer
+    monkeypatch.setattr(screening, "fit_layer", fit_layer)
+    model = GCForestCSClassifier(2, 6, screening="weights", max_layers=3, patience=3, keep="last", random_state=0)
+    model.fit(X, y, sample_weight=given)
+    assert [rows.tolist() for rows, _, _ in log] == [kept.tolist()] * 3
+    assert log[0][1].tolist() == given[kept].tolist()
+    for (_, _, before), (_, weights, _) in pairwise(log):
+        misfit = 1 - before[np.arange(len(kept)), y[kept]]
+        assert weights == pytest.approx(np.maximum(misfit, 1e-9) * given[kept], rel=1e-12)
+    assert set(model.decision_level(X)) == {2}
+    assert set(model.decision_level_[kept]) == {2}
+
+
+def test_weights_need_estimators_that_take_them():
+    X, y = noisy()
+    model = GCForestCSClassifier(1, estimators=[KNeighborsClassifier()], screening="weights")
+    with pytest.raises(ValueError, match=r"KNeighborsClassifier\(\), whose fit takes no sample_weight, but layers"):
+        model.fit(X, y)
+    assert model.set_params(screening="bins", max_layers=2).fit(X, y).n_layers_

@@ -116,6 +116,11 @@ CASCADES = {
     "screening weighted": Case(GCForestCSClassifier(**SMALL, a=0.9, class_weight={0: 3.0}), "screening", 3, True),
     "screening oob": Case(GCForestCSClassifier(**SMALL, a=0.9, class_vectors="oob"), "screening", weighted=True),
     "screening refit": Case(GCForestCSClassifier(**SMALL, a=0.9, class_vectors="k_fold_refit"), "screening"),
+    "screening bins": Case(GCForestCSClassifier(**SMALL, a=0.9, screening="bins", bin_size=10), "screening"),
+    "weighting": Case(GCForestCSClassifier(**SMALL, screening="weights"), "weighting", weighted=True),
+    "weighting refit": Case(
+        GCForestCSClassifier(**SMALL, screening="weights", class_vectors="k_fold_refit"), "weighting"
+    ),
     "mddf": Case(MDDFClassifier(**SMALL, **LOG), "margin"),
     "mddf weighted": Case(MDDFClassifier(**SMALL, **LOG, class_weight="balanced"), "margin", 3, True),
     "mddf oob": Case(MDDFClassifier(**SMALL | {"n_estimators": 12}, **LOG, class_vectors="oob"), "margin"),

@@ -234,8 +234,8 @@ def class_weights(label, weights, class_weight, classes):
 class Twin:
     """All layers of a fitted model with its training rows.
 
-    `kind` is "cascade", "screening", "margin" or "forest"; `of_folds` a list of layers with the models of all folds, if
-    the model's own do not have them (class_vectors="k_fold_refit").
+    `kind` is "cascade", "screening", "weighting", "margin" or "forest"; `of_folds` a list of layers with the models of
+    all folds, if the model's own do not have them (class_vectors="k_fold_refit").
     """
 
     def __init__(self, model, X, y, weights=None, *, kind, rule="partial", all_rows=False, of_folds=None):
@@ -321,6 +321,8 @@ class Twin:
                 goes_on = [j for j, i in enumerate(rows) if model.decision_level_[i] > number]
                 rows = [rows[j] for j in goes_on]
                 vectors, handed_on = [vectors[j] for j in goes_on], [[f[j] for j in goes_on] for f in handed_on]
+            if self.kind == "weighting":
+                of_rows = [max(1 - mean_vector(v)[self.label[i]], 1e-9) for v, i in zip(vectors, rows, strict=True)]
             if self.kind == "margin":
                 vectors, handed_on, of_rows = self._summed(number, vectors, level)
                 if model.ablation == "no_preconc":

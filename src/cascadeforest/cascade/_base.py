@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from cascadeforest.cascade.layer import (
     CLASS_VECTORS,
@@ -342,3 +342,13 @@ def rows_with_weight(weights: np.ndarray | None, n_rows: int) -> np.ndarray:
     if len(rows) < 2:
         raise ValueError("Only one sample has weight; a layer holds rows out and needs two: n_samples = 1.")
     return rows
+
+
+def check_weighted(members: list[BaseEstimator]) -> None:
+    """Refuse estimators without `sample_weight`: all layers but the first learn from weighted rows."""
+    for member in members:
+        if not has_fit_parameter(member, "sample_weight"):
+            raise ValueError(
+                f"estimators has {member!r}, whose fit takes no sample_weight, but layers after the first weight their "
+                "rows; choose estimators that take it."
+            )

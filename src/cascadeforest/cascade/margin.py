@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, has_fit_parameter
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from cascadeforest.cascade._base import CascadeClassifier, rows_with_weight, weights_at
+from cascadeforest.cascade._base import CascadeClassifier, check_weighted, rows_with_weight, weights_at
 from cascadeforest.cascade.explainable import ExplainableCascade
 from cascadeforest.cascade.layer import Layer, LayerRules, fit_layer, mean_vector
 from cascadeforest.cascade.progress import Progress
@@ -589,7 +589,7 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         self._check_margins()
         X, label, rows, of_all = self._training_data(X, y, sample_weight)
         members = self._members()
-        _check_weighted(members)
+        check_weighted(members)
         scoring = Scoring(self.scoring, self.classes_)
         progress = Progress(self.verbose)
         rules = replace(
@@ -944,13 +944,3 @@ class MarginWalk(CascadeWalk):
     def _members(self, number: int, seen: Representation) -> list[BaseEstimator]:
         fitted = self.model._as_fitted
         return fitted._at_depth(fitted._members(), self._setting, number)
-
-
-def _check_weighted(members: list[BaseEstimator]) -> None:
-    """Refuse estimators without `sample_weight`: all layers but the first learn from weighted rows."""
-    for member in members:
-        if not has_fit_parameter(member, "sample_weight"):
-            raise ValueError(
-                f"estimators has {member!r}, whose fit takes no sample_weight, but layers after the first weight their "
-                "rows; choose estimators that take it."
-            )

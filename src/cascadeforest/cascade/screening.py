@@ -2,6 +2,8 @@
 
 The equations of the paper are functions here: `confidence_threshold` (Eq. 4), `trees_of_level` (variable model
 complexity, section II) and `refill` (enough rows of each class for k folds). `GCForestCSClassifier.fit` is Algorithm 1.
+Two successors replace the screening: `bin_threshold` is that of DBC-Forest (Ma et al. 2022), and `weights_of_rows` that
+of AWDF (Utkin et al. 2019), where rows get weights and none leaves.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
-from cascadeforest.cascade._base import CascadeClassifier, weights_at
+from cascadeforest.cascade._base import CascadeClassifier, check_weighted, weights_at
 from cascadeforest.cascade.explainable import ExplainableCascade
 from cascadeforest.cascade.layer import fit_layer, grows_on_bins, mean_vector
 from cascadeforest.cascade.progress import Progress
@@ -22,7 +24,7 @@ from cascadeforest.cascade.representation import Representation
 from cascadeforest.cascade.scanning import MultiGrainedScanner
 from cascadeforest.cascade.stopping import KEEPS, BestLayer, Scoring
 from cascadeforest.cascade.walks import CascadeWalk
-from cascadeforest.forest._parameters import check_choice, check_number
+from cascadeforest.forest._parameters import check_choice, check_count, check_number
 from cascadeforest.forest._types import ClassWeight, MatrixLike, MaxFeatures, RandomState, Scorer
 from cascadeforest.forest.categories import CategoricalFeatures
 from cascadeforest.forest.seeds import seed_at
@@ -30,6 +32,8 @@ from cascadeforest.forest.walks import Reached, Walk
 
 #: Seed address of the draw in `refill`. The forests have other addresses.
 _REFILL = 2**17
+#: Least weight of a row in `weights_of_rows`.
+_LEAST = 1e-9
 
 
 def confidence_threshold(confidence: np.ndarray, wrong: np.ndarray, bound: float) -> float:
@@ -58,6 +62,83 @@ def confidence_threshold(confidence: np.ndarray, wrong: np.ndarray, bound: float
     error = np.cumsum(wrong[order])[last_of_equals] / (last_of_equals + 1)
     allowed = np.flatnonzero(error < bound)
     return float(descending[last_of_equals[allowed[-1]]]) if len(allowed) else math.inf
+
+
+def bin_threshold(confidence: np.ndarray, wrong: np.ndarray, bound: float, bin_size: int) -> float:
+    """Find the confidence from which all bins of rows are wrong at most as often as `bound` (DBC-Forest).
+
+    Rows are sorted by confidence, the most confident first, and divided into bins of equal size. Rows leave up to the
+    first bin whose error rate exceeds `bound`. In Eq. 4 the error rate is that of all rows that leave, so that many
+    correct rows of high confidence make up for errors below them; here each bin must satisfy the bound.
+
+    Parameters
+    ----------
+    confidence : ndarray of shape (n,)
+        Largest class probability of each row.
+    wrong : ndarray of shape (n,), bool
+        Whether the predicted class is wrong.
+    bound : float
+        a * epsilon.
+    bin_size : int
+        Least number of rows in a bin: there are ``n // bin_size`` bins, at least one.
+
+    Returns
+    -------
+    float
+        Infinity if the first bin exceeds the bound; no row is screened then.
+
+    Notes
+    -----
+    Source: ``getAutoThresh1`` of the authors' code [1]_; of the article we read the abstract only, which says that all
+    instances are packed 'into bins based on their confidences'. Four choices are ours. Rows of equal confidence are in
+    one bin, so that their order has no influence: a bin that would end between them ends after them. Rows that remain
+    after the last bin belong to it (the code leaves them out of all bins, and they go on). If the first bin exceeds the
+    bound, no row leaves (in the code rows of confidence 1 leave). If no bin exceeds it, all rows leave, and fewer rows
+    than `bin_size` are one bin (the code fails in both cases).
+
+    References
+    ----------
+    .. [1] https://github.com/wuc567/Machine-learning, folder DBC-Forest, ``cascade_classifier_thresh.py``.
+    """
+    order = np.argsort(-confidence, kind="stable")
+    descending, n = confidence[order], len(order)
+    n_bins = max(1, n // bin_size)
+    ends = n // n_bins * np.arange(1, n_bins + 1)
+    ends[-1] = n
+    ends = np.append(0, np.unique(np.searchsorted(-descending, -descending[ends - 1], side="right")))
+    errors = np.diff(np.append(0, np.cumsum(wrong[order]))[ends])
+    exceeds = errors > bound * np.diff(ends)
+    n_leave = ends[np.append(exceeds, True).argmax()]
+    return float(descending[n_leave - 1]) if n_leave else math.inf
+
+
+def weights_of_rows(probabilities: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Weights of rows at the next level (AWDF): 1 - p, where p is the probability of the row's class.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n, n_classes)
+        Out-of-fold probabilities of this level.
+    y : ndarray of shape (n,), int
+        Classes of the rows.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Positive.
+
+    Notes
+    -----
+    Source: the default weighting function, "linear", of the authors' code [1]_; of the article we read the abstract
+    only. That code takes p from the first forest of the level. Here, as in `WeightsBlock` of the group's library [2]_,
+    p is the mean over the forests, and weights are at least 1e-9: forests leave rows of weight 0 out.
+
+    References
+    ----------
+    .. [1] https://github.com/andruekonst/A-new-Adaptive-Weighted-Deep-Forest-and-Its-Modifications
+    .. [2] https://github.com/NTAILab/bosk, ``bosk/block/zoo/data_weighting``.
+    """
+    return np.maximum(1.0 - probabilities[np.arange(len(y)), y], _LEAST)
 
 
 def trees_of_level(
@@ -145,6 +226,14 @@ class GCForestCSClassifier(ExplainableCascade, CascadeClassifier):
     error_scope : {"level", "all"}, default="level"
         Rows whose error rate `a` multiplies: the rows at the level, or all training rows. A row that left counts with
         the prediction of the level that it left.
+    screening : {"threshold", "bins", "weights"}, default="threshold"
+        What happens to confident rows. "threshold": they leave if together they are wrong less often than `a` times
+        the error rate (Eq. 4). "bins": they leave up to the first bin of rows of similar confidence that is wrong more
+        often (DBC-Forest [2]_, see `bin_threshold`). "weights": no row leaves, and each row weighs 1 - p at the next
+        level, where p is the out-of-fold probability of its class (AWDF [3]_, see `weights_of_rows`); `a`, `growth`,
+        `max_growth` and `error_scope` then have no effect.
+    bin_size : int, default=100
+        Number of rows in a bin of ``screening="bins"``.
     estimators, n_folds, class_vectors, max_layers, keep, tol, scoring, max_depth, min_samples_leaf, max_features, \
 vector_dtype, scanning, input_shape, class_weight, categorical_features, n_jobs, random_state, verbose
         As in `GCForestClassifier`. The score of a level is the score of the whole cascade if it ended at this level.
@@ -183,9 +272,18 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
       level that decided the row (the released code has no validation set either).
     - If all rows leave, the cascade ends.
 
+    Of DBC-Forest and AWDF we read the abstracts and the authors' code. DBC-Forest's code is gcForest_CS with another
+    threshold; a is 1/3 there, and 1/2 in its demo. AWDF's code has four more weighting functions, a variant that draws
+    rows with probabilities proportional to the weights, and a fixed probability from which rows leave; they are not
+    available here. The weights of `sample_weight` and `class_weight` multiply those of AWDF.
+
     References
     ----------
     .. [1] M. Pang, K.-M. Ting, P. Zhao and Z.-H. Zhou, "Improving deep forest by confidence screening", ICDM 2018.
+    .. [2] P. Ma, Y. Wu, Y. Li, L. Guo and Z. Li, "DBC-Forest: Deep forest with binning confidence screening",
+       Neurocomputing, 2022.
+    .. [3] L. V. Utkin, A. V. Konstantinov, V. S. Chukanov, M. V. Kots and A. A. Meldo, "An adaptive weighted deep
+       forest classifier", arXiv 1901.01334, 2019.
 
     Examples
     --------
@@ -197,6 +295,10 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
     (1797,)
     """
 
+    # Models that version 0.1.0 saved or pickled lack these parameters.
+    screening = "threshold"
+    bin_size = 100
+
     def __init__(
         self,
         n_forests: int = 8,
@@ -206,6 +308,8 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         growth: str = "reciprocal",
         max_growth: float = 10.0,
         error_scope: str = "level",
+        screening: str = "threshold",
+        bin_size: int = 100,
         estimators: Sequence[str | BaseEstimator] | None = None,
         n_folds: int = 3,
         class_vectors: str = "k_fold",
@@ -233,6 +337,8 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         self.growth = growth
         self.max_growth = max_growth
         self.error_scope = error_scope
+        self.screening = screening
+        self.bin_size = bin_size
         self.estimators = estimators
         self.n_folds = n_folds
         self.class_vectors = class_vectors
@@ -282,6 +388,8 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         self._check_screening()
         X, label, rows, weights = self._training_data(X, y, sample_weight)
         members = self._members()
+        if self.screening == "weights":
+            check_weighted(members)
         scoring = Scoring(self.scoring, self.classes_)
         patience = {"paper": 1, "official": 4}[self.preset] if self.patience is None else self.patience
         progress = Progress(self.verbose)
@@ -290,6 +398,7 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         features.fit(X, rows, label[rows], weights_at(weights, rows))
 
         everyone = rows  # all rows of positive weight; `rows` are the rows that reached the level
+        of_rows = weights_at(weights, rows)  # weights with which the level learns from `rows`
         decided = np.zeros((len(label), self.n_classes_))  # each row's probabilities at the last level it reached
         decision_level = np.full(len(label), -1, np.int16)
         layers, thresholds, n_rows, n_trees = [], [], [], []
@@ -300,9 +409,7 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
                 added_mapper = seen.fit_added(vectors.reshape(len(rows), -1), rows, self.n_jobs)
             grown = self._grown(members, len(rows), len(everyone), seen.n_given, seen.n_added)
             with progress.layer(level, rules.n_models(len(members), len(rows))):
-                layer, vectors = fit_layer(
-                    grown, seen, rows, label[rows], weights_at(weights, rows), rules, level, added_mapper
-                )
+                layer, vectors = fit_layer(grown, seen, rows, label[rows], of_rows, rules, level, added_mapper)
             decided[rows] = mean_vector(vectors)
             decision_level[rows] = level
             layers.append(layer)
@@ -324,6 +431,7 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
             if np.count_nonzero(goes_on) < 2:  # out-of-fold predictions need two rows
                 break
             rows, vectors = rows[goes_on], vectors[goes_on]
+            of_rows = self._weights(vectors, label[rows], weights_at(weights, rows))
 
         self._remember(features, label, weights)
         self._keep_layers(features, layers, best, progress)
@@ -340,6 +448,8 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         check_choice("growth", self.growth, ("reciprocal", "linear", "none"))
         check_choice("error_scope", self.error_scope, ("level", "all"))
         check_number("max_growth", self.max_growth, 1.0)
+        check_choice("screening", self.screening, ("threshold", "bins", "weights"))
+        check_count("bin_size", self.bin_size)
 
     def _grown(
         self, members: list[BaseEstimator], n_rows: int, n_rows_first: int, n_features: int, n_added: int
@@ -367,15 +477,27 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         self, decided: np.ndarray, label: np.ndarray, rows: np.ndarray, everyone: np.ndarray, entropy: int, level: int
     ) -> tuple[float, np.ndarray]:
         """Threshold of a level (Eqs. 2 and 4), and which of its rows go on."""
+        if self.screening == "weights":
+            return math.inf, np.ones(len(rows), bool)
         confidence = decided[rows].max(axis=1)
         wrong = decided[rows].argmax(axis=1) != label[rows]
         scope = rows if self.error_scope == "level" else everyone
         error = np.mean(decided[scope].argmax(axis=1) != label[scope])
-        threshold = confidence_threshold(confidence, wrong, self.a_ * error)
+        if self.screening == "bins":
+            threshold = bin_threshold(confidence, wrong, self.a_ * error, self.bin_size)
+        else:
+            threshold = confidence_threshold(confidence, wrong, self.a_ * error)
         goes_on = confidence < threshold
         if goes_on.any():
             goes_on = refill(goes_on, label[rows], self.n_folds, seed_at(entropy, level, _REFILL))
         return threshold, goes_on
+
+    def _weights(self, vectors: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
+        """Weights with which the next level learns from rows of these class vectors, classes and user's weights."""
+        if self.screening != "weights":
+            return weights
+        own = weights_of_rows(mean_vector(vectors), y)
+        return own if weights is None else own * weights
 
     def staged_predict_proba(self, X: MatrixLike) -> Iterator[np.ndarray]:
         """Predict class probabilities after level 1, 2, ..., as if the cascade ended there.
@@ -415,7 +537,7 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
 
     def walk(self, n_jobs: int | None = None) -> Walk:
         """As in `ExplainableCascade`."""
-        return ScreeningWalk(self, n_jobs)
+        return (WeightingWalk if self._as_fitted.screening == "weights" else ScreeningWalk)(self, n_jobs)
 
 
 class ScreeningWalk(CascadeWalk):
@@ -450,3 +572,12 @@ class ScreeningWalk(CascadeWalk):
     def _members(self, number: int, seen: Representation) -> list[BaseEstimator]:
         fitted, n_rows = self.model._as_fitted, self.model.n_rows_
         return fitted._grown(fitted._members(), int(n_rows[number]), int(n_rows[0]), seen.n_given, seen.n_added)
+
+
+class WeightingWalk(CascadeWalk):
+    """Walk of gcForest_CS with ``screening="weights"``: all rows reach all levels, with weights of the level before."""
+
+    model: GCForestCSClassifier
+
+    def _weights(self, vectors: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
+        return self.model._as_fitted._weights(vectors, y, weights)

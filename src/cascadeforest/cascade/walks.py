@@ -65,15 +65,21 @@ class CascadeWalk(Walk):
         """As in `Walk`: the loop of `fit` with the fitted layers."""
         rows = rows_with_weight(learned.weights, len(learned.y))
         seen, vectors = self._seen(learned), np.empty(0)
+        weights = weights_at(learned.weights, rows)
         for number in range(self.n_layers):
             if number:
                 seen.fit_added(vectors.reshape(len(rows), -1), rows, self.n_jobs)
-            trained, of_folds = self._trained(number, seen, rows, learned.y[rows], weights_at(learned.weights, rows))
+            trained, of_folds = self._trained(number, seen, rows, learned.y[rows], weights)
             yield trained
             if number + 1 < self.n_layers:
                 goes_on = self._goes_on(number, rows)
                 vectors = self._held_out_vectors(trained, of_folds, seen, learned.y[rows])[goes_on]
                 rows = rows[goes_on]
+                weights = self._weights(vectors, learned.y[rows], weights_at(learned.weights, rows))
+
+    def _weights(self, vectors: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
+        """Weights with which the next layer learns from rows of these vectors, responses and user's weights."""
+        return weights
 
     def _goes_on(self, number: int, rows: np.ndarray) -> np.ndarray:
         """Which training rows of a layer the next layer learns from."""
