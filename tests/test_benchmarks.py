@@ -21,6 +21,8 @@ from cascadeforest.experiments import measure
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "benchmarks" / "forest.py"
+#: Models that `screening.py` compares.
+SCREENING = ["gcForest", "gcForest_CS", "bins", "weights"]
 TINY = ["--cases", "rf-2000x10x2", "--max-rows", "200", "--n-jobs", "1", "--repeats", "1"]
 
 
@@ -573,6 +575,37 @@ def test_kinds_of_layers_are_compared_on_the_same_rows(layers, monkeypatch, caps
     monkeypatch.setattr(layers, "run_measurement", run)
     with pytest.raises(SystemExit, match="letter needs --data FOLDER"):
         layers.main(["--datasets", "letter"])
+
+
+@pytest.fixture
+def screening(monkeypatch):
+    """The script that compares ways of screening, as a module."""
+    monkeypatch.syspath_prepend(SCRIPT.parent)
+    yield importlib.import_module("screening")
+    forget_scripts()
+
+
+def test_ways_of_screening_are_paired_by_split(screening, capsys, tmp_path, monkeypatch):
+    for name in ("letter", "yeast"):
+        save_prepared(tmp_path / f"{name}.npz")
+    rows = screening.outcomes(tmp_path / "letter.npz", 2, 200, 2, 3)
+    assert list(rows) == SCREENING
+    assert all(len(own) == 2 and min(one.accuracy for one in own) > 80 for own in rows.values())
+    found = {
+        name: [screening.Outcome(80.0 + i * k, 1.0 + k, 50.0) for i in range(2)] for k, name in enumerate(SCREENING)
+    }
+    monkeypatch.setattr(screening, "outcomes", lambda *_: found)
+    tiny = ["--data", str(tmp_path), "--seeds", "2"]
+    assert screening.main([*tiny, "--datasets", "letter", "yeast"]) == 0
+    table = [[cell.strip() for cell in line.split("|")[1:-1]] for line in capsys.readouterr().out.splitlines()]
+    letter, ratios = (line for line in table if line and line[0] == "letter")
+    assert letter[1:4] == ["80.00", "+0.50 ± 0.50", "+1.00 ± 1.00"]
+    assert ratios[1:] == ["1.00", "2.00", "3.00", "4.00", "50", "50"]
+    assert ["mean", "", "+0.50", "+1.00", "+1.50", "+0.50", "+1.00"] in table
+    for wrong, message in (["--datasets", "adult"], "lacks prepared data sets: adult"), (["--seeds", "1"], "below 2"):
+        with pytest.raises(SystemExit):
+            screening.main([*tiny, *wrong])
+        assert message in capsys.readouterr().err
 
 
 @pytest.fixture
