@@ -46,8 +46,10 @@ INLINE int64_t end_of_class(const uint64_t *restrict key, int64_t first, int64_t
 
 /* Statistics of a node. Numbers the classes within the node: which they are (scratch->classes), where their rows end
  * (->ends) and what they weigh (->total). Writes the numbers and weights of rows, the weights filled up with 0. */
-APART Described count_classes(const Sample *sample, const Scratch *scratch, int64_t start, int64_t n) {
-    const uint64_t *restrict key = sample->key + start;
+APART void count_classes(Node *node) {
+    const Scratch *scratch = node->scratch;
+    const uint64_t *restrict key = node->key;
+    const int64_t n = node->n;
     double *restrict total = scratch->total;
     int64_t *restrict ends = scratch->ends;
     uint8_t *restrict code = scratch->small_code, *restrict weight = scratch->small_weight;
@@ -83,7 +85,7 @@ APART Described count_classes(const Sample *sample, const Scratch *scratch, int6
         }
     }
     for (int64_t c = n_present; c < padded(n_present); c++) total[c] = 0.0;
-    return (Described){(double)n_node, n_present == 2 ? total[1] : 0.0, n_present, n_present == 1, 0.0};
+    set_statistics(node, (double)n_node, n_present == 2 ? total[1] : 0.0, n_present, n_present == 1, 0.0);
 }
 
 /* Weights of a node's rows as bits, 64 rows a word. */
@@ -136,8 +138,9 @@ count_left(const Scratch *scratch, int64_t block, uint64_t rows, int64_t c, int6
 }
 
 /* Proxy of one given split from the weight of each class on its left side. */
-APART double
-proxy_of_counts(const int64_t *restrict left, const double *restrict total, const Described *node, int64_t criterion) {
+APART double proxy_of_counts(const Node *node, const int64_t *restrict left) {
+    const double *restrict total = node->scratch->total;
+    const int64_t criterion = node->rules->criterion;
     double n_left = 0.0, sum_left = 0.0, sum_right = 0.0;
     if (node->n_present == 2) {
         const double v_left = (double)left[1];
@@ -154,7 +157,9 @@ proxy_of_counts(const int64_t *restrict left, const double *restrict total, cons
 }
 
 /* Best Gini split of a node whose weight fits into a byte. */
-APART Split best_in_lanes(const Scratch *scratch, int64_t n, const Described *node) {
+APART Split best_in_lanes(const Node *node) {
+    const Scratch *scratch = node->scratch;
+    const int64_t n = node->n;
     const uint8_t *restrict bins = scratch->bins, *restrict weight = scratch->small_weight;
     const int64_t n_present = node->n_present;
     const uint8_t n_node = (uint8_t)node->n_node;
@@ -200,7 +205,8 @@ APART Split best_in_lanes(const Scratch *scratch, int64_t n, const Described *no
 }
 
 /* Best Gini split of two classes by a histogram of weights (high half) and weights of the second class (low half). */
-APART Split best_of_two(const Scratch *scratch, int64_t n, Range range, const Described *node) {
+APART Split best_of_two(const Node *node, Range range) {
+    const Scratch *scratch = node->scratch;
     const uint8_t *restrict bins = scratch->bins, *restrict weight = scratch->small_weight;
     uint64_t hist[256];
     double proxy[256];
@@ -208,7 +214,7 @@ APART Split best_of_two(const Scratch *scratch, int64_t n, Range range, const De
     const int64_t low = range.low, n_cuts = range.high - low;
     memset(hist + low, 0, (size_t)(n_cuts + 1) * sizeof *hist);
     for (int64_t i = 0; i < scratch->ends[0]; i++) hist[bins[i]] += (uint64_t)weight[i] << 32;
-    for (int64_t i = scratch->ends[0]; i < n; i++) hist[bins[i]] += weight[i] * UINT64_C(0x100000001);
+    for (int64_t i = scratch->ends[0]; i < node->n; i++) hist[bins[i]] += weight[i] * UINT64_C(0x100000001);
     uint64_t left = 0;
     for (int64_t k = 0; k < n_cuts; k++) { /* a bin without rows repeats the one before, which comes first */
         left += hist[low + k];
@@ -226,7 +232,8 @@ APART Split best_of_two(const Scratch *scratch, int64_t n, Range range, const De
 }
 
 /* Best Gini split of several classes by a histogram of each. */
-APART Split best_of_several(const Scratch *scratch, Range range, const Described *node) {
+APART Split best_of_several(const Node *node, Range range) {
+    const Scratch *scratch = node->scratch;
     const uint8_t *restrict bins = scratch->bins, *restrict weight = scratch->small_weight;
     uint32_t hist[256];
     double proxy[256] = {0.0}, n_left[256] = {0.0}, sum_left[256] = {0.0}, sum_right[256] = {0.0};

@@ -10,8 +10,8 @@
 #define LARGE ((size_t)32 << 20) /* blocks of memory that glibc never keeps */
 
 /* Weight times impurity decrease of a split, in units of node_purity. */
-INLINE double gain_of(const Split *split, const Described *node, double purity, const Grower *tree) {
-    if (node->n_present == 2 && tree->target->n_classes > 0 && tree->rules->criterion == GINI)
+INLINE double gain_of(const Split *split, const Node *node, double purity) {
+    if (node->n_present == 2 && node->target->n_classes > 0 && node->rules->criterion == GINI)
         /* v^2 / n is half of what sum_c n_c^2 / n gains from a split into two classes. */
         return 2.0 * (split->proxy - node->v_node * node->v_node / node->n_node);
     return split->proxy - purity;
@@ -28,10 +28,11 @@ INLINE void push(int64_t *stack, int64_t height, int64_t a, int64_t b, int64_t c
 }
 
 /* Whether a node is not to be split, whatever its features are. */
-INLINE bool is_leaf(const Node *node, int64_t depth, const Rules *rules) {
+INLINE bool is_leaf(const Node *node, int64_t depth) {
+    const Rules *rules = node->rules;
     const bool few = node->n < rules->min_samples_split || node->n < 2 * rules->min_samples_leaf ||
-                     node->described.n_node < 2.0 * node->min_weight;
-    return node->described.pure || depth >= rules->max_depth || few;
+                     node->n_node < 2.0 * node->min_weight;
+    return node->pure || depth >= rules->max_depth || few;
 }
 
 /* Count a node's purity for its parent's feature and, if it is a right child, enter it there. */
@@ -42,7 +43,7 @@ INLINE void place(Grower *tree, int64_t node, int64_t parent, double purity) {
 }
 
 /* Write a leaf; appends its value unless it is one of the pure ones. */
-INLINE void write_leaf(Grower *tree, int64_t number, int64_t start, const Described *node, const bool counts) {
+INLINE void write_leaf(Grower *tree, int64_t number, const Node *node, const bool counts) {
     const int64_t n_classes = tree->target->n_classes;
     if (n_classes == 0 && tree->target->n_outputs > 1) {
         const int64_t n_outputs = tree->target->n_outputs;
@@ -53,7 +54,7 @@ INLINE void write_leaf(Grower *tree, int64_t number, int64_t start, const Descri
         tree->values[tree->n_values] = (float)(node->v_node / node->n_node);
         tree->nodes[number] = pack_leaf(tree->n_values++);
     } else if (node->pure) {
-        const uint64_t key = tree->sample.key[start];
+        const uint64_t key = node->key[0];
         tree->nodes[number] = pack_leaf(counts ? class_of(key) : label_of(key));
     } else {
         float *value = tree->values + tree->n_values * n_classes;
@@ -67,15 +68,15 @@ INLINE void write_leaf(Grower *tree, int64_t number, int64_t start, const Descri
 }
 
 /* Weight of the rows of a node that go left (scratch->side). */
-INLINE double left_weight(const Grower *tree, const Node *node, const bool counts) {
-    const uint64_t *restrict side = tree->scratch.side, *restrict key = tree->sample.key + node->start;
-    const float *restrict weight = tree->sample.weight + node->start;
+INLINE double left_weight(const Node *node, const bool counts) {
+    const uint64_t *restrict side = node->scratch->side, *restrict key = node->key;
+    const float *restrict weight = node->weight;
     const int64_t n = node->n;
     int64_t n_whole = 0;
     double n_left = 0.0;
     if (!counts)
         for (int64_t i = 0; i < n; i++) n_left += (double)(side[i >> 6] >> (i & 63) & 1) * (double)weight[i];
-    else if (node->described.n_node == (double)n) /* all weights are 1 */
+    else if (node->n_node == (double)n) /* all weights are 1 */
         for (int64_t k = 0; k < n_blocks(n); k++) n_whole += __builtin_popcountll(side[k]);
     else
         for (int64_t i = 0; i < n; i++) n_whole += weight_of(key[i]) & (0 - (uint32_t)(side[i >> 6] >> (i & 63) & 1));
@@ -126,11 +127,10 @@ divide(Grower *tree, const Node *node, const Found *found, uint64_t *word, uint6
     int64_t cut = split->cut; /* of a packed feature it lies between its two bins as it is */
     if (tree->cells->packed[found->feature]) {
         const int64_t bit = tree->cells->place[found->feature];
-        for (int64_t k = 0; k < blocks; k++)
-            scratch->side[k] = ~packed_bits(&tree->sample, node->start + 64 * k, n - 64 * k, bit);
+        for (int64_t k = 0; k < blocks; k++) scratch->side[k] = ~packed_bits(node, k, bit);
     } else {
         if (scratch->feature != found->feature) /* the search has looked at others since */
-            gather(tree->cells, &tree->sample, scratch, node->start, n, found->feature);
+            gather(tree->cells, node, found->feature);
         if (found->is_set) {
             memset(scratch->set, 0, 4 * sizeof *scratch->set);
             for (int64_t i = 0; i < n; i++) put_in_set(scratch->set, scratch->bins[i]);
@@ -143,8 +143,8 @@ divide(Grower *tree, const Node *node, const Found *found, uint64_t *word, uint6
     if (n & 63) scratch->side[blocks - 1] &= (UINT64_C(1) << (n & 63)) - 1;
     bool missing_left = split->missing == MISSING_LEFT;
     if (split->missing == NONE_MISSING) { /* later ones go where most of the node's weight went */
-        const double n_left = left_weight(tree, node, counts);
-        missing_left = n_left > node->described.n_node - n_left;
+        const double n_left = left_weight(node, counts);
+        missing_left = n_left > node->n_node - n_left;
     }
     if (found->is_set) {
         write_set(tree, found, missing_left, set);
@@ -155,11 +155,26 @@ divide(Grower *tree, const Node *node, const Found *found, uint64_t *word, uint6
     return partition(&tree->sample, scratch, node->start, n, counts);
 }
 
-INLINE Described describe_node(const Grower *tree, int64_t start, int64_t n, const bool counts) {
-    if (counts) return count_classes(&tree->sample, &tree->scratch, start, n);
-    if (tree->target->n_outputs > 1) return output_statistics(&tree->sample, &tree->scratch, tree->target, start, n);
-    const bool random = tree->rules->splitter == RANDOM;
-    return describe(&tree->sample, &tree->scratch, tree->target, start, n, tree->counts, random);
+/* The node of these rows, with its statistics. */
+INLINE Node node_at(const Grower *tree, int64_t start, int64_t end, const bool counts) {
+    const Sample *sample = &tree->sample;
+    Node node = {
+        .sample = sample,
+        .scratch = &tree->scratch,
+        .target = tree->target,
+        .rules = tree->rules,
+        .key = sample->key + start,
+        .weight = sample->weight + start,
+        .start = start,
+        .n = end - start,
+    };
+    if (counts)
+        count_classes(&node);
+    else if (tree->target->n_outputs > 1)
+        output_statistics(&node);
+    else
+        describe(&node, tree->counts);
+    return node;
 }
 
 /* Grow a tree of n rows node by node; returns the weight of its root. */
@@ -172,20 +187,21 @@ INLINE double grow_depth_first(Grower *tree, int64_t n, const bool counts) {
     for (int64_t height = 1; height > 0;) {
         const int64_t *entry = tree->stack + 5 * --height;
         const int64_t end = entry[1], depth = entry[2], parent = entry[3], number = tree->n_nodes++;
-        Node node = {.start = entry[0], .n = end - entry[0], .number = number, .n_known = entry[4]};
-        node.described = describe_node(tree, node.start, node.n, counts);
-        const double purity = node_purity(&node.described, tree->scratch.total, tree->target, rules->criterion);
+        Node node = node_at(tree, entry[0], end, counts);
+        node.number = number;
+        node.n_known = entry[4];
+        const double purity = node_purity(&node);
         place(tree, number, parent, purity);
-        if (parent < 0) n_root = node.described.n_node;
+        if (parent < 0) n_root = node.n_node;
         node.min_weight = rules->min_weight_fraction_leaf * n_root;
         Found found = {.split = no_split, .feature = -1};
-        if (!is_leaf(&node, depth, rules)) found = find_split(tree, &node, counts);
+        if (!is_leaf(&node, depth)) found = find_split(tree, &node, counts);
         if (found.is_set && tree->n_sets >= MOST_SETS) found.split = no_split;
         if (found.split.cut != NO_SPLIT && rules->min_impurity_decrease > 0.0 &&
-            too_small(gain_of(&found.split, &node.described, purity, tree), rules, n_root))
+            too_small(gain_of(&found.split, &node, purity), rules, n_root))
             found.split = no_split;
         if (found.split.cut == NO_SPLIT) {
-            write_leaf(tree, number, node.start, &node.described, counts);
+            write_leaf(tree, number, &node, counts);
             continue;
         }
         uint64_t set[SET_WORDS];
@@ -203,16 +219,16 @@ INLINE double set_bud(Grower *tree, Bud *bud, int64_t number, double n_root, con
     const Rules *rules = tree->rules;
     bud->left = -1;
     bud->gain = -1.0;
-    Node node = {.start = bud->start, .n = bud->end - bud->start, .number = number};
-    node.described = describe_node(tree, node.start, node.n, counts);
-    const double n_node = node.described.n_node, whole = n_root == 0.0 ? n_node : n_root;
+    Node node = node_at(tree, bud->start, bud->end, counts);
+    node.number = number;
+    const double n_node = node.n_node, whole = n_root == 0.0 ? n_node : n_root;
     node.min_weight = rules->min_weight_fraction_leaf * whole;
-    bud->purity = node_purity(&node.described, tree->scratch.total, tree->target, rules->criterion);
-    if (is_leaf(&node, bud->depth, rules)) return n_node;
+    bud->purity = node_purity(&node);
+    if (is_leaf(&node, bud->depth)) return n_node;
     /* Constants of an ancestor are remembered along one path only: here none are known. */
     const Found found = find_split(tree, &node, counts);
     if (found.split.cut == NO_SPLIT || (found.is_set && number >= MOST_SETS)) return n_node;
-    double gain = gain_of(&found.split, &node.described, bud->purity, tree);
+    double gain = gain_of(&found.split, &node, bud->purity);
     gain = gain > 0.0 ? gain : 0.0;
     if (too_small(gain, rules, whole)) return n_node;
     bud->found = found;
@@ -222,8 +238,7 @@ INLINE double set_bud(Grower *tree, Bud *bud, int64_t number, double n_root, con
 
 /* Divide the rows of a node that is split. */
 INLINE void divide_bud(Grower *tree, Bud *bud, const bool counts) {
-    Node node = {.start = bud->start, .n = bud->end - bud->start};
-    node.described = describe_node(tree, node.start, node.n, counts);
+    const Node node = node_at(tree, bud->start, bud->end, counts);
     tree->scratch.feature = -1;
     bud->middle = divide(tree, &node, &bud->found, &bud->word, bud->set, counts);
 }
@@ -281,8 +296,8 @@ INLINE double grow_best_first(Grower *tree, int64_t n, const bool counts) {
         const int64_t parent = entry[1], number = tree->n_nodes++;
         place(tree, number, parent, bud->purity);
         if (bud->left < 0) {
-            const Described described = describe_node(tree, bud->start, bud->end - bud->start, counts);
-            write_leaf(tree, number, bud->start, &described, counts);
+            const Node node = node_at(tree, bud->start, bud->end, counts);
+            write_leaf(tree, number, &node, counts);
             continue;
         }
         tree->nodes[number] = (uint8_t)bud->word == OF_SET ? with_set(tree, bud->word, bud->set) : bud->word;

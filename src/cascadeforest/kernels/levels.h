@@ -23,11 +23,11 @@ typedef struct {
 INLINE void put_in_set(uint64_t *set, uint8_t bin) { set[bin >> 6] |= UINT64_C(1) << (bin & 63); }
 
 /* The levels of a node's rows, ascending, and how many rows each has; returns how many there are. */
-APART int64_t list_levels(const Scratch *scratch, int64_t n, Level *levels) {
-    const uint8_t *restrict bins = scratch->bins;
-    int64_t *restrict rows = scratch->counts;
+APART int64_t list_levels(const Node *node, Level *levels) {
+    const uint8_t *restrict bins = node->scratch->bins;
+    int64_t *restrict rows = node->scratch->counts;
     memset(rows, 0, 256 * sizeof *rows);
-    for (int64_t i = 0; i < n; i++) rows[bins[i]]++;
+    for (int64_t i = 0; i < node->n; i++) rows[bins[i]]++;
     int64_t n_levels = 0;
     for (int64_t b = 0; b < 256; b++)
         if (rows[b]) levels[n_levels++] = (Level){.rows = rows[b], .bin = (uint8_t)b};
@@ -51,14 +51,17 @@ APART void sort_levels(Level *levels, int64_t n_levels) {
     }
 }
 
+/* Put the levels up to the cut into scratch->set. */
+INLINE void set_up_to(const Scratch *scratch, const Level *levels, int64_t cut) {
+    memset(scratch->set, 0, 4 * sizeof *scratch->set);
+    for (int64_t k = 0; k <= cut; k++) put_in_set(scratch->set, levels[k].bin);
+}
+
 /* Best set for regression and two classes. */
-APART Split best_set_of_two(
-    const float *weight, const Scratch *scratch, int64_t n, Level *levels, int64_t n_levels, const Described *node,
-    int64_t criterion, int64_t min_leaf, double min_weight, bool counts
-) {
-    add_moments(weight, scratch, n, counts);
+APART Split best_set_of_two(const Node *node, Level *levels, int64_t n_levels, bool counts) {
+    add_moments(node, counts);
     for (int64_t k = 0; k < n_levels; k++) {
-        double *sums = scratch->hist + 2 * (int64_t)levels[k].bin;
+        double *sums = node->scratch->hist + 2 * (int64_t)levels[k].bin;
         levels[k].n_level = sums[0];
         levels[k].v_level = sums[1];
         levels[k].key = sums[1] / sums[0];
@@ -72,62 +75,63 @@ APART Split best_set_of_two(
         n_left += levels[k].n_level;
         v_left += levels[k].v_level;
         rows_left += levels[k].rows;
-        const double n_right = node->n_node - n_left;
-        if (!enough(rows_left, n - rows_left, min_leaf, n_left, n_right, min_weight)) continue;
-        const double proxy = moment_proxy(n_left, v_left, n_right, node->v_node - v_left, criterion);
+        const double n_right = node->n_node - n_left, v_right = node->v_node - v_left;
+        if (!enough(node, rows_left, n_left, n_right)) continue;
+        const double proxy = moment_proxy(n_left, v_left, n_right, v_right, node->rules->criterion);
         if (proxy > best.proxy) best = (Split){proxy, k, NONE_MISSING, 0.0};
     }
-    memset(scratch->set, 0, 4 * sizeof *scratch->set);
-    for (int64_t k = 0; k <= best.cut; k++) put_in_set(scratch->set, levels[k].bin);
+    set_up_to(node->scratch, levels, best.cut);
     return best;
 }
 
-/* Best set for more classes, among those of the orders. */
-APART Split best_set_of_several(
-    const float *weight, const Scratch *scratch, int64_t n, Level *levels, int64_t n_levels, const Described *node,
-    int64_t criterion, int64_t min_leaf, double min_weight, bool counts
-) {
-    const int64_t width = padded(node->n_present);
-    double *left = scratch->left;
-    add_classes(weight, scratch, n, width, counts);
+/* The heaviest class of a node after this one: of classes with equal weights, the first number is the heavier. */
+INLINE int64_t next_heaviest(const Node *node, int64_t last) {
+    const double *total = node->scratch->total;
+    int64_t heaviest = -1;
+    for (int64_t c = 0; c < node->n_present; c++) {
+        const bool is_later = last < 0 || total[c] < total[last] || (total[c] == total[last] && c > last);
+        if (is_later && (heaviest < 0 || total[c] > total[heaviest])) heaviest = c;
+    }
+    return heaviest;
+}
+
+/* Best set for more classes, or several targets (`outputs`), among those of the orders. */
+INLINE Split
+best_set_of_orders(const Node *node, Level *levels, int64_t n_levels, const bool counts, const bool outputs) {
+    const Scratch *scratch = node->scratch;
+    const int64_t width = padded(node->n_present), criterion = outputs ? GINI : node->rules->criterion;
+    double in_bin[256], *hist = scratch->hist, *left = scratch->left;
+    add_rows(node, width, counts, outputs, in_bin);
     for (int64_t k = 0; k < n_levels; k++) {
-        levels[k].n_level = 0.0;
-        for (int64_t c = 0; c < node->n_present; c++) levels[k].n_level += scratch->hist[levels[k].bin * width + c];
+        levels[k].n_level = outputs ? in_bin[levels[k].bin] : 0.0;
+        for (int64_t c = 0; !outputs && c < node->n_present; c++) levels[k].n_level += hist[levels[k].bin * width + c];
     }
     Split best = no_split;
-    double above = INFINITY; /* the weight of the last class whose order was tried */
-    int64_t last = -1;
-    for (int order = 0; order < MOST_ORDERS && order < node->n_present; order++) {
-        int64_t heaviest = -1; /* the next one, by weight, and of equal ones by number */
-        for (int64_t c = 0; c < node->n_present; c++) {
-            const double own = scratch->total[c];
-            const bool is_later = own < above || (own == above && c > last);
-            if (is_later && (heaviest < 0 || own > scratch->total[heaviest])) heaviest = c;
-        }
-        above = scratch->total[heaviest];
-        last = heaviest;
-        for (int64_t k = 0; k < n_levels; k++)
-            levels[k].key = scratch->hist[levels[k].bin * width + heaviest] / levels[k].n_level;
+    int64_t column = -1;
+    for (int64_t order = 0; order < MOST_ORDERS && order < node->n_present; order++) {
+        column = outputs ? order : next_heaviest(node, column);
+        for (int64_t k = 0; k < n_levels; k++) levels[k].key = hist[levels[k].bin * width + column] / levels[k].n_level;
         sort_levels(levels, n_levels);
         memset(left, 0, (size_t)width * sizeof *left);
         double n_left = 0.0;
         int64_t rows_left = 0, cut = -1;
         for (int64_t k = 0; k < n_levels - 1; k++) {
             const Move move = move_bin(scratch, levels[k].bin, width, criterion);
-            n_left += move.n_bin;
+            n_left += outputs ? levels[k].n_level : move.n_bin;
             rows_left += levels[k].rows;
             const double n_right = node->n_node - n_left;
-            if (!enough(rows_left, n - rows_left, min_leaf, n_left, n_right, min_weight)) continue;
+            if (!enough(node, rows_left, n_left, n_right)) continue;
             const double proxy = class_proxy(n_left, move.sum_left, n_right, move.sum_right, criterion);
             if (proxy > best.proxy) best = (Split){proxy, cut = k, NONE_MISSING, 0.0};
         }
-        if (cut < 0) continue;
-        memset(scratch->set, 0, 4 * sizeof *scratch->set);
-        for (int64_t k = 0; k <= cut; k++) put_in_set(scratch->set, levels[k].bin);
+        if (cut >= 0) set_up_to(scratch, levels, cut);
     }
-    for (int64_t k = 0; k < n_levels; k++)
-        memset(scratch->hist + levels[k].bin * width, 0, (size_t)width * sizeof *scratch->hist);
+    for (int64_t k = 0; k < n_levels; k++) memset(hist + levels[k].bin * width, 0, (size_t)width * sizeof *hist);
     return best;
+}
+
+APART Split best_set_of_several(const Node *node, Level *levels, int64_t n_levels, bool counts) {
+    return best_set_of_orders(node, levels, n_levels, counts, false);
 }
 
 /* A random set of the node's levels, neither none of them nor all. */

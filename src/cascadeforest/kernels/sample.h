@@ -100,14 +100,24 @@ typedef struct {
     int64_t *ends;           /* (n_classes): where the rows of each end */
 } Scratch;
 
-/* Statistics of a node. */
+/* A node: its rows, what it must leave on each side of a split, and its statistics. */
 typedef struct {
-    double n_node;     /* weight */
-    double v_node;     /* sum of weight * target, where two classes are present, or in regression */
-    int64_t n_present; /* classes; 2 in regression of one target, else the number of targets */
-    bool pure;         /* whether all targets are equal */
-    double squares;    /* sum of weight * target^2 in regression */
-} Described;
+    const Sample *sample;
+    const Scratch *scratch; /* which holds what is known of each of its rows */
+    const Target *target;
+    const Rules *rules;
+    const uint64_t *key; /* (n) */
+    const float *weight; /* (n); not used with counts.h */
+    int64_t start, n;    /* places of its rows in the sample */
+    int64_t number;      /* tells nodes apart */
+    int64_t n_known;     /* constants known from its ancestors; `find_split` adds those that it finds */
+    double min_weight;   /* least weight of a side */
+    double n_node;       /* weight */
+    double v_node;       /* sum of weight * target, where two classes are present, or in regression */
+    double squares;      /* sum of weight * target^2 in regression */
+    int64_t n_present;   /* classes; 2 in regression of one target, else the number of targets */
+    bool pure;           /* whether all targets are equal */
+} Node;
 
 /* Number of classes, rounded up to a multiple of 4. */
 INLINE int64_t padded(int64_t n_classes) { return (n_classes + 3) & ~INT64_C(3); }
@@ -155,13 +165,21 @@ INLINE void set_moment(const Scratch *scratch, int64_t i, double weight, double 
     }
 }
 
+INLINE void set_statistics(Node *node, double n_node, double v_node, int64_t n_present, bool pure, double squares) {
+    node->n_node = n_node;
+    node->v_node = v_node;
+    node->n_present = n_present;
+    node->pure = pure;
+    node->squares = squares;
+}
+
 /* Statistics of a node in regression, or of two classes; fills scratch->pairs, or node_weight and moment. */
-INLINE Described moment_statistics(
-    const Sample *sample, const Scratch *scratch, const Target *target, int64_t start, int64_t n, const bool random
-) {
-    const uint64_t *restrict key = sample->key + start;
-    const float *restrict weight = sample->weight + start;
-    const double *restrict value = target->value;
+INLINE void moment_statistics(Node *node, const bool random) {
+    const Scratch *scratch = node->scratch;
+    const uint64_t *restrict key = node->key;
+    const float *restrict weight = node->weight;
+    const double *restrict value = node->target->value;
+    const int64_t n = node->n;
     double n_node = 0.0, v_node = 0.0, squares = 0.0;
     uint64_t differing = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -173,24 +191,23 @@ INLINE Described moment_statistics(
         differing |= key[i] ^ key[0];
     }
     for (int64_t i = n; random && i < n + 8; i++) set_moment(scratch, i, 0.0, 0.0, true);
-    return (Described){n_node, v_node, 2, label_of(differing) == 0, squares};
+    set_statistics(node, n_node, v_node, 2, label_of(differing) == 0, squares);
 }
 
 /* Statistics of a node of more than two classes. Writes the weight of each class to `counts`. Numbers the classes
  * within the node: their weights go to scratch->total, the rows' numbers to scratch->code; if there are two, weights
  * and weight * number go where moment_statistics writes them. */
-INLINE Described class_statistics(
-    const Sample *sample, const Scratch *scratch, const Target *target, int64_t start, int64_t n,
-    double *restrict counts, const bool random
-) {
-    const uint64_t *restrict key = sample->key + start;
-    const float *restrict weight = sample->weight + start;
+INLINE void class_statistics(Node *node, double *restrict counts, const bool random) {
+    const Scratch *scratch = node->scratch;
+    const uint64_t *restrict key = node->key;
+    const float *restrict weight = node->weight;
     double *restrict number = scratch->left, *restrict total = scratch->total;
-    memset(counts, 0, (size_t)target->n_classes * sizeof *counts);
+    const int64_t n = node->n, n_classes = node->target->n_classes;
+    memset(counts, 0, (size_t)n_classes * sizeof *counts);
     for (int64_t i = 0; i < n; i++) counts[label_of(key[i])] += (double)weight[i];
     double n_node = 0.0;
     int64_t n_present = 0;
-    for (int64_t c = 0; c < target->n_classes; c++) {
+    for (int64_t c = 0; c < n_classes; c++) {
         if (counts[c] > 0.0) {
             n_node += counts[c];
             total[n_present] = counts[c];
@@ -206,29 +223,31 @@ INLINE Described class_statistics(
         uint16_t *restrict code = scratch->code;
         for (int64_t i = 0; i < n; i++) code[i] = (uint16_t)number[label_of(key[i])];
     }
-    return (Described){n_node, n_present == 2 ? total[1] : 0.0, n_present, n_present == 1, 0.0};
+    set_statistics(node, n_node, n_present == 2 ? total[1] : 0.0, n_present, n_present == 1, 0.0);
 }
 
-/* Statistics of a node; fills `counts` and what class_statistics and moment_statistics say. `random`: for the search of
- * random splits. */
-INLINE Described describe(
-    const Sample *sample, const Scratch *scratch, const Target *target, int64_t start, int64_t n, double *counts,
-    const bool random
-) {
-    if (target->n_classes > 0 && target->n_classes != 2)
-        return class_statistics(sample, scratch, target, start, n, counts, random);
-    Described found = moment_statistics(sample, scratch, target, start, n, random);
-    if (target->n_classes == 2) {
-        counts[0] = scratch->total[0] = found.n_node - found.v_node;
-        counts[1] = scratch->total[1] = found.v_node;
+/* Statistics of a node; fills `counts` and what class_statistics and moment_statistics say. */
+INLINE void describe(Node *node, double *counts) {
+    const bool random = node->rules->splitter == RANDOM;
+    const int64_t n_classes = node->target->n_classes;
+    if (n_classes > 0 && n_classes != 2) {
+        class_statistics(node, counts, random);
+        return;
     }
-    return found;
+    moment_statistics(node, random);
+    if (n_classes == 2) {
+        counts[0] = node->scratch->total[0] = node->n_node - node->v_node;
+        counts[1] = node->scratch->total[1] = node->v_node;
+    }
 }
 
 /* Weight times (a constant minus impurity). The sum over both children minus that of the node is n(t) * Eq. 7 of the
  * interpretation paper. The constant is 1 for Gini, the target's second moment for squared error, 0 for entropy. Of
  * several targets it is their sum. */
-INLINE double node_purity(const Described *node, const double *total, const Target *target, int64_t criterion) {
+INLINE double node_purity(const Node *node) {
+    const Target *target = node->target;
+    const double *total = node->scratch->total;
+    const int64_t criterion = node->rules->criterion;
     if (target->n_classes == 0 && target->n_outputs == 1) return node->v_node * node->v_node / node->n_node;
     double sum = 0.0;
     for (int64_t c = 0; c < node->n_present; c++) sum += class_term(total[c], criterion);

@@ -61,15 +61,6 @@ typedef struct {
     bool evaluate;     /* whether proxies are needed: not where only one split is ever compared with nothing */
 } Grower;
 
-/* A node whose split is searched. */
-typedef struct {
-    int64_t start, n;  /* its rows */
-    int64_t number;    /* tells nodes apart */
-    int64_t n_known;   /* constants known from its ancestors; `find_split` adds those that it finds */
-    double min_weight; /* least weight of a side */
-    Described described;
-} Node;
-
 /* The first place of `cumulative` with a sum above x. */
 INLINE int64_t first_above(const double *cumulative, int64_t n, double x) {
     int64_t low = 0;
@@ -117,32 +108,30 @@ APART int64_t draw_weighted(Draws *draws, int64_t node) {
 }
 
 /* Rows, and weight, of the node that go left. */
-INLINE int64_t rows_at_most(const uint8_t *restrict bins, int64_t n, int64_t cut, int missing) {
+INLINE int64_t rows_at_most(const Node *node, int64_t cut, int missing) {
+    const uint8_t *restrict bins = node->scratch->bins;
     int64_t n_left = 0;
-    for (int64_t i = 0; i < n; i++) n_left += goes_left(bins[i], (uint8_t)cut, shift_of(missing));
+    for (int64_t i = 0; i < node->n; i++) n_left += goes_left(bins[i], (uint8_t)cut, shift_of(missing));
     return n_left;
 }
 
-INLINE double
-weight_at_most(const float *restrict weight, const uint8_t *restrict bins, int64_t n, int64_t cut, int missing) {
+INLINE double weight_at_most(const Node *node, int64_t cut, int missing) {
+    const uint8_t *restrict bins = node->scratch->bins;
     double n_left = 0.0;
-    for (int64_t i = 0; i < n; i++)
-        n_left += (double)goes_left(bins[i], (uint8_t)cut, shift_of(missing)) * (double)weight[i];
+    for (int64_t i = 0; i < node->n; i++)
+        n_left += (double)goes_left(bins[i], (uint8_t)cut, shift_of(missing)) * (double)node->weight[i];
     return n_left;
 }
 
 /* Weight of the rows that go left: of each class (`left`), and how many rows these are. */
-INLINE int64_t count_side(
-    const Sample *sample, const Scratch *scratch, const Node *node, int64_t bit, const Split *split,
-    int64_t *restrict left
-) {
-    const int64_t n = node->n, n_present = node->described.n_present;
+INLINE int64_t count_side(const Node *node, int64_t bit, const Split *split, int64_t *restrict left) {
+    const Scratch *scratch = node->scratch;
+    const int64_t n = node->n, n_present = node->n_present;
     const uint8_t cut = (uint8_t)split->cut, shift = shift_of(split->missing);
     int64_t n_left = 0, class = 0;
     memset(left, 0, (size_t)n_present * sizeof *left);
     for (int64_t k = 0; k < n_blocks(n); k++) {
-        const uint64_t all = bit < 0 ? bits_left(scratch->bins + 64 * k, cut, shift)
-                                     : ~packed_bits(sample, node->start + 64 * k, n - 64 * k, bit);
+        const uint64_t all = bit < 0 ? bits_left(scratch->bins + 64 * k, cut, shift) : ~packed_bits(node, k, bit);
         const uint64_t rows = all & first_bits(n - 64 * k);
         n_left += __builtin_popcountll(rows);
         class = count_left(scratch, k, rows, class, n_present, left);
@@ -153,56 +142,40 @@ INLINE int64_t count_side(
 /* Best set of the levels of a categorical feature, or a random one, into scratch->set; the bins become sides, and the
  * cut is 0. */
 INLINE Split split_levels(Grower *tree, const Node *node, bool *varies, const bool counts) {
-    const Rules *rules = tree->rules;
     const Scratch *scratch = &tree->scratch;
-    const float *weight = tree->sample.weight + node->start;
     Level levels[256];
-    const int64_t n = node->n, n_levels = list_levels(scratch, n, levels);
+    const int64_t n_levels = list_levels(node, levels);
     Split split = {0.0, 0, NONE_MISSING, 0.0};
     *varies = n_levels > 1;
     if (!*varies) return no_split;
-    if (rules->splitter == RANDOM) {
+    if (tree->rules->splitter == RANDOM) {
         draw_set(scratch, levels, n_levels, &tree->draws.state);
-    } else if (tree->target->n_outputs > 1) {
-        split = best_set_of_outputs(
-            weight, scratch, n, levels, n_levels, &node->described, rules->min_samples_leaf, node->min_weight
-        );
-        if (split.cut == NO_SPLIT) return split;
-        split.cut = 0;
     } else {
-        split = (node->described.n_present == 2 ? best_set_of_two : best_set_of_several)(
-            weight, scratch, n, levels, n_levels, &node->described, rules->criterion, rules->min_samples_leaf,
-            node->min_weight, counts
-        );
+        if (tree->target->n_outputs > 1)
+            split = best_set_of_outputs(node, levels, n_levels);
+        else
+            split = (node->n_present == 2 ? best_set_of_two : best_set_of_several)(node, levels, n_levels, counts);
         if (split.cut == NO_SPLIT) return split;
         split.cut = 0;
     }
-    map_bins(scratch, scratch->set, n);
+    map_bins(scratch, scratch->set, node->n);
     tree->scratch.feature = -1;
     return split;
 }
 
 /* Best cut of the bins at hand. */
-INLINE Split best_cut(const Grower *tree, const Node *node, Range range, const bool counts) {
-    const Rules *rules = tree->rules;
-    const Scratch *scratch = &tree->scratch;
-    const Described *described = &node->described;
-    const float *weight = tree->sample.weight + node->start;
-    const int64_t n = node->n, criterion = rules->criterion, min_leaf = rules->min_samples_leaf;
-    const double min_weight = node->min_weight;
-    if (!counts && tree->target->n_outputs > 1)
-        return best_output_split(weight, scratch, n, range, described, min_leaf, min_weight);
-    const bool plain = range.n_missing == 0 && min_leaf == 1 && min_weight == 0.0 && criterion == GINI;
-    const bool two = described->n_present == 2;
+INLINE Split best_cut(const Node *node, Range range, const bool counts) {
+    const Rules *rules = node->rules;
+    if (!counts && node->target->n_outputs > 1) return best_output_split(node, range);
+    const bool plain =
+        range.n_missing == 0 && rules->min_samples_leaf == 1 && node->min_weight == 0.0 && rules->criterion == GINI;
+    const bool two = node->n_present == 2;
     if (plain && counts) {
-        if (described->n_node <= FEW_COUNTS) return best_in_lanes(scratch, n, described);
-        return two ? best_of_two(scratch, n, range, described) : best_of_several(scratch, range, described);
+        if (node->n_node <= FEW_COUNTS) return best_in_lanes(node);
+        return two ? best_of_two(node, range) : best_of_several(node, range);
     }
-    if (plain && two)
-        return n <= MOST_IN_ORDER ? best_in_order(scratch, n, described)
-                                  : best_in_histogram(scratch, n, range, described);
-    if (two) return best_moment_split(weight, scratch, n, range, described, criterion, min_leaf, min_weight, counts);
-    return best_class_split(weight, scratch, n, range, described, criterion, min_leaf, min_weight, counts);
+    if (plain && two) return node->n <= MOST_IN_ORDER ? best_in_order(node) : best_in_histogram(node, range);
+    return two ? best_moment_split(node, range, counts) : best_class_split(node, range, counts, false);
 }
 
 /* Draw a threshold, and the side of the rows without a value unless they are the whole of the other side. */
@@ -222,44 +195,39 @@ INLINE void draw_cut(Grower *tree, int64_t feature, Range range, Split *split) {
 
 /* A given split with its proxy, if the search compares it; NO_SPLIT if it leaves too little on a side. */
 INLINE Split evaluated(const Grower *tree, const Node *node, int64_t bit, Split split, const bool counts) {
-    const Rules *rules = tree->rules;
-    const Scratch *scratch = &tree->scratch;
-    const Described *described = &node->described;
-    const float *weight = tree->sample.weight + node->start;
-    const int64_t n = node->n, criterion = rules->criterion, min_leaf = rules->min_samples_leaf;
+    const int64_t n = node->n, min_leaf = node->rules->min_samples_leaf;
     const double min_weight = node->min_weight;
     if (counts) {
         if (!tree->evaluate && min_leaf <= 1 && min_weight == 0.0) return split;
-        int64_t *left = scratch->class_left;
-        const int64_t n_left = count_side(&tree->sample, scratch, node, bit, &split, left);
+        int64_t *left = tree->scratch.class_left;
+        const int64_t n_left = count_side(node, bit, &split, left);
         if (n_left < min_leaf || n - n_left < min_leaf) return no_split;
         int64_t w_left = 0;
-        for (int64_t c = 0; c < described->n_present; c++) w_left += left[c];
-        if ((double)w_left < min_weight || described->n_node - (double)w_left < min_weight) return no_split;
-        if (tree->evaluate) split.proxy = proxy_of_counts(left, scratch->total, described, criterion);
+        for (int64_t c = 0; c < node->n_present; c++) w_left += left[c];
+        if ((double)w_left < min_weight || node->n_node - (double)w_left < min_weight) return no_split;
+        if (tree->evaluate) split.proxy = proxy_of_counts(node, left);
         return split;
     }
+    const int64_t cut = split.cut;
+    const int missing = split.missing; /* not its address: a split in memory would be waited for */
     if (min_leaf > 1) {
-        const int64_t n_left = rows_at_most(scratch->bins, n, split.cut, split.missing);
+        const int64_t n_left = rows_at_most(node, cut, missing);
         if (n_left < min_leaf || n - n_left < min_leaf) return no_split;
     }
     if (min_weight > 0.0) {
-        const double n_left = weight_at_most(weight, scratch->bins, n, split.cut, split.missing);
-        if (n_left < min_weight || described->n_node - n_left < min_weight) return no_split;
+        const double n_left = weight_at_most(node, cut, missing);
+        if (n_left < min_weight || node->n_node - n_left < min_weight) return no_split;
     }
-    if (tree->evaluate && tree->target->n_outputs > 1)
-        split.proxy = output_proxy_of(weight, scratch, n, split.cut, split.missing, described);
-    else if (tree->evaluate)
-        split.proxy = described->n_present == 2
-                          ? moment_proxy_of(scratch, n, split.cut, split.missing, described, criterion)
-                          : class_proxy_of(weight, scratch, n, split.cut, split.missing, described, criterion);
+    if (tree->evaluate)
+        split.proxy = tree->target->n_outputs > 1 ? output_proxy_of(node, cut, missing)
+                      : node->n_present == 2      ? moment_proxy_of(node, cut, missing)
+                                                  : class_proxy_of(node, cut, missing);
     return split;
 }
 
 /* Best or random split of a node on one feature; NO_SPLIT if no cut leaves enough rows on both sides. `varies` becomes
  * whether the feature takes more than one value in the node (missing counts as one). `counts`: see counts.h. */
 INLINE Split split_on(Grower *tree, const Node *node, int64_t feature, bool is_set, bool *varies, const bool counts) {
-    const int64_t n = node->n;
     const bool best = tree->rules->splitter == BEST;
     Range range = {0, 1, 0};
     int64_t bit = -1;
@@ -269,7 +237,7 @@ INLINE Split split_on(Grower *tree, const Node *node, int64_t feature, bool is_s
         if (!*varies) return no_split;
     }
     if (bit < 0 || !counts) {
-        range = gather(tree->cells, &tree->sample, &tree->scratch, node->start, n, feature);
+        range = gather(tree->cells, node, feature);
         tree->scratch.feature = feature;
     }
     Split split = {0.0, range.low, NONE_MISSING, 0.0};
@@ -278,19 +246,19 @@ INLINE Split split_on(Grower *tree, const Node *node, int64_t feature, bool is_s
         if (split.cut == NO_SPLIT || best) return split;
         range = (Range){0, 1, 0};
     }
-    *varies = range.n_missing != n && (range.low != range.high || range.n_missing != 0);
+    *varies = range.n_missing != node->n && (range.low != range.high || range.n_missing != 0);
     if (!*varies) return no_split;
-    if (best && (bit < 0 || !counts)) return best_cut(tree, node, range, counts); /* a bit has one cut only */
+    if (best && (bit < 0 || !counts)) return best_cut(node, range, counts); /* a bit has one cut only */
     if (!best && !is_set) draw_cut(tree, feature, range, &split);
     return evaluated(tree, node, bit, split, counts);
 }
 
 /* Proxy of a split into two pure sides, which no split exceeds: further features need not be looked at. It is known in
  * regression and where two classes are left; most nodes of a fully grown tree divide into such sides. */
-INLINE double perfect_proxy(const Described *node, int64_t n_classes, int64_t criterion) {
-    if (n_classes == 0) return node->squares * (1.0 - 1e-15); /* the two are summed in different orders */
+INLINE double perfect_proxy(const Node *node) {
+    if (node->target->n_classes == 0) return node->squares * (1.0 - 1e-15); /* the two are summed in different orders */
     if (node->n_present != 2) return INFINITY;
-    return criterion == ENTROPY ? 0.0 : node->v_node;
+    return node->rules->criterion == ENTROPY ? 0.0 : node->v_node;
 }
 
 INLINE void swap(int32_t *a, int32_t *b) {
@@ -306,12 +274,12 @@ INLINE Found search_split(Grower *tree, Node *node, const bool counts) {
     const Rules *rules = tree->rules;
     Draws *draws = &tree->draws;
     int32_t *features = draws->features;
-    const bool bits_vary = read_words(&tree->sample, &tree->scratch, node->start, node->n);
+    const bool bits_vary = read_words(node);
     if (counts && (rules->splitter == RANDOM ? tree->needs_counts : bits_vary))
         read_weight_planes(&tree->scratch, node->n);
     tree->scratch.feature = -1;
     Found best = {.split = no_split, .feature = -1};
-    const double perfect = perfect_proxy(&node->described, tree->target->n_classes, rules->criterion);
+    const double perfect = perfect_proxy(node);
     const bool weighted = draws->cumulative != NULL;
     const int64_t n_known = node->n_known;
     int64_t last = draws->n_looked_at; /* features[last:] were looked at and vary */

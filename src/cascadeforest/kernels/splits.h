@@ -57,23 +57,26 @@ INLINE double moment_proxy(double n_left, double v_left, double n_right, double 
 }
 
 /* Which packed features vary in a node, into scratch->varying; returns whether any does. */
-INLINE bool read_words(const Sample *sample, const Scratch *scratch, int64_t start, int64_t n) {
+INLINE bool read_words(const Node *node) {
+    const Sample *sample = node->sample;
+    const int64_t n = node->n;
     uint64_t any = 0;
     for (int64_t k = 0; k < sample->n_words; k++) {
-        const uint64_t *restrict words = sample->words + k * sample->stride + start;
+        const uint64_t *restrict words = sample->words + k * sample->stride + node->start;
         uint64_t either = 0, both = ~UINT64_C(0);
         for (int64_t i = 0; i < n; i++) {
             either |= words[i];
             both &= words[i];
         }
-        any |= scratch->varying[k] = either & ~both;
+        any |= node->scratch->varying[k] = either & ~both;
     }
     return any != 0;
 }
 
-/* Which of n rows, and some behind them, have a packed feature's bit, from row `first` of the sample on. */
-INLINE uint64_t packed_bits(const Sample *sample, int64_t first, int64_t n, int64_t bit) {
-    return bits_set(sample->words + (bit >> 6) * sample->stride + first, n, UINT64_C(1) << (bit & 63));
+/* Which of 64 rows of a node, and some behind its last, have a packed feature's bit. */
+INLINE uint64_t packed_bits(const Node *node, int64_t block, int64_t bit) {
+    const uint64_t *words = node->sample->words + (bit >> 6) * node->sample->stride + node->start;
+    return bits_set(words + 64 * block, node->n - 64 * block, UINT64_C(1) << (bit & 63));
 }
 
 /* Whether a packed feature takes both values in the node. */
@@ -123,13 +126,12 @@ INLINE Range gather_from(
 
 /* Bins of a node's rows in a feature, filled up to a multiple of 64, so that no loop over them has a rest; returns
  * their range. */
-INLINE Range
-gather(const Cells *cells, const Sample *sample, const Scratch *scratch, int64_t start, int64_t n, int64_t feature) {
-    const int64_t place = cells->place[feature];
-    const uint64_t *key = sample->key + start;
-    uint8_t *restrict bins = scratch->bins;
+INLINE Range gather(const Cells *cells, const Node *node, int64_t feature) {
+    const int64_t place = cells->place[feature], n = node->n;
+    const uint64_t *key = node->key;
+    uint8_t *restrict bins = node->scratch->bins;
     if (cells->packed[feature]) { /* only features that vary are asked for */
-        const uint64_t *restrict words = sample->words + (place >> 6) * sample->stride + start;
+        const uint64_t *restrict words = node->sample->words + (place >> 6) * node->sample->stride + node->start;
         for (int64_t i = 0; i < n; i++) bins[i] = words[i] >> (place & 63) & 1;
         memset(bins + n, bins[0], (size_t)(BLOCK_ROWS * n_blocks(n) - n));
         return (Range){0, 1, 0};
@@ -140,9 +142,10 @@ gather(const Cells *cells, const Sample *sample, const Scratch *scratch, int64_t
 
 /* Write the bins of low to high that may hold rows to scratch->present, ascending; returns how many. Exactly those that
  * do for small nodes; all for large ones, where nearly every bin does. */
-INLINE int64_t list_bins(const Scratch *scratch, int64_t n, int64_t low, int64_t high) {
-    uint8_t *restrict present = scratch->present;
-    const uint8_t *restrict bins = scratch->bins;
+INLINE int64_t list_bins(const Node *node, Range range) {
+    uint8_t *restrict present = node->scratch->present;
+    const uint8_t *restrict bins = node->scratch->bins;
+    const int64_t n = node->n, low = range.low, high = range.high;
     if (n > SMALL_NODE || high - low < 8) {
         for (int64_t b = low; b <= high; b++) present[b - low] = (uint8_t)b;
         return high - low + 1;
@@ -158,10 +161,10 @@ INLINE int64_t list_bins(const Scratch *scratch, int64_t n, int64_t low, int64_t
 }
 
 /* Whether both sides have rows and weight enough; rows are counted only if more than one is asked for. */
-INLINE bool
-enough(int64_t rows_left, int64_t rows_right, int64_t min_leaf, double n_left, double n_right, double min_weight) {
-    bool rows = min_leaf == 1 || (rows_left < rows_right ? rows_left : rows_right) >= min_leaf;
-    return rows && n_right > 0.0 && (n_left < n_right ? n_left : n_right) >= min_weight;
+INLINE bool enough(const Node *node, int64_t rows_left, double n_left, double n_right) {
+    const int64_t rows_right = node->n - rows_left, min_leaf = node->rules->min_samples_leaf;
+    const bool rows = min_leaf == 1 || (rows_left < rows_right ? rows_left : rows_right) >= min_leaf;
+    return rows && n_right > 0.0 && (n_left < n_right ? n_left : n_right) >= node->min_weight;
 }
 
 /* The best of some proxies, all >= 0 or -1: of several the one with the lowest bin. NO_SPLIT if all are -1. */
@@ -186,9 +189,10 @@ INLINE Split first_best(const double *restrict proxy, const uint8_t *restrict bi
 
 /* Best split of a small node in regression, if no row lacks a value and sides may be of any size: its rows are put in
  * the order of their bins. The place of a row is the number of rows before it, counted for many rows at a time. */
-APART Split best_in_order(const Scratch *scratch, int64_t n, const Described *node) {
-    const uint8_t *restrict bins = scratch->bins;
-    const Pair *restrict pairs = scratch->pairs;
+APART Split best_in_order(const Node *node) {
+    const uint8_t *restrict bins = node->scratch->bins;
+    const Pair *restrict pairs = node->scratch->pairs;
+    const int64_t n = node->n;
     uint16_t key[MOST_IN_ORDER], place[MOST_IN_ORDER];
     uint8_t sorted_bins[MOST_IN_ORDER + 1];
     Pair sorted[MOST_IN_ORDER];
@@ -220,15 +224,15 @@ APART Split best_in_order(const Scratch *scratch, int64_t n, const Described *no
 }
 
 /* The same for larger nodes, by a histogram. */
-APART Split best_in_histogram(const Scratch *scratch, int64_t n, Range range, const Described *node) {
-    const uint8_t *restrict bins = scratch->bins;
-    const Pair *restrict pairs = scratch->pairs;
+APART Split best_in_histogram(const Node *node, Range range) {
+    const uint8_t *restrict bins = node->scratch->bins;
+    const Pair *restrict pairs = node->scratch->pairs;
     Pair hist[256];
     double n_left[256], v_left[256], proxy[256];
     uint8_t cuts[256];
     const int64_t low = range.low, n_cuts = range.high - low;
     memset(hist + low, 0, (size_t)(n_cuts + 1) * sizeof *hist);
-    for (int64_t i = 0; i < n; i++) hist[bins[i]] += pairs[i];
+    for (int64_t i = 0; i < node->n; i++) hist[bins[i]] += pairs[i];
     Pair left = 0.0;
     for (int64_t k = 0; k < n_cuts; k++) { /* a bin without rows repeats the one before, which comes first */
         left += hist[low + k];
@@ -245,65 +249,55 @@ APART Split best_in_histogram(const Scratch *scratch, int64_t n, Range range, co
 }
 
 /* Rows in each bin; only smallest leaf sizes above one ask for it. */
-INLINE void count_rows(const Scratch *scratch, int64_t n, Range range) {
+INLINE void count_rows(const Node *node, Range range) {
+    const Scratch *scratch = node->scratch;
     for (int64_t b = range.low; b <= range.high; b++) scratch->counts[b] = 0;
-    for (int64_t i = 0; i < n; i++) scratch->counts[scratch->bins[i]]++;
+    for (int64_t i = 0; i < node->n; i++) scratch->counts[scratch->bins[i]]++;
 }
 
 /* Add weight and weight * target of a node's rows to the pairs of their bins in scratch->hist, which is all zero
  * before. `counts`: classes and weights are those of counts.h. */
-INLINE void add_moments(const float *restrict weight, const Scratch *scratch, int64_t n, const bool counts) {
+INLINE void add_moments(const Node *node, const bool counts) {
+    const Scratch *scratch = node->scratch;
     double *restrict hist = scratch->hist;
     const uint8_t *restrict bins = scratch->bins;
-    for (int64_t i = 0; i < n; i++) {
-        const double w = counts ? (double)scratch->small_weight[i] : (double)weight[i];
+    for (int64_t i = 0; i < node->n; i++) {
+        const double w = counts ? (double)scratch->small_weight[i] : (double)node->weight[i];
         hist[2 * (int64_t)bins[i]] += w;
         hist[2 * (int64_t)bins[i] + 1] += counts ? w * (double)scratch->small_code[i] : scratch->pairs[i][1];
     }
 }
 
-/* Add the weights of a node's rows to those of their bin and class in scratch->hist, likewise. */
-INLINE void
-add_classes(const float *restrict weight, const Scratch *scratch, int64_t n, int64_t width, const bool counts) {
-    double *restrict hist = scratch->hist;
-    const uint8_t *restrict bins = scratch->bins;
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t code = counts ? scratch->small_code[i] : scratch->code[i];
-        hist[(int64_t)bins[i] * width + code] += counts ? (double)scratch->small_weight[i] : (double)weight[i];
-    }
-}
-
 /* Best split by sums of weight and weight * target in each bin. */
-INLINE Split best_moment_split(
-    const float *restrict weight, const Scratch *scratch, int64_t n, Range range, const Described *node,
-    int64_t criterion, int64_t min_leaf, double min_weight, const bool counts
-) {
-    double *restrict hist = scratch->hist; /* all zero here, and left so */
-    add_moments(weight, scratch, n, counts);
-    if (min_leaf > 1) count_rows(scratch, n, range);
+INLINE Split best_moment_split(const Node *node, Range range, const bool counts) {
+    double *restrict hist = node->scratch->hist; /* all zero here, and left so */
+    const int64_t criterion = node->rules->criterion, n_missing = range.n_missing;
+    const bool count = node->rules->min_samples_leaf > 1;
+    add_moments(node, counts);
+    if (count) count_rows(node, range);
     const double n_lost = hist[2 * MISSING], v_lost = hist[2 * MISSING + 1];
     hist[2 * MISSING] = hist[2 * MISSING + 1] = 0.0;
     int64_t rows_left = 0;
     double n_left = 0.0, v_left = 0.0;
     Split best = no_split;
-    const int64_t n_missing = range.n_missing, n_bins = list_bins(scratch, n, range.low, range.high);
+    const int64_t n_bins = list_bins(node, range);
     for (int64_t k = 0; k < n_bins; k++) {
-        const int64_t b = scratch->present[k];
+        const int64_t b = node->scratch->present[k];
         const double n_bin = hist[2 * b];
         if (n_bin == 0.0) continue;
         n_left += n_bin;
         v_left += hist[2 * b + 1];
         hist[2 * b] = hist[2 * b + 1] = 0.0;
         if (b == range.high && n_missing == 0) break;
-        if (min_leaf > 1) rows_left += scratch->counts[b];
+        if (count) rows_left += node->scratch->counts[b];
         double n_right = node->n_node - n_left, v_right = node->v_node - v_left;
-        if (enough(rows_left, n - rows_left, min_leaf, n_left, n_right, min_weight)) {
+        if (enough(node, rows_left, n_left, n_right)) {
             double proxy = moment_proxy(n_left, v_left, n_right, v_right, criterion);
             if (proxy > best.proxy) best = (Split){proxy, b, n_missing ? MISSING_RIGHT : NONE_MISSING, 0.0};
         }
         if (n_missing == 0 || b == range.high) continue;
         n_right -= n_lost;
-        if (enough(rows_left + n_missing, n - rows_left - n_missing, min_leaf, n_left + n_lost, n_right, min_weight)) {
+        if (enough(node, rows_left + n_missing, n_left + n_lost, n_right)) {
             double proxy = moment_proxy(n_left + n_lost, v_left + v_lost, n_right, v_right - v_lost, criterion);
             if (proxy > best.proxy) best = (Split){proxy, b, MISSING_LEFT, 0.0};
         }
@@ -343,16 +337,47 @@ INLINE Move move_bin(const Scratch *scratch, int64_t b, int64_t width, int64_t c
     return (Move){(n[0] + n[1]) + (n[2] + n[3]), (l[0] + l[1]) + (l[2] + l[3]), (r[0] + r[1]) + (r[2] + r[3])};
 }
 
-/* Best split by the weights of each class in each bin, moved from the right side to the left bin after bin. */
-INLINE Split best_class_split(
-    const float *restrict weight, const Scratch *scratch, int64_t n, Range range, const Described *node,
-    int64_t criterion, int64_t min_leaf, double min_weight, const bool counts
-) {
+/* Add numbers to sums, four at a time. */
+INLINE void add_to(double *sums, const double *more, int64_t width) {
+    for (int64_t c = 0; c < width; c += 4) {
+        Doubles4 sum, own;
+        memcpy(&sum, sums + c, sizeof sum);
+        memcpy(&own, more + c, sizeof own);
+        sum += own;
+        memcpy(sums + c, &sum, sizeof sum);
+    }
+}
+
+/* Add the rows of a node to their bins in scratch->hist, which is all zero before: their weights to their classes, or
+ * what outputs.h has of each row, and the weights to `in_bin`. `counts`: as in add_moments. */
+INLINE void add_rows(const Node *node, int64_t width, const bool counts, const bool outputs, double *restrict in_bin) {
+    const Scratch *scratch = node->scratch;
+    const uint8_t *restrict bins = scratch->bins;
+    if (outputs) memset(in_bin, 0, 256 * sizeof *in_bin);
+    for (int64_t i = 0; i < node->n; i++) {
+        const double weight = counts ? (double)scratch->small_weight[i] : (double)node->weight[i];
+        double *restrict hist = scratch->hist + (int64_t)bins[i] * width;
+        if (outputs) {
+            in_bin[bins[i]] += weight;
+            add_to(hist, scratch->outputs + i * width, width);
+        } else {
+            hist[counts ? scratch->small_code[i] : scratch->code[i]] += weight;
+        }
+    }
+}
+
+/* Best split by the weights of each class in each bin, moved from the right side to the left bin after bin. `outputs`:
+ * by the sums of each target instead (outputs.h). */
+INLINE Split best_class_split(const Node *node, Range range, const bool counts, const bool outputs) {
+    const Scratch *scratch = node->scratch;
     double *restrict hist = scratch->hist, *restrict left = scratch->left; /* hist is all zero here, and left so */
+    double in_bin[256];
     const int64_t width = padded(node->n_present), n_missing = range.n_missing;
-    add_classes(weight, scratch, n, width, counts);
-    if (min_leaf > 1) count_rows(scratch, n, range);
-    const int64_t n_bins = list_bins(scratch, n, range.low, range.high);
+    const int64_t criterion = outputs ? GINI : node->rules->criterion;
+    const bool count = node->rules->min_samples_leaf > 1;
+    add_rows(node, width, counts, outputs, in_bin);
+    if (count) count_rows(node, range);
+    const int64_t n_bins = list_bins(node, range);
     Split best = no_split;
     /* Once, or with the rows without a value on the right and then on the left. */
     for (int missing = n_missing > 0 ? MISSING_RIGHT : NONE_MISSING;; missing = MISSING_LEFT) {
@@ -360,18 +385,20 @@ INLINE Split best_class_split(
         int64_t rows_left = 0;
         memset(left, 0, (size_t)width * sizeof *left);
         if (missing == MISSING_LEFT) {
-            n_left = move_bin(scratch, MISSING, width, criterion).n_bin;
+            const Move move = move_bin(scratch, MISSING, width, criterion);
+            n_left = outputs ? in_bin[MISSING] : move.n_bin;
             rows_left = n_missing;
         }
         for (int64_t k = 0; k < n_bins; k++) {
             const int64_t b = scratch->present[k];
             if (b == range.high && missing != MISSING_RIGHT) break;
             const Move move = move_bin(scratch, b, width, criterion);
-            if (move.n_bin == 0.0) continue;
-            n_left += move.n_bin;
-            if (min_leaf > 1) rows_left += scratch->counts[b];
+            const double n_bin = outputs ? in_bin[b] : move.n_bin;
+            if (n_bin == 0.0) continue;
+            n_left += n_bin;
+            if (count) rows_left += scratch->counts[b];
             const double n_right = node->n_node - n_left;
-            if (enough(rows_left, n - rows_left, min_leaf, n_left, n_right, min_weight)) {
+            if (enough(node, rows_left, n_left, n_right)) {
                 double proxy = class_proxy(n_left, move.sum_left, n_right, move.sum_right, criterion);
                 if (proxy > best.proxy) best = (Split){proxy, b, missing, 0.0};
             }
@@ -421,11 +448,11 @@ INLINE double sum_of(Doubles8 terms) {
 
 /* Proxy of one given split, from weights and sums of weight * target. Eight sums of each side by side: one would wait
  * for each addition. */
-INLINE double
-moment_proxy_of(const Scratch *scratch, int64_t n, int64_t cut, int missing, const Described *node, int64_t criterion) {
+INLINE double moment_proxy_of(const Node *node, int64_t cut, int missing) {
+    const Scratch *scratch = node->scratch;
     const uint8_t shift = shift_of(missing), last = (uint8_t)cut;
     Doubles8 n_left = 0.0, v_left = 0.0;
-    for (int64_t i = 0; i < n; i += 8) { /* what fills up the last eight weighs nothing */
+    for (int64_t i = 0; i < node->n; i += 8) { /* what fills up the last eight weighs nothing */
         Bytes8 bins;
         Longs8 weight, moment;
         memcpy(&bins, scratch->bins + i, sizeof bins);
@@ -441,27 +468,27 @@ moment_proxy_of(const Scratch *scratch, int64_t n, int64_t cut, int missing, con
     }
     const double n_l = sum_of(n_left), v_l = sum_of(v_left);
     if (!(n_l > 0.0 && node->n_node - n_l > 0.0)) return -INFINITY; /* by rounding */
-    return moment_proxy(n_l, v_l, node->n_node - n_l, node->v_node - v_l, criterion);
+    return moment_proxy(n_l, v_l, node->n_node - n_l, node->v_node - v_l, node->rules->criterion);
 }
 
 /* Proxy of one given split, from the weights of each class. */
-INLINE double class_proxy_of(
-    const float *restrict weight, const Scratch *scratch, int64_t n, int64_t cut, int missing, const Described *node,
-    int64_t criterion
-) {
+INLINE double class_proxy_of(const Node *node, int64_t cut, int missing) {
+    const Scratch *scratch = node->scratch;
     const uint8_t *restrict bins = scratch->bins;
     const uint16_t *restrict code = scratch->code;
+    const float *restrict weight = node->weight;
     const uint8_t shift = shift_of(missing), last = (uint8_t)cut;
-    const double *restrict total = scratch->total;
+    const int64_t criterion = node->rules->criterion;
     double *restrict hist = scratch->hist; /* both sides of each class; all zero here, and left so */
     double n_left = 0.0, sum_left = 0.0, sum_right = 0.0;
-    for (int64_t i = 0; i < n; i++) hist[2 * (int64_t)code[i] + goes_left(bins[i], last, shift)] += (double)weight[i];
+    for (int64_t i = 0; i < node->n; i++)
+        hist[2 * (int64_t)code[i] + goes_left(bins[i], last, shift)] += (double)weight[i];
     for (int64_t c = 0; c < node->n_present; c++) {
         const double left = hist[2 * c + 1];
         hist[2 * c] = hist[2 * c + 1] = 0.0;
         n_left += left;
         sum_left += class_term(left, criterion);
-        sum_right += class_term(total[c] - left, criterion);
+        sum_right += class_term(scratch->total[c] - left, criterion);
     }
     if (!(n_left > 0.0 && node->n_node - n_left > 0.0)) return -INFINITY; /* by rounding */
     return class_proxy(n_left, sum_left, node->n_node - n_left, sum_right, criterion);
