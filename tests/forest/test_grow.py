@@ -5,6 +5,7 @@ Statistical tests compare counts with a law by chi-square. Their seeds are fixed
 chance once in a million runs (`ALARM`).
 """
 
+import ctypes
 import hashlib
 import subprocess
 import sys
@@ -17,9 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from cascadeforest.forest import _cells
+from cascadeforest.forest import _cells, growth
 from cascadeforest.forest.binning import BinMapper, BinnedMatrix
 from cascadeforest.forest.growth import GrowthRules, grow_forest, tree_seeds
+from cascadeforest.kernels.grow import Workspace
 
 from . import naive
 
@@ -728,6 +730,7 @@ import hashlib, sys
 import numpy as np
 from cascadeforest.forest.binning import BinMapper
 from cascadeforest.forest.growth import GrowthRules, grow_forest, tree_seeds
+from cascadeforest.kernels.grow import Workspace
 
 def digest(n_jobs):
     rng = np.random.default_rng(0)
@@ -943,3 +946,46 @@ def test_leaves_hold_shares_of_any_number_of_classes(n_classes, splitter, weight
             rows = leaves[:, tree] == leaf
             shares = np.bincount(y[rows], None if w is None else w[rows], n_classes)
             assert probabilities[rows] == pytest.approx(np.tile(shares / shares.sum(), (rows.sum(), 1)), rel=1e-6)
+
+
+# Working memory.
+
+
+@pytest.mark.parametrize("bounds", [{}, {"min_samples_leaf": 2}, {"max_leaf_nodes": 50}, {"max_depth": 1}])
+@pytest.mark.parametrize("weights", [None, 0.5])
+@pytest.mark.parametrize("n_classes", [0, 16])
+def test_there_is_room_for_as_many_leaves_as_a_tree_can_have(n_classes, weights, bounds):
+    """In memory, decreases in impurity follow the values of leaves: one leaf too many would overwrite them.
+
+    Its 16 numbers fill 64 bytes, to which memory is rounded up. Rows of a bin have different classes or equal targets.
+    """
+    place = np.repeat(np.arange(250), 1 if not n_classes and not bounds else 2)
+    y = np.stack([place * k % 251 for k in range(1, 17)], axis=1).astype(float)
+    if n_classes:
+        y = place % 8 + 8 * (np.arange(len(place)) % 2)
+    sample = Data(place.astype(np.uint8)[None], random_centers(np.random.default_rng(0), 1), y, n_classes)
+    sample.weights = None if weights is None else np.where(place == 0, 1.0, weights)
+    criterion = "gini" if n_classes else "squared_error"
+    forest = sample.grow(GrowthRules(criterion=criterion, **bounds))
+    leaves = forest.trees.apply(sample.binned)[:, 0]
+    n_leaves = {"max_leaf_nodes": 50, "max_depth": 2}.get(next(iter(bounds), ""), 250)
+    assert len(np.unique(leaves)) == n_leaves == len(forest.trees.values) - n_classes
+    sides = leaves == np.unique(leaves)[:, None]
+    impurity, weight = naive.impurities(sides, y, sample.row_weights, criterion)
+    root, whole = naive.impurities(np.ones((1, len(y))), y, sample.row_weights, criterion)
+    assert forest.mean_decrease_impurity == pytest.approx(root - impurity @ weight / whole, rel=1e-9)
+
+
+@pytest.mark.parametrize("bounds", [{"min_samples_leaf": 400}, {"max_leaf_nodes": 9}, {"max_depth": 3}])
+@pytest.mark.parametrize("n_classes", [0, 200])
+def test_memory_is_taken_for_the_leaves_that_the_rules_allow(n_classes, bounds, monkeypatch):
+    """With a row of values for each row, or for two, it would be 3 or 1.5 MB more."""
+    spaces = []
+    monkeypatch.setattr(growth, "Workspace", lambda: spaces.append(Workspace()) or spaces[0])
+    place = np.arange(4000) % 200
+    y = place if n_classes else np.stack([place] * 200, axis=1).astype(float)
+    sample = Data(place.astype(np.uint8)[None], random_centers(np.random.default_rng(0), 1), y, n_classes)
+    sample.grow(GrowthRules(criterion="gini" if n_classes else "squared_error", **bounds))
+    _, used, _ = (ctypes.c_size_t * 3).from_address(spaces[0].pointer)  # Arena of grow.c
+    of_rows = 8 * 200 * 4000 if not n_classes else 0  # weight * target of each row
+    assert used - of_rows < 1.4e6

@@ -320,6 +320,14 @@ static void *take(Arena *arena, int64_t n, size_t size) {
     return taken;
 }
 
+/* The most leaves that a tree of so many rows may have. */
+static int64_t most_leaves(const Rules *rules, int64_t in_bag) {
+    int64_t most = in_bag / rules->min_samples_leaf;
+    if (rules->max_leaf_nodes && rules->max_leaf_nodes < most) most = rules->max_leaf_nodes;
+    if (rules->max_depth < 31 && INT64_C(1) << rules->max_depth < most) most = INT64_C(1) << rules->max_depth;
+    return most > 1 ? most : 1;
+}
+
 static void lay_out(Grower *tree, Arena *arena, int64_t in_bag, bool counts) {
     const int64_t n_classes = tree->target->n_classes, n_words = tree->cells->n_words;
     const int64_t n_outputs = tree->target->n_outputs, outputs = n_classes > n_outputs ? n_classes : n_outputs;
@@ -354,13 +362,13 @@ static void lay_out(Grower *tree, Arena *arena, int64_t in_bag, bool counts) {
     if (arena->start) memset(tree->scratch.hist, 0, 256 * (size_t)width * 8);
     tree->counts = take(arena, outputs, 8);
     tree->stack = take(arena, 5 * (in_bag + 1), 8);
-    const int64_t max_leaves = tree->rules->max_leaf_nodes;
-    const int64_t max_nodes = 2 * (max_leaves && max_leaves < in_bag ? max_leaves : in_bag);
-    const int64_t n_buds = max_leaves ? max_nodes : 0;
+    const int64_t max_leaves = most_leaves(tree->rules, in_bag), max_nodes = 2 * max_leaves;
+    const int64_t n_buds = tree->rules->max_leaf_nodes ? max_nodes : 0;
+    const int64_t impure = max_leaves < in_bag / 2 ? max_leaves : in_bag / 2; /* a leaf of one row is pure */
     /* Pages of memory that are never written are never taken from the system: bounds may be too high. */
     tree->nodes = take(arena, max_nodes, 8);
-    tree->sets = take(arena, tree->cells->categorical ? SET_WORDS * (max_nodes / 2) : 0, 8);
-    tree->values = take(arena, (n_classes ? in_bag / 2 + 1 : in_bag) * outputs, 4);
+    tree->sets = take(arena, tree->cells->categorical ? SET_WORDS * max_leaves : 0, 8);
+    tree->values = take(arena, (n_classes ? impure : max_leaves) * outputs, 4);
     tree->decreases = take(arena, tree->draws.n_features, 8);
     tree->buds = take(arena, n_buds, sizeof(Bud));
     tree->heap = take(arena, n_buds, 8);
