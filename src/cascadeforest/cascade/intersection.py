@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial, reduce
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from cascadeforest.forest.binning import BinMapper, BinnedMatrix
+from cascadeforest.forest.binning import MAX_LEVELS, BinMapper, BinnedMatrix
 from cascadeforest.forest.paths import PathSteps, path_steps
 from cascadeforest.forest.trees import Trees
 
@@ -99,17 +100,21 @@ def _thresholds(trees: Trees, steps: PathSteps, mapper: BinMapper) -> list[Thres
     if mapper.levels_ is None:
         return of_all
     n_levels = mapper.levels_[steps.feature]
-    outside: dict[tuple[int, int, int, bool], frozenset[int]] = {}  # many paths pass the same splits
-    parts = (steps.set_row, steps.cut, n_levels, steps.goes_right)
     of_sets = np.flatnonzero(n_levels)
-    for k, key in zip(of_sets.tolist(), zip(*(part[of_sets].tolist() for part in parts), strict=True), strict=True):
-        if key not in outside:
-            row, cut, n, goes_right = key
-            goes_left = np.arange(n) <= cut  # of two levels
-            if row >= 0:
-                goes_left = np.unpackbits(trees.sets[row, 1:].view(np.uint8), bitorder="little")[:n].astype(bool)
-            outside[key] = frozenset(np.flatnonzero(goes_left == goes_right).tolist())
-        of_all[k] = outside[key]
+    parts = np.stack([steps.set_row, steps.cut, n_levels, steps.goes_right])[:, of_sets]
+    order = np.lexsort(parts)  # many paths pass the same splits: each is looked at once
+    is_new = np.append(True, (np.diff(parts[:, order]) != 0).any(axis=0))[: len(order)]
+    row, cut, n, goes_right = parts[:, order[is_new], None]
+    level = np.arange(MAX_LEVELS)
+    goes_left = level <= cut  # of two levels
+    in_sets = np.unpackbits(trees.sets[row[row >= 0], 1:].view(np.uint8), axis=1, bitorder="little")
+    goes_left[row[:, 0] >= 0] = in_sets[:, :MAX_LEVELS]
+    split, outside = np.nonzero((goes_left == goes_right) & (level < n))
+    ends = np.searchsorted(split, np.arange(len(row) + 1)).tolist()
+    levels = outside.tolist()
+    sets = [frozenset(levels[start:end]) for start, end in pairwise(ends)]
+    for k, j in zip(of_sets[order].tolist(), (np.cumsum(is_new) - 1).tolist(), strict=True):
+        of_all[k] = sets[j]
     return of_all
 
 
