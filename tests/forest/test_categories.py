@@ -96,6 +96,28 @@ def test_arrays_have_categorical_features_as_well():
     np.testing.assert_array_equal(Categories.learn(words.tolist(), [0]).encode(words.tolist())[:, 0], [1, 0])
 
 
+def test_columns_of_arrow_give_the_same_codes():
+    pa = pytest.importorskip("pyarrow", reason="only the workflow needs pyarrow")
+    X, _, y = table()
+    text, colour = pa.array(X["text"]), pa.array(X["colour"].astype(object)).dictionary_encode()
+    own = {
+        "colour": colour,
+        "city": pa.array(X["city"]).cast(pa.large_string()),
+        "flag": pa.array(X["flag"]),
+        "text": text,
+        "number": pa.array(X["number"], from_pandas=True),
+    }
+    of_arrow = pd.DataFrame({name: pd.array(part, dtype=pd.ArrowDtype(part.type)) for name, part in own.items()})
+    learned = Categories.learn(of_arrow, "from_dtype")
+    assert learned.mask.tolist() == [True, True, False, True, False]
+    by_name = Categories.learn(X.astype({"colour": object}), "from_dtype")
+    assert [None if levels is None else levels.tolist() for levels in learned.levels] == [
+        None if levels is None else levels.tolist() for levels in by_name.levels
+    ]
+    forest = cascadeforest.RandomForestClassifier(5, random_state=0).fit(X, y)
+    assert forest.predict_proba(of_arrow).tobytes() == forest.predict_proba(X).tobytes()
+
+
 def test_unseen_levels_are_missing():
     X, _, y = table()
     forest = cascadeforest.RandomForestClassifier(5, random_state=0).fit(X, y)
@@ -183,6 +205,44 @@ def test_too_many_levels_and_levels_without_order_are_named():
 def test_strings_in_a_numeric_column_are_named(X, chosen, column):
     with pytest.raises(ValueError, match=f"The column {column} has the string 'c', but is not categorical; name"):
         cascadeforest.RandomForestClassifier(2, categorical_features=chosen).fit(X, [0, 1])
+
+
+DAYS = pd.date_range("2020-01-30", periods=3)
+
+
+@pytest.mark.parametrize("beside", [np.arange(3.0), ["a", "b", "a"], None], ids=["number", "level", "nothing"])
+@pytest.mark.parametrize(
+    ("days", "kind"),
+    [
+        (DAYS, r"datetime64\[\w+\]"),
+        (DAYS - DAYS[0], r"timedelta64\[\w+\]"),
+        (DAYS.tz_localize("UTC"), r"datetime64\[\w+, UTC\]"),
+        (DAYS.to_period("D"), "Period"),
+        ([None, *DAYS.date[1:]], "date"),
+        ([[1], [2], [3]], "list"),
+    ],
+    ids=["dates", "durations", "time zone", "periods", "objects", "lists"],
+)
+def test_columns_that_are_no_numbers_are_named(days, kind, beside):
+    """Dates beside numbers were numpy's DTypePromotionError, and alone were taken for nanoseconds."""
+    X = pd.DataFrame({"day": pd.Series(days, dtype=object) if isinstance(days, list) else days, "other": beside})
+    X = X if beside is not None else X[["day"]]
+    forest = cascadeforest.RandomForestClassifier(2)
+    with pytest.raises(ValueError, match=f"column 'day' has values of the type {kind}, which are not .*; convert them"):
+        forest.fit(X, [0, 1, 0])
+    forest.fit(X.assign(day=1.0), [0, 1, 0])
+    with pytest.raises(ValueError, match=f"column 'day' has values of the type {kind}, which are not .*; convert them"):
+        forest.predict(X)
+
+
+def test_dates_are_levels_where_they_are_named():
+    X = pd.DataFrame({"day": DAYS})
+    forest = cascadeforest.RandomForestClassifier(2, categorical_features=["day"], random_state=0).fit(X, [0, 1, 0])
+    assert forest.is_categorical_.tolist() == [True]
+    with pytest.raises(ValueError, match="The array X has values of the type datetime64"):
+        cascadeforest.RandomForestClassifier(2).fit(X.to_numpy(), [0, 1, 0])
+    with pytest.raises(ValueError, match="column 'day' has values of the types list, which have no common order"):
+        forest.fit(pd.DataFrame({"day": [[1], [2], [3]]}), [0, 1, 0])
 
 
 def test_strings_in_prediction_only_are_named():

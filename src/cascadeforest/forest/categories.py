@@ -134,20 +134,17 @@ class TakesCategories(BaseEstimator):
             self._categories = Categories.learn(X, self.categorical_features)
             self.categories_ = None if self._categories is None else self._categories.levels
             self.is_categorical_ = None if self._categories is None else self._categories.mask
-        if self._categories is None:
-            try:
-                return validate_data(self, X, *y, reset=reset, **checks)
-            except ValueError as error:
-                _explain(X, error)
-                raise
-        if not reset:
-            validate_data(self, X, reset=False, skip_check_array=True)  # names and number of columns
-        encoded = self._categories.encode(X)
+        encoded = X
+        if self._categories is not None:
+            if not reset:
+                validate_data(self, X, reset=False, skip_check_array=True)  # names and number of columns
+            encoded = self._categories.encode(X)
+        _refuse_dates(encoded)
         try:
-            if reset:
-                return validate_data(self, encoded, *y, reset=True, **checks)
+            if reset or self._categories is None:
+                return validate_data(self, encoded, *y, reset=reset, **checks)
             return check_array(encoded, estimator=self, input_name="X", **checks)
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             _explain(encoded, error)
             raise
 
@@ -201,6 +198,8 @@ def _has_levels(X: pd.DataFrame, k: int, dtype: Any) -> bool:
     """Whether a column has a categorical type or strings."""
     if pd.api.types.is_object_dtype(dtype):
         return any(isinstance(value, str) for value in X.iloc[:, k])
+    if isinstance(dtype, pd.ArrowDtype):  # dictionaries are the categorical type of Arrow
+        return issubclass(dtype.type, str) or str(dtype).startswith("dictionary")
     return isinstance(dtype, pd.CategoricalDtype | pd.StringDtype)
 
 
@@ -228,11 +227,11 @@ def _levels_of(column: pd.Series, name: str) -> np.ndarray:
         codes = np.unique(column.cat.codes)
         levels = np.array(column.cat.categories)[codes[codes >= 0]]
     else:
-        levels = np.asarray(column.dropna().unique())
+        known = column.dropna()
         try:
-            levels = np.sort(levels)
+            levels = np.sort(np.asarray(known.unique()))
         except TypeError as error:
-            kinds = sorted({type(value).__name__ for value in levels})
+            kinds = sorted({type(value).__name__ for value in known})
             raise ValueError(
                 f"The categorical {name} has values of the types {', '.join(kinds)}, which have no common order; "
                 "convert them to one type, for instance by astype(str)."
@@ -255,17 +254,32 @@ def _codes(column: pd.Series, levels: np.ndarray) -> np.ndarray:
     return np.where(codes < 0, np.nan, codes)
 
 
-def _explain(X: Any, error: ValueError) -> None:
-    """Say in which column of X strings are, if that is why scikit-learn refused it."""
+def _refuse_dates(X: Any) -> None:
+    """Raise an error for columns of dates and durations, which scikit-learn takes for numbers if X has nothing else."""
+    for k, dtype in enumerate(X.dtypes if isinstance(X, pd.DataFrame) else [getattr(X, "dtype", None)]):
+        if getattr(dtype, "kind", None) in ("m", "M"):
+            raise ValueError(_no_number(_name(X, k) if isinstance(X, pd.DataFrame) else "array X", str(dtype)))
+
+
+def _no_number(name: str, what: str) -> str:
+    return (
+        f"The {name} has values of the type {what}, which are not numbers; convert them, for instance dates to days "
+        "since the first one, or name the column in categorical_features."
+    )
+
+
+def _explain(X: Any, error: Exception) -> None:
+    """Say in which column of X values are that are not numbers, if that is why scikit-learn or numpy refused it."""
     if not (isinstance(X, pd.DataFrame) or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS")):
         return
     for k, dtype in enumerate(X.dtypes if isinstance(X, pd.DataFrame) else [X.dtype] * X.shape[1]):
         if pd.api.types.is_numeric_dtype(dtype):
             continue
-        for value in _column(X, k):
+        for value in _column(X, k).dropna():
             try:
-                if isinstance(value, str):
-                    float(value)
+                float(value)
+            except TypeError:
+                raise ValueError(_no_number(_name(X, k), type(value).__name__)) from error
             except ValueError:
                 raise ValueError(
                     f"The {_name(X, k)} has the string {str(value)!r}, but is not categorical; name the column in "
