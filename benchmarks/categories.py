@@ -32,7 +32,7 @@ MODELS: dict[str, Any] = {
     "random forest": lambda seed: RandomForestClassifier(200, random_state=seed),
     "random forest, leaves of 5 rows": lambda seed: RandomForestClassifier(200, min_samples_leaf=5, random_state=seed),
     "Extra-Trees": lambda seed: ExtraTreesClassifier(200, random_state=seed),
-    "gcForest": lambda seed: GCForestClassifier(4, 50, max_layers=5, random_state=seed),
+    "gcForest": lambda seed: GCForestClassifier(4, 50, max_layers=3, random_state=seed),
 }
 HEADER = [
     "data set, model",
