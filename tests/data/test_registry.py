@@ -69,6 +69,7 @@ def test_the_datasets_without_network_are_the_default_suites():
     assert offline == {
         *("digits", "breast_cancer", "wine", "iris", "iris2", "diabetes"),
         *("hidf_circles", "hidf_sphere", "sincos", "three_class", "linear_sum"),
+        *("planted_additive", "planted_interaction", "planted_xor"),
     }
 
 

@@ -6,7 +6,20 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_circles
 
-from cascadeforest.data.synthetic import GENERATORS, hidf_circles, hidf_sphere, linear_sum, sincos, three_class
+from cascadeforest.data.synthetic import (
+    GENERATORS,
+    TERMS,
+    hidf_circles,
+    hidf_sphere,
+    linear_sum,
+    planted_additive,
+    planted_interaction,
+    planted_xor,
+    sincos,
+    three_class,
+    true_contributions,
+)
+from cascadeforest.experiments.shapley import exact_shapley
 
 
 @pytest.mark.parametrize("name", GENERATORS)
@@ -118,3 +131,30 @@ def test_linear_sum_by_hand():
     assert parsed.y[3] == pytest.approx(sum((k + 1) * float(parsed.X[3, k]) for k in range(12)), abs=1e-9)
     assert parsed.X.min() >= 0
     assert parsed.X.max() < 1
+
+
+def test_planted_functions_by_hand():
+    """At x = (0.75, 0.25, 0): z = (0.5, -0.5, -1)."""
+    x = np.array([[0.75, 0.25, 0.0, 0.9, 0.9, 0.9]])
+    assert true_contributions("planted_additive", x)[0].tolist() == [1.0, -1.0, 2.0, 0.0, 0.0, 0.0]
+    assert true_contributions("planted_interaction", x)[0].tolist() == [0.5, 0.5, 0.5, 0.0, 0.0, 0.0]
+    assert true_contributions("planted_xor", x)[0].tolist() == [-0.25, -0.25, 0.0, 0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("make", [sincos, planted_additive, planted_interaction, planted_xor])
+def test_true_contributions_are_shapley_values_that_add_up_to_the_response(make):
+    parsed = make(200)
+    X, name = parsed.X[-40:], make.__name__
+    truth = true_contributions(name, X)
+    y = (parsed.y == "same") - 0.5 if name == "planted_xor" else parsed.y
+    np.testing.assert_allclose(truth.sum(axis=1), y[-40:], atol=1e-11)
+    relevant = 1 + max(k for features in TERMS[name] for k in features)
+    assert not truth[:, relevant:].any()
+
+    def response(rows):
+        return true_contributions(name, rows).sum(axis=1)
+
+    # Centres of squares: the means of polynomials of degree 2 miss those on the unit cube by 1 / (12 * 20 ** 2).
+    centres = (np.arange(20) + 0.5) / 20
+    grid = np.stack(np.meshgrid(*[centres] * relevant), axis=-1).reshape(-1, relevant)
+    np.testing.assert_allclose(exact_shapley(response, X[:, :relevant], grid), truth[:, :relevant], atol=0.003)
