@@ -273,6 +273,7 @@ IDS = {
     "arena",
     "claims",
     "forest-check",  # not in that list: the kernel beside scikit-learn
+    "interp-quality",  # nor this: contributions beside planted ones
 }
 
 

@@ -12,6 +12,7 @@ from cascadeforest.reports.drawing.formats import to_html
 
 #: Renderer, an experiment of its own test file, and what follows the declaration there.
 CASES = {
+    "attribution_quality": ("interp-quality", lambda tests, suite: tests.run(suite)),
     "auc_ranking": ("interp-table4", lambda tests, suite: tests.ran(suite)),
     "class_shares": ("ddbf-fig5", lambda tests, suite: tests.run(suite)),
     "contribution_maps": ("interp-fig3", lambda tests, suite: tests.save(suite, tests.regression())),
@@ -38,6 +39,7 @@ WRONG_PAIR = {"screening": "gcforest_cs", "against": "forest"}
 WRONG_TEST = {"kind": "rank_sum", "level": 0.1, "column": "gcforest", "against": "forrest"}
 #: Renderer, changes of its experiment, and the place and the words of the error.
 REFUSED = [
+    ("attribution_quality", {"extras": []}, r"extras are \[\]; add 'attribution_quality'"),
     ("auc_ranking", {"datasets": ["abalone"]}, r".*'abalone' has no permuted copies.* Take 'abalone\+irrelevant'"),
     ("class_shares", {"extras": []}, r"extras are \[\]; add 'iterations'"),
     ("contribution_maps", {"options": {"layers": [1]}}, r"options/layers is \[1\]; it must be a list of 1: one of"),

@@ -106,10 +106,18 @@ KNOWN: Mapping[str, Metric] = {
     "mdi": Metric("MDI"),
     "mdi_share": Metric("share of the MDI", percent=True),
     "ranked_pairs": Metric("feature pairs ranked right", "", True, percent=True),
+    "r2": Metric("R²", "", True),
+    "correlation": Metric("correlation", "", True),
+    "top": Metric("top feature right", "", True, percent=True),
+    "known_by_prediction": Metric("known by the prediction", percent=True),
 }
 #: Decimal places of metrics that are not shown with four significant digits.
 _WHOLE = ("n_layers", "grown_layers", "best_layer", "training_rows", "columns", "columns_at_a_root")
-PLACES: Mapping[str, int] = {**dict.fromkeys(_WHOLE, 0), "rank_correlation": 2, "contribution_size": 3}
+PLACES: Mapping[str, int] = {
+    **dict.fromkeys(_WHOLE, 0),
+    **dict.fromkeys(("contribution_size", "r2", "correlation"), 3),
+    "rank_correlation": 2,
+}
 #: Written without commas between thousands: one is a year.
 NO_COMMAS = frozenset({"feature_value"})
 
