@@ -509,6 +509,8 @@ class Explainer:
             Rows to explain. Training rows are explained as if they were new.
         layer : int, optional
             Explain the prediction of the cascade as if it ended at this layer, counted from 1; by default the last.
+            Later layers predict better, but their contributions can be further from the Shapley values of the
+            prediction. Layer 1 is closest to them, since its splits are on features only (see the notes).
 
         Returns
         -------
@@ -524,6 +526,13 @@ class Explainer:
             without tables of this layer.
         RuntimeError
             If the model was fitted again after the explainer was made.
+
+        Notes
+        -----
+        Most splits of later layers are on predictions. Rows with similar predictions therefore get similar
+        contributions, whatever features the predictions come from. On sums of functions of single features, later
+        layers predict better and attribute worse; on a single interaction they do both better. The section "How good
+        are the attributions?" of docs/explanations.md has measurements and says which layer to choose.
         """
         return deque(self._of_new_rows(X, [self._checked(layer)]), maxlen=1).pop()
 
