@@ -14,7 +14,7 @@ from cascadeforest.cascade.layer import FoldForest, Layer, LayerRules, fit_layer
 from cascadeforest.cascade.progress import Progress
 from cascadeforest.cascade.representation import PlainFeatures, Representation
 from cascadeforest.forest._types import MatrixLike
-from cascadeforest.forest.binning import BinMapper
+from cascadeforest.forest.binning import BinnedMatrix
 from cascadeforest.forest.growth import GrownForest, kernel_weights
 from cascadeforest.forest.learned_rows import Rows
 from cascadeforest.forest.walks import INTERRUPTED, Given, LearnedForest, Reached, TrainedLayer, Walk
@@ -34,9 +34,14 @@ class CascadeWalk(Walk):
         return self.model.n_layers_
 
     @property
+    def _layers(self) -> list[Layer]:
+        """The fitted layers."""
+        return self.model.layers_
+
+    @property
     def vector_dtype(self) -> str:
         """As in `Walk`."""
-        return self.model.layers_[0].vector_dtype
+        return self._layers[0].vector_dtype
 
     def columns_of(self, number: int) -> tuple[int, int]:
         """As in `Walk`."""
@@ -45,7 +50,7 @@ class CascadeWalk(Walk):
 
     @property
     def _n_added(self) -> int:
-        layer = self.model.layers_[0]
+        layer = self._layers[0]
         return len(layer.forests) * layer.n_outputs
 
     def layers(self, X: MatrixLike) -> Iterator[Reached]:
@@ -63,7 +68,7 @@ class CascadeWalk(Walk):
 
     def trained_layers(self, learned: Rows) -> Iterator[TrainedLayer]:
         """As in `Walk`: the loop of `fit` with the fitted layers."""
-        rows = rows_with_weight(learned.weights, len(learned.y))
+        rows = self._first_rows(learned)
         seen, vectors = self._seen(learned), np.empty(0)
         weights = weights_at(learned.weights, rows)
         for number in range(self.n_layers):
@@ -80,6 +85,10 @@ class CascadeWalk(Walk):
     def _weights(self, vectors: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
         """Weights with which the next layer learns from rows of these vectors, responses and user's weights."""
         return weights
+
+    def _first_rows(self, learned: Rows) -> np.ndarray:
+        """Training rows that the first layer learns from."""
+        return rows_with_weight(learned.weights, len(learned.y))
 
     def _goes_on(self, number: int, rows: np.ndarray) -> np.ndarray:
         """Which training rows of a layer the next layer learns from."""
@@ -103,7 +112,7 @@ class CascadeWalk(Walk):
         share: float = 1.0,
     ) -> tuple[TrainedLayer, Layer]:
         """A layer with its training rows, and with the models of its folds, grown again if `fit` dropped them."""
-        layer = of_folds = self.model.layers_[number]
+        layer = of_folds = self._layers[number]
         if layer.folds is not None and len(layer.forests[0]) == 1 < int(layer.folds.of(y, 0).max()) + 1:
             classes = self.model.classes_ if layer.n_classes else None
             draw, precision = layer.folds, layer.vector_dtype
@@ -114,14 +123,7 @@ class CascadeWalk(Walk):
         Y = self.responses(y)
 
         def learned(model: FoldForest, chosen: np.ndarray) -> LearnedForest:
-            own = None
-            if weights is not None:
-                own = kernel_weights(weights[chosen])
-                chosen, own = chosen[own > 0], own[own > 0]
-            return LearnedForest(
-                *(model.trees, model.offset, model.scale, model.seeds, model.n_draws),
-                *(seen.binned, rows[chosen], chosen, Y[chosen], own),
-            )
+            return learned_forest(model, seen.binned, rows, chosen, Y, weights)
 
         def models(of: Layer) -> list[list[tuple[LearnedForest, np.ndarray | None]]]:
             found: list[list[tuple[LearnedForest, np.ndarray | None]]] = []
@@ -175,7 +177,49 @@ class CascadeWalk(Walk):
                 )
         return super().training_rows(given)
 
-    def _reader(self) -> tuple[Any, BinMapper]:
+    def _reader(self) -> Any:
+        return copy.copy(self.model._as_fitted)
+
+    def _bins(self, X: MatrixLike) -> BinnedMatrix:
         features = self.model.features_
         assert isinstance(features, PlainFeatures), "training_rows refuses other features"
-        return copy.copy(self.model._as_fitted), features.mapper
+        return features.mapper.transform(X, n_jobs=self.n_jobs)
+
+
+def learned_forest(
+    model: FoldForest,
+    binned: BinnedMatrix,
+    rows: np.ndarray,
+    chosen: np.ndarray,
+    Y: np.ndarray,
+    weights: np.ndarray | None,
+) -> LearnedForest:
+    """A forest with the rows that it learned from.
+
+    Parameters
+    ----------
+    model : FoldForest
+        The forest.
+    binned : BinnedMatrix
+        Columns that it saw.
+    rows : ndarray of shape (n,), int32
+        Training rows of the layer.
+    chosen : ndarray of shape (n_chosen,), int
+        Positions of the rows that the forest was given.
+    Y : ndarray of shape (n, n_outputs)
+        Responses of `rows`.
+    weights : ndarray of shape (n,) or None
+        Weights of `rows`. Rows whose weight becomes 0 in single precision are left out, as in the forest.
+
+    Returns
+    -------
+    LearnedForest
+    """
+    own = None
+    if weights is not None:
+        own = kernel_weights(weights[chosen])
+        chosen, own = chosen[own > 0], own[own > 0]
+    return LearnedForest(
+        *(model.trees, model.offset, model.scale, model.seeds, model.n_draws),
+        *(binned, rows[chosen], chosen, Y[chosen], own),
+    )

@@ -11,7 +11,7 @@ from joblib import Parallel, delayed
 from cascadeforest.forest.binning import BinnedMatrix
 from cascadeforest.forest.tree_subsets import trees_beside
 from cascadeforest.forest.trees import ROWS_PER_THREAD, Trees, in_threads
-from cascadeforest.forest.walks import LearnedForest
+from cascadeforest.forest.walks import NONE_SHARED, LearnedForest, SharedColumns
 from cascadeforest.kernels.contributions import (
     add_calibrated,
     add_from_tables,
@@ -55,11 +55,53 @@ class Preceding:
     @classmethod
     def of(cls, contributions: np.ndarray, n_features: int, n_given: int, rule: int, all_rows: bool) -> Preceding:
         """Make an instance with equal shares for all features that the preceding layer used."""
-        used = np.zeros(contributions.shape[2], bool)
-        for forest in contributions:
-            used |= forest.any(axis=0)
-        by_feature = used.reshape(-1, n_features).any(axis=0) if used.any() else np.ones(n_features, bool)
-        return cls(contributions, n_given, rule, all_rows, by_feature / by_feature.sum())
+        return cls(contributions, n_given, rule, all_rows, equal_shares(contributions, n_features))
+
+
+def equal_shares(contributions: np.ndarray, n_features: int) -> np.ndarray:
+    """Equal shares of the features that have contributions anywhere; of all features if none has.
+
+    Parameters
+    ----------
+    contributions : ndarray of shape (n_forests, n_rows, n_outputs * n_features)
+        Contributions.
+    n_features : int
+        Number of original features.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+        Shares with sum 1.
+    """
+    used = np.zeros(contributions.shape[2], bool)
+    for forest in contributions:
+        used |= forest.any(axis=0)
+    by_feature = used.reshape(-1, n_features).any(axis=0) if used.any() else np.ones(n_features, bool)
+    return by_feature / by_feature.sum()
+
+
+@dataclass(frozen=True)
+class SeenColumns:
+    """Columns that a forest sees, by what is behind them.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of original features, which are the first columns.
+    shared : SharedColumns
+        Columns after the features that belong to several features each.
+    before : Preceding or None
+        Contributions to the columns that earlier layers added; None if there are no such columns.
+    """
+
+    n_features: int
+    shared: SharedColumns
+    before: Preceding | None
+
+    @property
+    def n_given(self) -> int:
+        """Number of columns before the added ones."""
+        return self.n_features + len(self.shared.names) if self.before is None else self.before.n_given
 
 
 @dataclass(frozen=True)
@@ -107,12 +149,12 @@ def _trees(learned: LearnedForest, first: int, last: int) -> Iterator[_Tree]:
 
 
 def _add(
-    learned: LearnedForest, tree: _Tree, value: np.ndarray, before: Preceding | None, leaf: np.ndarray, out: np.ndarray
+    learned: LearnedForest, tree: _Tree, value: np.ndarray, seen: SeenColumns, leaf: np.ndarray, out: np.ndarray
 ) -> None:
     """Add the contributions of one tree to the rows whose leaves are given (negative: left out)."""
-    n_given = out.shape[1] // value.shape[1] if before is None else before.n_given
-    add_paths(tree.feature, tree.parent, n_given, value, leaf, out)
-    if before is not None and (tree.feature >= n_given).any():
+    shared, before = seen.shared, seen.before
+    add_paths(tree.feature, tree.parent, seen.n_given, value, leaf, shared.offsets, shared.features, out)
+    if before is not None and (tree.feature >= before.n_given).any():
         _add_calibrated(learned, tree, value, before, leaf, out)
 
 
@@ -154,8 +196,7 @@ def mean_root(learned: LearnedForest) -> np.ndarray:
 
 def contributions(
     learned: LearnedForest,
-    n_features: int,
-    before: Preceding | None,
+    seen: SeenColumns,
     binned: BinnedMatrix,
     rows: np.ndarray,
     *,
@@ -168,10 +209,8 @@ def contributions(
     ----------
     learned : LearnedForest
         The forest.
-    n_features : int
-        Number of original features.
-    before : Preceding or None
-        Contributions to the added columns; None if there are no added columns.
+    seen : SeenColumns
+        Columns that it sees.
     binned : BinnedMatrix
         Rows to explain.
     rows : ndarray of shape (n,), int32
@@ -190,7 +229,7 @@ def contributions(
     n_outputs = learned.Y.shape[1]
 
     def unit(first: int, last: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        out, bias = np.zeros((len(rows), n_outputs * n_features)), np.zeros((len(rows), n_outputs))
+        out, bias = np.zeros((len(rows), n_outputs * seen.n_features)), np.zeros((len(rows), n_outputs))
         votes = np.zeros(len(rows))
         leaves = trees_beside(learned.trees, first, last).apply(binned, rows)
         for tree in _trees(learned, first, last):
@@ -199,7 +238,7 @@ def contributions(
             if out_of_bag:
                 asked[learned.places] = learned.in_bag(tree.number) == 0
                 leaf = np.where(asked, leaf, np.int32(-1))
-            _add(learned, tree, tree.value, before, leaf, out)
+            _add(learned, tree, tree.value, seen, leaf, out)
             bias[asked] += tree.value[0]
             votes += asked
         return out, bias, votes
@@ -241,6 +280,8 @@ class LeafTables:
         Line of each leaf; -1 if no split on an added column is above it.
     lines : ndarray of shape (n_lines, n_outputs * n_features)
         Contributions by splits on added columns.
+    shared : SharedColumns
+        Columns after the features that belong to several features each.
     """
 
     offsets: np.ndarray
@@ -251,6 +292,7 @@ class LeafTables:
     n_given: int
     number: np.ndarray
     lines: np.ndarray
+    shared: SharedColumns = NONE_SHARED  # also in files of versions that had none
 
     @property
     def n_bytes(self) -> int:
@@ -267,12 +309,18 @@ class LeafTables:
         """
         n_nodes, n_outputs = len(trees.nodes), self.value.shape[-1]
         node = np.arange(n_nodes) - np.repeat(trees.offsets[:-1], np.diff(trees.offsets))
+        shared = self.shared
         fits = (
             np.array_equal(self.offsets, trees.offsets)
             and self.feature.shape == self.parent.shape == self.number.shape == (n_nodes,)
             and self.value.shape == (n_nodes, n_outputs)
             and self.lines.shape[1:] == (n_outputs * self.n_features,)
-            and 0 < self.n_given <= self.n_features
+            and 0 <= self.n_given <= self.n_features + len(shared.names)
+            and len(shared.offsets) == len(shared.names) + 1
+            and shared.offsets[0] == 0
+            and shared.offsets[-1] == len(shared.features)
+            and (np.diff(shared.offsets) > 0).all()
+            and ((shared.features >= 0) & (shared.features < self.n_features)).all()
             and (self.number < len(self.lines)).all()
             and (self.parent[node > 0] >= 0).all()
             and (self.parent < np.maximum(node, 1)).all()
@@ -303,7 +351,7 @@ class LeafTables:
                 part = np.zeros((last - first, total.shape[1]))
                 add_from_tables(
                     *(self.offsets, *trees, self.feature, self.parent, self.n_given, self.value),
-                    *(self.number, self.lines, leaves[first:last], part),
+                    *(self.number, self.lines, leaves[first:last], self.shared.offsets, self.shared.features, part),
                 )
                 total[first:last] += part
 
@@ -361,14 +409,12 @@ class TableLayout:
         """Size of the tables."""
         return len(self.feature) * (12 + 8 * n_outputs) + len(self.leaf) * n_outputs * n_features * 8
 
-    def fill(
-        self, learned: LearnedForest, n_features: int, before: Preceding | None, n_jobs: int | None = None
-    ) -> LeafTables:
+    def fill(self, learned: LearnedForest, seen: SeenColumns, n_jobs: int | None = None) -> LeafTables:
         """Make the tables from the training rows.
 
         Parameters
         ----------
-        learned, n_features, before, n_jobs
+        learned, seen, n_jobs
             As in `contributions`.
 
         Returns
@@ -376,6 +422,7 @@ class TableLayout:
         LeafTables
         """
         n_outputs, offsets = learned.Y.shape[1], self.trees.offsets
+        n_features, before = seen.n_features, seen.before
         value, lines = np.empty((len(self.feature), n_outputs)), np.zeros((len(self.leaf), n_outputs * n_features))
 
         def unit(first: int, last: int) -> None:
@@ -387,14 +434,13 @@ class TableLayout:
                     _add_calibrated(learned, tree, tree.value, before, self.leaf[own], lines[own])
 
         Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(unit)(*part) for part in _units(self.trees.n_trees))
-        n_given = n_features if before is None else before.n_given
-        return LeafTables(offsets, self.feature, self.parent, value, n_features, n_given, self.number, lines)
+        own_nodes = (offsets, self.feature, self.parent, value)
+        return LeafTables(*own_nodes, n_features, seen.n_given, self.number, lines, seen.shared)
 
 
 def impurity_decreases(
     learned: LearnedForest,
-    n_features: int,
-    before: Preceding | None,
+    seen: SeenColumns,
     *,
     out_of_bag: bool = False,
     n_jobs: int | None = None,
@@ -406,7 +452,7 @@ def impurity_decreases(
 
     Parameters
     ----------
-    learned, n_features, before, n_jobs
+    learned, seen, n_jobs
         As in `contributions`.
     out_of_bag : bool
         Whether to use the out-of-bag rows.
@@ -416,7 +462,7 @@ def impurity_decreases(
     ndarray of shape (n_features, n_outputs)
         Responses are relative to their mean over the tree's in-bag rows, which does not change sums over these rows.
     """
-    n_outputs = learned.Y.shape[1]
+    n_outputs, n_features = learned.Y.shape[1], seen.n_features
 
     def unit(first: int, last: int) -> tuple[np.ndarray, int]:
         total, n_trees = np.zeros((n_features, n_outputs)), 0
@@ -430,7 +476,7 @@ def impurity_decreases(
             np.add.at(responses, tree.leaf, weights[:, None] * (learned.Y - tree.mean[0]))
             leaf = np.unique(tree.leaf[weights > 0])
             out = np.zeros((len(leaf), n_outputs * n_features))
-            _add(learned, tree, tree.mean, before, leaf, out)
+            _add(learned, tree, tree.mean, seen, leaf, out)
             parts = out.reshape(len(leaf), n_outputs, n_features)
             total += np.einsum("lck,lc->kc", parts, responses[leaf]) / weights.sum()
             n_trees += 1

@@ -12,15 +12,17 @@ import numpy as np
 from cascadeforest.explanations._forests import (
     LeafTables,
     Preceding,
+    SeenColumns,
     TableLayout,
     contributions,
+    equal_shares,
     impurity_decreases,
     mean_root,
 )
 from cascadeforest.forest.binning import BinnedMatrix
 from cascadeforest.forest.learned_rows import Rows
 from cascadeforest.forest.trees import Trees
-from cascadeforest.forest.walks import LearnedForest, TrainedLayer, Walk
+from cascadeforest.forest.walks import NONE_SHARED, LearnedForest, TrainedLayer, Walk
 from cascadeforest.kernels.contributions import MULTIPLICATIVE, calibrate
 
 T = TypeVar("T")
@@ -138,10 +140,8 @@ class Level:
     ----------
     layer : TrainedLayer
         The layer.
-    n_features : int
-        Original features.
-    before : Preceding or None
-        Contributions to the columns that earlier layers added.
+    seen : SeenColumns
+        Columns that the layer sees.
     options : Options
         How contributions are computed.
     hands_on : bool
@@ -152,8 +152,7 @@ class Level:
     """
 
     layer: TrainedLayer
-    n_features: int
-    before: Preceding | None
+    seen: SeenColumns
     options: Options
     hands_on: bool
     passage: Part | None = None
@@ -171,20 +170,20 @@ class Level:
         """Bias and contributions of new rows, mean over models and forests, from the training rows."""
 
         def of_model(model: LearnedForest) -> np.ndarray:
-            return contributions(model, self.n_features, self.before, binned, rows, n_jobs=n_jobs)[0]
+            return contributions(model, self.seen, binned, rows, n_jobs=n_jobs)[0]
 
         return _mean_part(self.bias, len(rows), self.layer.forests, of_model)
 
     def tables(self, most_bytes: float) -> LevelTables | None:
         """Make the leaf tables of the layer; None if they take more than `most_bytes`."""
         n_outputs = self.layer.Y.shape[1]
-        n_given = self.n_features if self.before is None else self.before.n_given
+        n_given, n_features = self.seen.n_given, self.seen.n_features
         layouts = [[(model, TableLayout.of(model.trees, n_given)) for model in models] for models in self.layer.forests]
-        if sum(own.n_bytes(n_outputs, self.n_features) for models in layouts for _, own in models) > most_bytes:
+        if sum(own.n_bytes(n_outputs, n_features) for models in layouts for _, own in models) > most_bytes:
             return None
 
         def tables(model: LearnedForest, layout: TableLayout) -> tuple[Trees, LeafTables]:
-            return model.trees, layout.fill(model, self.n_features, self.before, self.options.n_jobs)
+            return model.trees, layout.fill(model, self.seen, self.options.n_jobs)
 
         return LevelTables(self.bias, self.joined, [[tables(*model) for model in models] for models in layouts])
 
@@ -194,8 +193,9 @@ class Level:
         return Joined(self.layer.share, self.passage)
 
     def as_it_is(self) -> Level:
-        """The same layer, with the columns that earlier layers added treated as features."""
-        return replace(self, n_features=self.layer.n_given + self.layer.n_added, before=None, hands_on=False)
+        """The same layer, with shared columns and the columns that earlier layers added treated as features."""
+        seen = SeenColumns(self.layer.n_given + self.layer.n_added, NONE_SHARED, None)
+        return replace(self, seen=seen, hands_on=False)
 
     @cached_property
     def held_out(self) -> tuple[Part, np.ndarray | None]:
@@ -226,7 +226,7 @@ class Level:
                 )
             rows = slice(None) if places is None else places
             own, bias = contributions(
-                *(model, self.n_features, self.before, layer.binned, layer.rows[rows]),
+                *(model, self.seen, layer.binned, layer.rows[rows]),
                 out_of_bag=places is None,
                 n_jobs=self.options.n_jobs,
             )
@@ -235,17 +235,18 @@ class Level:
 
     def _zeros(self) -> Part:
         n, n_outputs = self.layer.Y.shape
-        return Part(np.zeros((n, n_outputs)), np.zeros((n, n_outputs * self.n_features)))
+        return Part(np.zeros((n, n_outputs)), np.zeros((n, n_outputs * self.seen.n_features)))
 
     def impurity_decreases(self, *, out_of_bag: bool = False) -> np.ndarray:
         """Mean of Eq. 10 over forests and models (see `_forests`), shape (n_features, n_outputs)."""
-        n_features, before, n_jobs = self.n_features, self.before, self.options.n_jobs
-        return self._mean(lambda m: impurity_decreases(m, n_features, before, out_of_bag=out_of_bag, n_jobs=n_jobs))
+        seen, n_jobs = self.seen, self.options.n_jobs
+        return self._mean(lambda m: impurity_decreases(m, seen, out_of_bag=out_of_bag, n_jobs=n_jobs))
 
 
 def levels(walk: Walk, learned: Rows, options: Options) -> Iterator[Level]:
     """Yield the layers, each valid until the next one: of earlier layers only contributions stay in memory."""
-    n_features = walk.columns_of(0)[0]
+    shared = walk.shared_columns
+    n_features = walk.columns_of(0)[0] - len(shared.names)
     level: Level | None = None
     behind: np.ndarray | None = None  # contributions to the columns that the next layer sees of earlier layers
     for number, layer in enumerate(walk.trained_layers(learned)):
@@ -256,7 +257,7 @@ def levels(walk: Walk, learned: Rows, options: Options) -> Iterator[Level]:
                 behind = np.ascontiguousarray(behind[:, goes_on])  # as the kernels take it
             before = Preceding.of(behind, n_features, layer.n_given, options.rule, options.all_rows)
         hands_on = number + 1 < walk.n_layers and walk.columns_of(number + 1)[1] > 0
-        previous, level = level, Level(layer, n_features, before, options, hands_on)
+        previous, level = level, Level(layer, SeenColumns(n_features, shared, before), options, hands_on)
         if walk.rows_leave:
             level.passage = _passage(previous, level)
         del previous
@@ -283,11 +284,13 @@ def _passage(previous: Level | None, level: Level) -> Part:
     contributions to this change are estimated and calibrated as in any split (docs/explanations.md).
     """
     n_outputs = level.layer.Y.shape[1]
-    if previous is None or previous.passage is None or level.before is None:
-        return Part(np.zeros((1, n_outputs)), np.zeros((1, n_outputs * level.n_features)))
+    n_features, before = level.seen.n_features, level.seen.before
+    if previous is None or previous.passage is None:
+        return Part(np.zeros((1, n_outputs)), np.zeros((1, n_outputs * n_features)))
     all_rows = previous.held_out[0].contributions
+    equal = equal_shares(all_rows[None], n_features) if before is None else before.equal
     estimated = np.average(all_rows[_goes_on(previous, level.layer)], axis=0, weights=level.layer.weights)
     estimated -= np.average(all_rows, axis=0, weights=previous.layer.weights)
     change = level.bias - previous.bias
-    calibrate(estimated, change, level.before.equal, level.options.rule)
+    calibrate(estimated, change, equal, level.options.rule)
     return Part(previous.passage.bias + change, previous.passage.contributions + estimated)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cascadeforest.forest._types import MatrixLike
-from cascadeforest.forest.binning import BinMapper, BinnedMatrix
+from cascadeforest.forest.binning import BinnedMatrix
 from cascadeforest.forest.growth import in_bag_counts, kernel_weights
 from cascadeforest.forest.learned_rows import KeepsRows, Rows
 from cascadeforest.forest.trees import Trees
@@ -29,6 +29,37 @@ Given = tuple[MatrixLike, ArrayLike, ArrayLike | None]
 
 #: Error for models whose last fit failed.
 INTERRUPTED = "The last fit of the model was interrupted by an error; fit it again."
+
+
+class SharedColumns(NamedTuple):
+    """Columns that a model computes from several features each; they come right after the features.
+
+    What a split on such a column changes is divided equally among the features of the column (docs/explanations.md).
+
+    Parameters
+    ----------
+    names : tuple of str
+        Names of the columns.
+    offsets : ndarray of shape (n_shared + 1,), int64
+        The features of column s are ``features[offsets[s]:offsets[s + 1]]``.
+    features : ndarray, int32
+        Numbers of features, at least one for each column.
+    """
+
+    names: tuple[str, ...]
+    offsets: np.ndarray
+    features: np.ndarray
+
+    @classmethod
+    def of(cls, features: Mapping[str, Sequence[int]]) -> SharedColumns:
+        """Make an instance from the features of each column, by the column's name."""
+        offsets = np.cumsum([0, *map(len, features.values())], dtype=np.int64)
+        numbers = [number for own in features.values() for number in own]
+        return cls(tuple(features), offsets, np.array(numbers, np.int32))
+
+
+#: No shared columns.
+NONE_SHARED = SharedColumns.of({})
 
 
 @dataclass(frozen=True)
@@ -103,9 +134,9 @@ class TrainedLayer:
     weights : ndarray of shape (n,) or None
         Weights of these rows.
     n_given : int
-        Number of original features among the columns that the layer sees; they are the first columns.
+        Number of the first columns that the layer sees: original features, then shared columns (`SharedColumns`).
     n_added : int
-        Number of columns after the features, which earlier layers predicted: the outputs of the first forest, of the
+        Number of columns after them, which earlier layers predicted: the outputs of the first forest, of the
         second forest, and so on.
     forests : list of list of LearnedForest
         For each forest, its models; a new row gets their mean.
@@ -172,10 +203,13 @@ class Walk(ABC):
         Whether each row is predicted by the last layer that it reaches, so that later layers learn from fewer rows.
     passes_sum_on : bool
         Whether layers see the prediction of all earlier layers together, instead of the last layer's prediction.
+    is_staged : bool
+        Whether the staged predictions of the model are those of the layers.
     """
 
     rows_leave: bool = False
     passes_sum_on: bool = False
+    is_staged: bool = True
 
     def __init__(self, model: KeepsRows, n_jobs: int | None = None):
         self.model: Any = model  # each kind of walk knows the attributes of its own models
@@ -195,6 +229,11 @@ class Walk(ABC):
         """`n_given` and `n_added` of a layer (see `TrainedLayer`)."""
         return self.model.n_features_in_, 0
 
+    @property
+    def shared_columns(self) -> SharedColumns:
+        """Columns behind the features that the model computes from several features each."""
+        return NONE_SHARED
+
     @abstractmethod
     def layers(self, X: MatrixLike) -> Iterator[Reached]:
         """Yield new rows at each layer; the last one has the prediction of the model."""
@@ -204,8 +243,16 @@ class Walk(ABC):
         """Yield each layer with its training rows, from `training_rows`; valid until the next layer."""
 
     @abstractmethod
-    def _reader(self) -> tuple[Any, BinMapper]:
-        """A copy of the model with the parameters of `fit`, which can check new rows, and its bins."""
+    def _reader(self) -> Any:
+        """A copy of the model with the parameters of `fit`, which can check new rows."""
+
+    @abstractmethod
+    def _bins(self, X: MatrixLike) -> BinnedMatrix:
+        """Checked training rows in the bins of the model, as `training_rows` has them."""
+
+    def values(self, learned: Rows) -> np.ndarray:
+        """Feature values of the training rows, as `Rows.values` gives them."""
+        return learned.values()
 
     def training_rows(self, given: Given | None = None) -> Rows:
         """Rows that the model learned from.
@@ -245,7 +292,7 @@ class Walk(ABC):
 
     def _read(self, given: Given) -> Rows:
         """Check and bin rows as `fit` does."""
-        (reader, mapper), model = self._reader(), self.model
+        reader, model = self._reader(), self.model
         X, y, _, weights, *balanced = reader._training_data(*given)
         if reader.n_features_in_ != model.n_features_in_:
             raise ValueError(
@@ -263,7 +310,7 @@ class Walk(ABC):
                 f"y_train has the classes {reader.classes_.tolist()}, but the model learned "
                 f"{model.classes_.tolist()}; give the rows that it learned from."
             )
-        return Rows.of(mapper.transform(X, n_jobs=self.n_jobs), y, weights, balanced=any(balanced))
+        return Rows.of(self._bins(X), y, weights, balanced=any(balanced))
 
     def responses(self, y: np.ndarray) -> np.ndarray:
         """Indicators of class numbers, or targets, as an array of shape (n_samples, n_outputs)."""
@@ -299,7 +346,10 @@ class ForestWalk(Walk):
         rows = super().training_rows(given)
         return rows if rows.weights is None else rows._replace(weights=kernel_weights(rows.weights))
 
-    def _reader(self) -> tuple[Any, BinMapper]:
+    def _reader(self) -> Any:
         reader = copy.copy(self.model)
         reader.__dict__.update(self.model._weighted_by)
-        return reader, self.model.bin_mapper_
+        return reader
+
+    def _bins(self, X: MatrixLike) -> BinnedMatrix:
+        return self.model.bin_mapper_.transform(X, n_jobs=self.n_jobs)

@@ -107,16 +107,26 @@ EXPORT void node_means(
     }
 }
 
-/* Eqs. 1 to 3 for one row, from its leaf up to the root: adds to `line` (n_outputs * n_features). */
+/* Eqs. 1 to 3 for one row, from its leaf up to the root: adds to `line` (n_outputs * n_features). What a split on a
+ * shared column changes is divided equally among its features. */
 static inline void add_path(
     const int32_t *restrict feature, const int32_t *restrict parent, int64_t n_given, const double *restrict value,
-    int64_t n_outputs, int32_t leaf, double *restrict line, int64_t n_features
+    int64_t n_outputs, int32_t leaf, const int64_t *restrict shared, const int32_t *restrict sharer,
+    double *restrict line, int64_t n_features
 ) {
+    int64_t n_own = smaller(n_given, n_features);
     for (int32_t node = leaf, above; node > 0; node = above) {
         above = parent[node];
-        if (feature[above] < n_given) {
-            const double *to = value + node * n_outputs, *from = value + above * n_outputs;
+        if (feature[above] >= n_given) continue;
+        const double *to = value + node * n_outputs, *from = value + above * n_outputs;
+        if (feature[above] < n_own) {
             for (int64_t c = 0; c < n_outputs; c++) line[c * n_features + feature[above]] += to[c] - from[c];
+        } else {
+            const int64_t *share = shared + (feature[above] - n_features);
+            for (int64_t c = 0; c < n_outputs; c++) {
+                double part = (to[c] - from[c]) / (double)(share[1] - share[0]);
+                for (int64_t j = share[0]; j < share[1]; j++) line[c * n_features + sharer[j]] += part;
+            }
         }
     }
 }
@@ -124,16 +134,20 @@ static inline void add_path(
 /* Eqs. 1 to 3: each step of a row's path gives the change of the mean response to the feature that was split.
  *
  * feature, parent: as in `relatives`
- * n_given: features below are original ones; splits on others are left out
+ * n_given: columns below are features or shared ones; splits on others are left out
  * value: float64 (n_nodes, n_outputs), mean response of the nodes
  * leaf: int32 (n), leaf of each row; negative for rows that are left out
+ * shared: int64 (n_shared + 1), the features of column n_features + s are sharer[shared[s]] up to sharer[shared[s + 1]]
+ * sharer: int32, features of the shared columns
  * out: float64 (n, n_outputs * n_features), added to */
 EXPORT void add_paths(
     const int32_t *restrict feature, const int32_t *restrict parent, int64_t n_given, const double *restrict value,
-    int64_t n_outputs, const int32_t *restrict leaf, int64_t n, double *restrict out, int64_t n_features
+    int64_t n_outputs, const int32_t *restrict leaf, int64_t n, const int64_t *restrict shared,
+    const int32_t *restrict sharer, double *restrict out, int64_t n_features
 ) {
     for (int64_t i = 0; i < n; i++) {
-        add_path(feature, parent, n_given, value, n_outputs, leaf[i], out + i * n_outputs * n_features, n_features);
+        double *line = out + i * n_outputs * n_features;
+        add_path(feature, parent, n_given, value, n_outputs, leaf[i], shared, sharer, line, n_features);
     }
 }
 
@@ -145,12 +159,13 @@ EXPORT void add_paths(
  * number: int32 (all nodes), line of `lines` of each leaf; negative where no split on an added column is above it
  * lines: float64 (n_lines, n_outputs * n_features)
  * leaf: int32 (n, n_trees), leaf of each row in each tree
+ * shared, sharer: as in `add_paths`
  * out: float64 (n, n_outputs * n_features), added to */
 EXPORT void add_from_tables(
     const int64_t *restrict offsets, int64_t n_trees, int64_t first, int64_t last, const int32_t *restrict feature,
     const int32_t *restrict parent, int64_t n_given, const double *restrict value, int64_t n_outputs,
     const int32_t *restrict number, const double *restrict lines, const int32_t *restrict leaf, int64_t n,
-    double *restrict out, int64_t n_features
+    const int64_t *restrict shared, const int32_t *restrict sharer, double *restrict out, int64_t n_features
 ) {
     int64_t size = n_outputs * n_features;
     for (int64_t i = 0; i < n; i++) {
@@ -159,7 +174,8 @@ EXPORT void add_from_tables(
             int64_t root = offsets[t];
             int32_t own = leaf[i * n_trees + t], which = number[root + own];
             add_path(
-                feature + root, parent + root, n_given, value + root * n_outputs, n_outputs, own, line, n_features
+                feature + root, parent + root, n_given, value + root * n_outputs, n_outputs, own, shared, sharer, line,
+                n_features
             );
             if (which >= 0) {
                 const double *added = lines + which * size;

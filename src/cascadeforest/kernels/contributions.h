@@ -51,7 +51,7 @@ static void KERNEL(estimated_changes)(
  *
  * feature, right, end, depth: int32 (n_nodes), the tree (see `relatives`)
  * value: float64 (n_nodes, n_outputs), mean response of the nodes
- * n_given: features below are original ones; feature n_given + f * n_outputs + c is output c of forest f before
+ * n_given: columns before the added ones; column n_given + f * n_outputs + c is output c of forest f before
  * hat_order, hat_place: int32 (n_trained), int64 (n_nodes + 1), training rows of the tree, of `sort_by_leaf`
  * hat_weight, hat_rows: float64, int64 (n_trained), their weights and their places in `contributions`
  * contributions: TYPE (n_forests, n_rows, n_outputs * n_features), of the forests of the preceding layer

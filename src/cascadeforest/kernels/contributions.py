@@ -25,11 +25,11 @@ _node_means = function(
     "node_means", _ints, _ints, _size, _ints, _doubles, _size, _doubles, _size, out(np.float64), out(np.float64)
 )
 _add_paths = function(
-    "add_paths", _ints, _ints, _size, _doubles, _size, _ints, _size, out(np.float64), _size
+    "add_paths", _ints, _ints, _size, _doubles, _size, _ints, _size, _longs, _ints, out(np.float64), _size
 )  # fmt: skip
 _add_from_tables = function(
     "add_from_tables", _longs, _size, _size, _size, _ints, _ints, _size, _doubles, _size, _ints, _doubles, _ints, _size,
-    out(np.float64), _size,
+    _longs, _ints, out(np.float64), _size,
 )  # fmt: skip
 _calibrate = function("calibrate", out(np.float64), _doubles, _size, _doubles, _size, ctypes.c_int32)
 _add_calibrated = {
@@ -98,30 +98,39 @@ def node_means(
 
 
 def add_paths(
-    feature: np.ndarray, parent: np.ndarray, n_given: int, value: np.ndarray, leaf: np.ndarray, out: np.ndarray
-) -> None:
+    feature: np.ndarray, parent: np.ndarray, n_given: int, value: np.ndarray, leaf: np.ndarray, shared: np.ndarray,
+    sharer: np.ndarray, out: np.ndarray,
+) -> None:  # fmt: skip
     """Eqs. 1 to 3: each step of a row's path gives the change of the mean response to the feature that was split.
+
+    What a split on a shared column changes is divided equally among the features of the column.
 
     Parameters
     ----------
     feature, parent
         As in `relatives`.
     n_given : int
-        Features below are original ones; splits on others are left out.
+        Columns below are features or shared columns; splits on other columns are left out.
     value : float64 array of shape (n_nodes, n_outputs)
         Mean response of the nodes.
     leaf : int32 array of shape (n,)
         Leaf of each row; negative for rows that are left out.
+    shared : int64 array of shape (n_shared + 1,)
+        The features of column ``n_features + s`` are ``sharer[shared[s]:shared[s + 1]]``.
+    sharer : int32 array
+        Features of the shared columns.
     out : float64 array of shape (n, n_outputs * n_features)
         Added to.
     """
     n_outputs = value.shape[1]
-    _add_paths(feature, parent, n_given, value, n_outputs, leaf, leaf.size, out, out.shape[1] // n_outputs)
+    n_features = out.shape[1] // n_outputs
+    _add_paths(feature, parent, n_given, value, n_outputs, leaf, leaf.size, shared, sharer, out, n_features)
 
 
 def add_from_tables(
     offsets: np.ndarray, first: int, last: int, feature: np.ndarray, parent: np.ndarray, n_given: int,
-    value: np.ndarray, number: np.ndarray, lines: np.ndarray, leaf: np.ndarray, out: np.ndarray,
+    value: np.ndarray, number: np.ndarray, lines: np.ndarray, leaf: np.ndarray, shared: np.ndarray, sharer: np.ndarray,
+    out: np.ndarray,
 ) -> None:  # fmt: skip
     """Add contributions of rows by leaf tables, summed over the trees from `first` up to, but without, `last`.
 
@@ -139,13 +148,15 @@ def add_from_tables(
         Contributions by splits on added columns.
     leaf : int32 array of shape (n, n_trees)
         Leaf of each row in each tree.
+    shared, sharer
+        As in `add_paths`.
     out : float64 array of shape (n, n_outputs * n_features)
         Added to.
     """
     n_outputs = value.shape[1]
     _add_from_tables(
         offsets, offsets.size - 1, first, last, feature, parent, n_given, value, n_outputs, number, lines, leaf,
-        len(leaf), out, out.shape[1] // n_outputs,
+        len(leaf), shared, sharer, out, out.shape[1] // n_outputs,
     )  # fmt: skip
 
 
@@ -181,7 +192,7 @@ def add_calibrated(
     value : float64 array of shape (n_nodes, n_outputs)
         Mean response of the nodes.
     n_given : int
-        Features below are original ones; feature ``n_given + f * n_outputs + c`` is output c of forest f before.
+        Columns before the added ones; column ``n_given + f * n_outputs + c`` is output c of forest f before.
     hat_order, hat_place : arrays
         Training rows of the tree, sorted by leaf.
     hat_weight : float64 array of shape (n,)
