@@ -114,10 +114,11 @@ def test_equal_fits_are_equal_files(folder, tmp_path, name):
     assert (tmp_path / "other").read_bytes() == file_of(folder, name).read_bytes()
 
 
-@pytest.mark.parametrize("name", ["random_forest_weights", "gcforest", "gcforest_refit", "screening", "mddf"])
+@pytest.mark.parametrize("name", ["random_forest_weights", "gcforest", "gcforest_refit", "screening", "mddf", "hidf"])
 def test_a_loaded_model_is_explained_with_its_training_rows(folder, name):
     model, again = model_of(name), cf.load(file_of(folder, name))
     X, y = (make.SOME, make.CLASSES) if name == "gcforest_refit" else (make.FRAME, make.NAMES)
+    X = X[list(model.feature_names_in_)] if name == "hidf" else X
     rows = make.new_rows(model)
     weights = make.WEIGHTS if name in ("random_forest_weights", "gcforest_refit") else None
     one, other = cf.Explainer(model).explain(rows), cf.Explainer(again, X, y, weights).explain(rows)
@@ -601,7 +602,7 @@ def test_a_kept_file_is_read_for_ever(file, mmap):
 def test_there_are_kept_files_of_every_version_and_model():
     assert {file.stem for file in GOLDEN if file.parent.name == str(saving.VERSION)} == set(make.MODELS)
     assert {int(file.parent.name) for file in GOLDEN} == set(range(1, saving.VERSION + 1))
-    assert sum(file.stat().st_size for file in make.FOLDER.glob("[0-9]*/*")) < 300_000 * saving.VERSION
+    assert sum(file.stat().st_size for file in make.FOLDER.glob("[0-9]*/*")) < 350_000 * saving.VERSION
 
 
 def test_a_file_without_later_parameters_has_their_defaults():

@@ -10,14 +10,18 @@ from cascadeforest import (
     CascadeForestRegressor,
     CompletelyRandomForestClassifier,
     CompletelyRandomForestRegressor,
+    DDBFClassifier,
     EnrichedRandomForestClassifier,
     ExtraTreesClassifier,
     GCForestClassifier,
     GCForestCSClassifier,
+    HiDFClassifier,
     MDDFClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from cascadeforest.cascade.layer import mean_vector
+from cascadeforest.cascade.representation import Representation
 
 SMALL = {"n_forests": 2, "n_estimators": 5, "max_layers": 3, "keep": "last", "patience": 9, "random_state": 0}
 N_ROWS, N_FEATURES = 70, 5
@@ -76,6 +80,8 @@ class Case:
         """Predictions layer by layer, shape (n, n_outputs)."""
 
         def predictions(model, X):
+            if self.kind == "interactions":
+                return list(predictions_of_forests(model, X))
             if self.kind == "forest":
                 return [model.predict_proba(X) if self.n_classes else model.predict(X)[:, None]]
             if self.n_classes:
@@ -83,6 +89,15 @@ class Case:
             return [own[:, None] for own in model.staged_predict(X)]
 
         return predictions
+
+
+def predictions_of_forests(model, X):
+    """hiDF: class probabilities by the forests of the class vectors, if there are any, then by the model."""
+    if model.final_.vectors is not None:
+        bins = model._bins(np.asarray(X, np.float64))
+        seen = Representation(bins, None, len(bins))
+        yield mean_vector(model.final_.vectors.transform(seen, np.arange(len(X), dtype=np.int32)))
+    yield model.predict_proba(X)
 
 
 @cache
@@ -129,6 +144,50 @@ CASCADES = {
     "mddf stacking": Case(MDDFClassifier(**SMALL, **LOG, ablation="stacking"), "margin"),
     "mddf no_preconc": Case(MDDFClassifier(**SMALL, **LOG, ablation="no_preconc"), "margin"),
 }
+#: Few rules, many interactions; some of them are made of interactions, and of the same feature twice.
+INTERACTIONS = {
+    "n_estimators": 6,
+    "n_bootstraps": 4,
+    "rule_estimators": 3,
+    "intersection_depth": 2,
+    "stability_threshold": 0.2,
+    "max_new_features": 6,
+    "max_layers": 2,
+    "keep": "last",
+    "random_state": 0,
+}
+HARD = {
+    "n_estimators": 8,
+    "vote_fraction": 0.75,
+    "max_layers": 3,
+    "patience": 9,
+    "keep": "last",
+    "random_state": 1,
+}
+OF_INTERACTIONS = {
+    "hidf": Case(HiDFClassifier(**INTERACTIONS), "interactions"),
+    "hidf weighted": Case(
+        HiDFClassifier(**INTERACTIONS, n_forests=2, class_weight="balanced"), "interactions", weighted=True
+    ),
+    "hidf with class vectors": Case(
+        HiDFClassifier(**INTERACTIONS, preset="official", n_forests=2, repeated="tightest"), "interactions", 2, True
+    ),
+    "hidf of three classes": Case(HiDFClassifier(**INTERACTIONS, use_class_vectors=True, n_forests=2), "interactions"),
+}
+OF_HARD_EXAMPLES = {
+    "ddbf": Case(DDBFClassifier(**HARD), "hard"),
+    "ddbf weighted": Case(
+        DDBFClassifier(
+            **HARD | {"threshold": "median", "vote_fraction": 0.6, "random_state": 0},
+            class_weight="balanced",
+            validation="oob",
+        ),
+        "hard",
+        n_classes=2,
+        weighted=True,
+    ),
+    "ddbf of all trees": Case(DDBFClassifier(**HARD, predict_with="all", elimination=0.4), "hard"),
+}
 FORESTS = {
     "random forest": Case(RandomForestClassifier(5, random_state=0), "forest"),
     "random forest balanced by tree": Case(
@@ -145,4 +204,4 @@ FORESTS = {
     "regression forest weighted": Case(RandomForestRegressor(5, max_depth=4, random_state=0), "forest", 0, True),
     "completely random regression": Case(CompletelyRandomForestRegressor(4, random_state=0), "forest", 0, True),
 }
-MODELS = CASCADES | FORESTS
+MODELS = CASCADES | OF_INTERACTIONS | OF_HARD_EXAMPLES | FORESTS

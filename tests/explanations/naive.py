@@ -1,8 +1,9 @@
 """The naive twin of the explanations: the interpretation paper's equations and Algorithm 1, node by node, row by row.
 
 What it takes from a fitted model are its trees (nodes, values of leaves), what draws folds and bootstraps again, bins
-and, for screening and mdDF, what `fit` stored about levels. Vectors that layers hand on, node means, estimates,
-calibrations, passages between levels and importances are computed here, in loops.
+and, for screening, mdDF and DDBF, what `fit` stored about levels; for hiDF the conditions of its interactions. Vectors
+that layers hand on, node means, estimates, calibrations, passages between levels and importances are computed here, in
+loops.
 """
 
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ class Grown:
     places: list
     weights: list
     balance: bool = False  # class_weight="balanced_subsample"
+    behind: tuple = ()  # features of the columns that follow the features and are computed from them
 
     def in_bag(self, t):
         """How often a tree drew each row, by place."""
@@ -131,7 +133,9 @@ def contributions_of_leaves(grown, t, bins, Y, n_features, before, *, exact=Fals
             change = mu(child, some) - mu(node, rows)
             new = own.copy()
             if before is None or k < before.n_given:
-                new[:, k] += change
+                features = [k] if k < n_features or not grown.behind else grown.behind[k - n_features]
+                for own_feature in features:
+                    new[:, own_feature] += change / len(features)
             else:
                 f = (k - before.n_given) // n_outputs
                 estimated = difference(mu_hat(some, f), mu_hat(rows, f))  # Eq. 17
@@ -234,8 +238,8 @@ def class_weights(label, weights, class_weight, classes):
 class Twin:
     """All layers of a fitted model with its training rows.
 
-    `kind` is "cascade", "screening", "weighting", "margin" or "forest"; `of_folds` a list of layers with the models of
-    all folds, if the model's own do not have them (class_vectors="k_fold_refit").
+    `kind` is "cascade", "screening", "weighting", "margin", "interactions" (hiDF), "hard" (DDBF) or "forest"; `of_folds`
+    a list of layers with the models of all folds, if the model's own do not have them (class_vectors="k_fold_refit").
     """
 
     def __init__(self, model, X, y, weights=None, *, kind, rule="partial", all_rows=False, of_folds=None):
@@ -255,14 +259,57 @@ class Twin:
             named = "balanced" if class_weight == "balanced_subsample" else class_weight
             self.weights = class_weights(self.label, self.weights, named, model.classes_)
         self.n_features = X.shape[1]
-        mapper = model.bin_mapper_ if kind == "forest" else model.features_.mapper
-        self._mapper = mapper
-        bins = mapper.transform(X).columns
+        self.behind = features_behind(model) if kind == "interactions" else ()
+        self.rows_leave = kind in ("screening", "hard")
+        self.layers = self._layers_of_model()
         rows = [i for i in range(n) if self.weights[i] > 0]
         if kind == "forest":
-            self.levels = [self._forest_level(bins, rows, balance)]
+            self.levels = [self._forest_level(self._bins(X), rows, balance)]
+        elif kind == "hard":
+            self.levels = [self._iteration(number, X) for number in range(len(self.layers))]
+        elif self.layers == [None]:
+            self.levels = [self._level_of_all_rows(self._bins(X), rows)]
         else:
-            self.levels = list(self._levels(bins, rows, of_folds or model.layers_))
+            self.levels = list(self._levels(self._bins(X), rows, of_folds or self.layers))
+
+    def _layers_of_model(self):
+        """Layers of the model; None in the place of forests whose mean is the prediction."""
+        if self.kind == "forest":
+            return [None]
+        if self.kind == "interactions":
+            final = self.model.final_
+            return [None] if final.layer is None else [one for one in (final.vectors, final.layer) if one is not None]
+        return self.model.layers_
+
+    def _bins(self, X, number=0):
+        """Bins of the features (and interactions) that a layer sees."""
+        model = self.model
+        if self.kind == "forest":
+            return model.bin_mapper_.transform(X).columns
+        if self.kind == "hard":
+            return model.layers_[number].mapper.transform(X).columns
+        if self.kind != "interactions":
+            return model.features_.mapper.transform(X).columns
+        bins = model._mapper.transform(X).columns
+        return np.vstack([bins, model._added_mapper.transform(interaction_values(model, X)).columns])
+
+    def _level_of_all_rows(self, bins, rows):
+        """Forests of all rows: hiDF without class vectors."""
+        weights = [self.weights[i] for i in rows]
+        level = Level(rows, bins[:, rows], self.Y[rows], weights, [], None)
+        grown = [Grown(f, list(range(len(rows))), weights, behind=self.behind) for f in self.model.final_.forests]
+        level.forests = [[one] for one in grown]
+        level.held_out = [self._out_of_bag(one, level) for one in grown]
+        return level
+
+    def _iteration(self, number, X):
+        """An iteration of DDBF: its forest, and the rows that no iteration before found easy."""
+        rows = [i for i, reached in enumerate(self.model.decision_level_) if reached >= number]
+        weights = [self.weights[i] for i in rows]
+        level = Level(rows, self._bins(X, number)[:, rows], self.Y[rows], weights, [], None)
+        grown = Grown(self.layers[number].forest, list(range(len(rows))), weights)
+        level.forests, level.held_out = [[grown]], [self._out_of_bag(grown, level)]
+        return level
 
     def _forest_level(self, bins, rows, balance):
         model = self.model
@@ -288,13 +335,13 @@ class Twin:
         """The models of a forest, and for each of them the places that it was not given."""
         models, places = layer.forests[k], range(len(level.rows))
         if len(models) == 1:
-            return [(models[0], Grown(models[0], list(places), level.weights), [])]
+            return [(models[0], Grown(models[0], list(places), level.weights, behind=self.behind), [])]
         y = self.label[level.rows]
         fold = layer.folds.of(y, k)
         result = []
         for number, forest in enumerate(models):
             learned = [i for i in places if fold[i] != number]
-            grown = Grown(forest, learned, [level.weights[i] for i in learned])
+            grown = Grown(forest, learned, [level.weights[i] for i in learned], behind=self.behind)
             result.append((forest, grown, [i for i in places if fold[i] == number]))
         return result
 
@@ -304,7 +351,7 @@ class Twin:
 
     def _levels(self, given, rows, layers_of_folds):
         model, before, columns, of_rows = self.model, None, None, None
-        for number, layer in enumerate(model.layers_):
+        for number, layer in enumerate(self.layers):
             bins = given[:, rows]
             if columns is not None:
                 bins = np.vstack([bins, layer.added_mapper.transform(np.array(columns)).columns])
@@ -330,7 +377,7 @@ class Twin:
                 if model.ablation == "stacking":
                     given = given[:0]
             columns = [np.concatenate(v) for v in vectors]
-            if number + 1 < len(model.layers_):
+            if number + 1 < len(self.layers):
                 before = Before(handed_on, len(given), equal_shares(handed_on), self.rule, self.all_rows)
 
     def _held_out(self, layer, k, level):
@@ -368,7 +415,7 @@ class Twin:
         return features, self._behind, of_rows
 
     def passages(self):
-        """gcForest_CS: change of the bias, and contributions to it, from the first level to each."""
+        """gcForest_CS and DDBF: change of the bias, and contributions to it, from the first level to each."""
         found = [(np.zeros(self.Y.shape[1]), np.zeros((self.Y.shape[1], self.n_features)))]
         for above, level in zip(self.levels, self.levels[1:], strict=False):
             own = [contributions for _, contributions in above.mean_held_out()]
@@ -376,9 +423,8 @@ class Twin:
             estimated = weighted_mean([own[j] for j in stay], [above.weights[j] for j in stay])
             estimated = estimated - weighted_mean(own, above.weights)
             change = level.bias() - above.bias()
-            parts = [
-                calibrated(estimated[c].tolist(), change[c], self.rule, level.before.equal) for c in range(len(change))
-            ]
+            equal = equal_shares([own]) if level.before is None else level.before.equal
+            parts = [calibrated(estimated[c].tolist(), change[c], self.rule, equal) for c in range(len(change))]
             found.append((found[-1][0] + change, found[-1][1] + np.array(parts)))
         return found
 
@@ -389,14 +435,14 @@ class Twin:
         bias, out = np.full((n, n_outputs), np.nan), np.full((n, n_features, n_outputs), np.nan)
         for i in self.levels[0].rows:
             bias[i], out[i] = start, start
-        passages = self.passages() if self.kind == "screening" else None
+        passages = self.passages() if self.rows_leave else None
         for number, level in enumerate(self.levels[:layer]):
             for i, (own_bias, own) in zip(level.rows, level.mean_held_out(), strict=True):
                 if self.kind == "margin":
                     share = self.model.shares_[number]
                     bias[i] = (1 - share) * bias[i] + share * own_bias
                     out[i] = (1 - share) * out[i] + share * own.T
-                elif self.kind == "screening":
+                elif self.rows_leave:
                     bias[i], out[i] = own_bias - passages[number][0], (own + passages[number][1]).T
                 else:
                     bias[i], out[i] = own_bias, own.T
@@ -405,14 +451,17 @@ class Twin:
     def explain(self, X):
         """For each layer bias, contributions and vectors' mean of new rows, before rounding is made up for."""
         model = self.model
-        given = self._mapper.transform(X).columns
+        given = self._bins(X)
         n, n_outputs = X.shape[0], self.Y.shape[1]
         bias, out = np.zeros(n_outputs), np.zeros((n, self.n_features, n_outputs))
         prediction = np.zeros((n, n_outputs))
         rows, vectors, summed = list(range(n)), None, None
-        passages = self.passages() if self.kind == "screening" else None
-        layers = [None] if self.kind == "forest" else model.layers_
-        for number, (layer, level) in enumerate(zip(layers, self.levels, strict=True)):
+        passages = self.passages() if self.rows_leave else None
+        for number, (layer, level) in enumerate(zip(self.layers, self.levels, strict=True)):
+            if self.kind == "hard":
+                if number:
+                    rows = [i for i in rows if not is_easy(self.layers[number - 1], given, i)]
+                given = self._bins(X, number)
             if self.kind == "screening" and number:
                 stay = [j for j, i in enumerate(rows) if prediction[i].max() < model.thresholds_[number - 1]]
                 rows, vectors = [rows[j] for j in stay], [vectors[j] for j in stay]
@@ -431,7 +480,8 @@ class Twin:
             vectors = []
             for j, i in enumerate(rows):
                 of_forests = [sum(model[j][2] for model in models) / len(models) for models in said]
-                vectors.append([v if layer is None else self._rounded(v, layer) for v in of_forests])
+                unrounded = layer is None or self.kind == "hard"
+                vectors.append([v if unrounded else self._rounded(v, layer) for v in of_forests])
                 own = sum(sum(model[j][1] for model in models) / (len(models) * len(said)) for models in said).T
                 if self.kind == "margin":
                     share = model.shares_[number]
@@ -453,6 +503,48 @@ class Twin:
             else:
                 bias = level.bias() - (passages[number][0] if passages else 0.0)
             yield bias.copy(), made_up(bias, out, prediction), prediction.copy()
+
+
+def is_easy(iteration, bins, i):
+    """DDBF: whether enough trees send a row to a leaf above their thresholds (Eqs. 1 and 3)."""
+    if not iteration.is_valid:
+        return False
+    trees, votes = iteration.forest.trees, 0
+    for t in range(trees.n_trees):
+        leaf = leaf_of(trees.tree(t), bins, i)
+        above = iteration.leaf_score[trees.offsets[t] + leaf] > iteration.threshold[t]
+        votes += bool(iteration.votes[t] and above)
+    return votes >= iteration.n_needed
+
+
+def features_behind(model):
+    """hiDF: features on which Eq. 3 of each interaction depends, by the slope of each term."""
+    n, found = model.n_features_in_, []
+    for one in model.interactions_:
+        slopes = {}
+        for condition, weight in zip(one.conditions, one.weights, strict=True):
+            term = (condition.column, condition.codes)
+            slopes[term] = slopes.get(term, 0) + condition.sign * weight
+        columns = [column for (column, _), slope in slopes.items() if slope != 0] or [c for c, _ in slopes]
+        found.append(sorted(set().union(*([c] if c < n else found[c - n] for c in columns))))
+    return tuple(found)
+
+
+def interaction_values(model, X):
+    """hiDF: new features of each row (Eq. 3), condition by condition."""
+    n, lines = model.n_features_in_, []
+    for row in np.asarray(X).tolist():
+        columns = list(row)
+        for one in model.interactions_:
+            total = 0.0
+            for condition, weight in zip(one.conditions, one.weights, strict=True):
+                x = columns[condition.column]
+                if condition.codes is not None:
+                    x = x if np.isnan(x) else float(x in condition.codes)
+                total += condition.sign * weight * (x - condition.threshold)
+            columns.append(total if np.isnan(total) else max(0.0, total))
+        lines.append(columns[n:])
+    return np.array(lines)
 
 
 @dataclass

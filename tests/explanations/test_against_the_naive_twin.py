@@ -6,9 +6,10 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 
 from cascadeforest.explanations import Explainer
+from cascadeforest.explanations._levels import Options
 
 from . import naive
-from .models import CASCADES, FORESTS, MODELS
+from .models import CASCADES, FORESTS, MODELS, OF_HARD_EXAMPLES, OF_INTERACTIONS
 
 #: Layers hand contributions on as float32: what deeper layers estimate by them is off by that, relative to their scale.
 SINGLE = 1e-6
@@ -87,6 +88,14 @@ def test_a_forest_is_explained_by_its_decision_paths(name):
     check(FORESTS[name], "partial", "in_bag", range(1))
 
 
+@pytest.mark.parametrize(("rule", "node_rows"), [EVERY[0], EVERY[3]])
+@pytest.mark.parametrize("name", OF_INTERACTIONS | OF_HARD_EXAMPLES)
+def test_hidf_and_ddbf_are_explained_as_by_the_naive_twin(name, rule, node_rows, monkeypatch):
+    """Contributions are handed on in double precision here, so that all layers agree to the last digits."""
+    monkeypatch.setattr(Options, "dtype", np.float64)
+    check(MODELS[name], rule, node_rows, range(3), lambda _: 1e-12)
+
+
 def test_the_cases_have_what_they_are_meant_to_test():
     """Splits on given and added columns, rows that leave at every level, layers that all speak, missing values."""
     for name, case in CASCADES.items():
@@ -106,6 +115,25 @@ def test_the_cases_have_what_they_are_meant_to_test():
         shares = CASCADES[name].fitted()[0].shares_
         assert (shares[1:] > 0.1).all(), name
         assert (shares[1:] < 0.9).all(), name
+    for name, case in OF_INTERACTIONS.items():
+        model, *_ = case.fitted()
+        n, behind = model.n_features_in_, naive.features_behind(model)
+        seen = [
+            feature
+            for layer in model.final_.layers(model.n_classes_)
+            for models in layer.forests
+            for one in models
+            for feature in one.trees.all_nodes().feature.tolist()
+            if n <= feature < n + len(behind)
+        ]
+        assert {len(behind[feature - n]) for feature in seen} >= {2, 3}, name
+        assert max(one.order for one in model.interactions_) > 3, name  # interactions within interactions
+    for name, case in OF_HARD_EXAMPLES.items():
+        model, own, _ = case.fitted()
+        assert model.n_layers_ == 3, name
+        assert model.n_rows_[0] > model.n_rows_[2], name
+        assert {0, 2} <= set(model.decision_level(own.new)), name
+    assert not all(layer.is_valid for layer in OF_HARD_EXAMPLES["ddbf weighted"].fitted()[0].layers_)
     for case in MODELS.values():
         assert np.isnan(case.fitted()[1].X).any()
         assert np.isnan(case.fitted()[1].new).any()

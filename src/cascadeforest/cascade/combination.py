@@ -166,6 +166,35 @@ class Interactions(Sequence):
         return f"<{len(self)} interactions>\n{self.to_text()}"
 
 
+def features_behind(interactions: Sequence[Interaction], n_features: int) -> list[list[int]]:
+    """Find the features that the new feature of each interaction depends on (Eq. 3).
+
+    Parameters
+    ----------
+    interactions : sequence of Interaction
+        Interactions of a model, in the order in which they were found.
+    n_features : int
+        Number of features of X.
+
+    Returns
+    -------
+    list of list of int
+        For each interaction, its features and the features of interactions in its conditions; each feature once,
+        ascending. A condition of weight 0 is left out, and so are two conditions on a column that add up to a constant,
+        unless nothing would be left.
+    """
+    found: list[list[int]] = []
+    for one in interactions:
+        slopes: dict[tuple[int, tuple[int, ...] | None], float] = {}
+        for condition, weight in zip(one.conditions, one.weights, strict=True):
+            term = condition.column, condition.codes
+            slopes[term] = slopes.get(term, 0.0) + condition.sign * weight
+        columns = {column for (column, _), slope in slopes.items() if slope} or {c.column for c in one.conditions}
+        parts = [[column] if column < n_features else found[column - n_features] for column in columns]
+        found.append(sorted({feature for part in parts for feature in part}))
+    return found
+
+
 def activated_linear_combination(
     values: np.ndarray, signs: np.ndarray, weights: np.ndarray, thresholds: np.ndarray
 ) -> np.ndarray:

@@ -46,8 +46,9 @@ class ExplainableCascade(KeepsRows, Cascade):
         self._importances = None
         fitted = object.__new__(type(self))  # without the checks that `clone` makes
         learned = {name for name in vars(self) if name.endswith("_")} - set(self._get_param_names())
-        learned |= {"_as_fitted", "_learned_rows", "_importances", "_categories"}
+        learned |= {"_as_fitted", "_learned_rows", "_importances", "_categories", "_mapper", "_added_mapper"}
         learned |= {"scoring", "random_state"}  # for `fit` alone; files (`save`) hold no functions
+        learned |= {"n_jobs"}  # equal fits have equal pickles for any number of threads
         fitted.__dict__.update({name: value for name, value in vars(self).items() if name not in learned})
         if isinstance(self.estimators, Sequence) and not isinstance(self.estimators, str):
             fitted.estimators = [

@@ -7,6 +7,7 @@ the two rules of section 3.3.2.
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -18,18 +19,22 @@ from numpy.typing import ArrayLike
 from scipy.special import xlogy
 from sklearn.isotonic import IsotonicRegression
 
-from cascadeforest.cascade._base import CascadeClassifier, rows_with_weight, weights_at
+from cascadeforest.cascade._base import CascadeClassifier, rows_that_forests_count, weights_at
+from cascadeforest.cascade.explainable import ExplainableCascade
 from cascadeforest.cascade.layer import FoldForest, LayerRules, check_member, fit_forest, mean_vector
 from cascadeforest.cascade.progress import Progress
 from cascadeforest.cascade.representation import Representation
 from cascadeforest.cascade.stopping import KEEPS, Scoring
+from cascadeforest.cascade.walks import learned_forest
 from cascadeforest.forest._parameters import check_choice, check_count, check_jobs, check_number, entropy_of
 from cascadeforest.forest._types import ClassWeight, MatrixLike, MaxFeatures, RandomState, Scorer
 from cascadeforest.forest.binning import BinMapper, BinnedMatrix
 from cascadeforest.forest.categories import CategoricalFeatures
 from cascadeforest.forest.estimators import RandomForestClassifier
 from cascadeforest.forest.growth import in_bag_counts
+from cascadeforest.forest.learned_rows import LearnedRows, Rows
 from cascadeforest.forest.tree_subsets import some_trees, trees_beside
+from cascadeforest.forest.walks import INTERRUPTED, Given, Reached, TrainedLayer, Walk
 
 LEAF_SCORES = ("f1", "gini", "entropy")
 THRESHOLDS = ("mean", "median", "mutual_information")
@@ -374,15 +379,15 @@ class _Grow:
 
     def __call__(
         self, rows: np.ndarray, iteration: int, fold: int | None = None
-    ) -> tuple[HardExampleForest, np.ndarray, np.ndarray | None]:
-        """Return the forest, which of `rows` are easy, and their out-of-bag predictions, if these are asked for."""
+    ) -> tuple[HardExampleForest, np.ndarray, np.ndarray | None, BinnedMatrix]:
+        """Return the forest, which of `rows` are easy, their out-of-bag predictions (if asked for), and their bins."""
         y, weights, n_jobs = self.label[rows], weights_at(self.weights, rows), self.rules.n_jobs
         seen, mapper = Representation.of_training_rows(
             self.rows(rows), 0, sample_weight=weights, n_jobs=n_jobs, levels=self.levels
         )
         forest, out_of_bag = fit_forest(self.member, seen, y, weights, self.rules, iteration, fold)
         mined, easy = self.mining.mine(forest, mapper, seen.binned, y, weights, n_jobs)
-        return mined, easy, None if out_of_bag is None else mean_vector(out_of_bag[:, None])
+        return mined, easy, None if out_of_bag is None else mean_vector(out_of_bag[:, None]), seen.binned
 
     def rows(self, rows: np.ndarray) -> MatrixLike:
         """Some rows of X."""
@@ -411,7 +416,7 @@ class _HeldOut:
     def grow(self, grow: _Grow, iteration: int, number: int) -> None:
         """Grow the next forest, unless the hard rows are too few: the last forest decides all rows."""
         if not self.is_over:
-            self._newest, self._easy, _ = grow(self._rows, iteration, number)
+            self._newest, self._easy, *_ = grow(self._rows, iteration, number)
             self._binned = self._newest.binned(grow.rows(self.held_out), grow.rules.n_jobs)
 
     @property
@@ -434,7 +439,7 @@ class _HeldOut:
             self._is_waiting &= ~self._newest.easy(self._binned, n_jobs)
 
 
-class DDBFClassifier(CascadeClassifier):
+class DDBFClassifier(ExplainableCascade, CascadeClassifier):
     """Deep dynamic boosted forest: each iteration's forest predicts easy rows, and the next one learns from hard rows.
 
     The score of a leaf measures how good the leaf is as a decision rule. An example is easy if, in every tree, the leaf
@@ -491,7 +496,7 @@ class DDBFClassifier(CascadeClassifier):
 
     Attributes
     ----------
-    classes_, n_classes_, n_features_in_, feature_names_in_, is_categorical_, categories_
+    classes_, n_classes_, feature_importances_, n_features_in_, feature_names_in_, is_categorical_, categories_
         As in `GCForestClassifier`.
     n_layers_ : int
         Number of iterations that were kept.
@@ -547,8 +552,8 @@ class DDBFClassifier(CascadeClassifier):
     (569,)
     """
 
-    #: Layers see the features, not class vectors.
-    scanning = None
+    # Parameters that other cascades have and this class does not: layers see the features, not class vectors.
+    scanning = estimators = None
 
     _sparse_formats = ("csr",)  # rows are selected, which is fast in CSR
 
@@ -629,22 +634,20 @@ class DDBFClassifier(CascadeClassifier):
         UserWarning
             If an iteration used the mean score instead of mutual information.
         """
+        self._begin()
         mining = self._checked_mining()
-        X, label, rows, weights = self._training_data(X, y, sample_weight)
+        X, label, _, weights = self._training_data(X, y, sample_weight)
+        rows = rows_that_forests_count(weights, len(label))
         scoring = Scoring(self.scoring, self.classes_)
         progress = Progress(self.verbose)
         rules = self._rules(progress)
-        if weights is not None:
-            # Forests round weights to single precision, and leave out rows whose weight becomes 0.
-            least = np.finfo(np.float32).tiny * weights.max()
-            rows = rows_with_weight(np.where(weights >= least, weights, 0.0), len(label))
-
         everyone, n_decreases = rows, 0
         grow = _Grow(self._forest_of_iteration(), rules, mining, X, label, weights, self._n_levels)
         folds = [] if self.validation == "oob" else self._folds(rules, label, everyone)
         decided = np.zeros((len(label), self.n_classes_))  # out of sample, at the last iteration that a row reached
         decision_level = np.full(len(label), -1, np.int16)
         layers: list[HardExampleForest] = []
+        bins: list[BinnedMatrix] = []
         scores: list[float] = []
         reached, found_easy = [], []
 
@@ -657,7 +660,7 @@ class DDBFClassifier(CascadeClassifier):
             own, w = label[rows], weights_at(weights, rows)
             decision_level[rows] = iteration
             with progress.layer(iteration, 1 + sum(not fold.is_over for fold in folds)):
-                mined, easy, out_of_bag = grow(rows, iteration)  # lines 4 to 6
+                mined, easy, out_of_bag, binned = grow(rows, iteration)  # lines 4 to 6
                 for number, fold in enumerate(folds):
                     fold.grow(grow, iteration, number)
             predicted = np.empty((len(label), self.n_classes_))
@@ -672,6 +675,7 @@ class DDBFClassifier(CascadeClassifier):
             if self.calibration is not None:
                 mined = replace(mined, calibration=_isotonic(predicted[rows], own, w))
             layers.append(mined)
+            bins.append(binned)
             reached.append(np.bincount(own, minlength=self.n_classes_))
             found_easy.append(np.bincount(own[easy], minlength=self.n_classes_))
             if folds:
@@ -700,6 +704,7 @@ class DDBFClassifier(CascadeClassifier):
         self.n_rows_ = self.class_counts_.sum(axis=1)
         self.n_trees_ = np.array([np.count_nonzero(layer.votes) for layer in self.layers_])
         self.decision_level_ = np.minimum(decision_level, self.n_layers_ - 1).astype(np.int16)
+        self._learned_rows = LearnedRows(Rows.of(_beside(bins[: self.n_layers_]), label, weights))
         progress.say("kept %d of %d iterations", self.n_layers_, len(layers))
         self._warn_of_thresholds()
         return self
@@ -845,15 +850,8 @@ class DDBFClassifier(CascadeClassifier):
             Probabilities from the last iteration that each row reached so far. There are `n_layers_` arrays; the last
             one equals `predict_proba`.
         """
-        X = self._checked_X(X)
-        rows = np.arange(X.shape[0], dtype=np.int32)
-        probabilities = np.empty((len(rows), self.n_classes_))
-        for iteration, layer in enumerate(self.layers_):
-            easy, binned = self._reach(X, rows, iteration)
-            places = np.arange(len(rows), dtype=np.int32)
-            probabilities[rows] = layer.probabilities(binned, places, self.n_jobs)
-            yield probabilities.copy()
-            rows = rows[~easy]
+        for reached in HardExampleWalk(self, self.n_jobs).layers(X):
+            yield reached.prediction
 
     def easy(self, X: MatrixLike, iteration: int = 0) -> np.ndarray:
         """Find the rows that an iteration's forest calls easy, whether or not they reach the iteration.
@@ -902,6 +900,101 @@ class DDBFClassifier(CascadeClassifier):
             levels[rows] = iteration
             rows = rows[~easy]
         return levels
+
+    def walk(self, n_jobs: int | None = None) -> Walk:
+        """As in `ExplainableCascade`."""
+        return HardExampleWalk(self, n_jobs)
+
+
+class HardExampleWalk(Walk):
+    """Walk of DDBF: a row leaves at the first iteration that finds it easy; each iteration has bins of its own."""
+
+    model: DDBFClassifier
+    rows_leave = True
+
+    @property
+    def n_layers(self) -> int:
+        """Number of iterations that were kept."""
+        return self.model.n_layers_
+
+    @property
+    def vector_dtype(self) -> str:
+        """As in `Walk`: leaves hold single precision, and probabilities are divided by their sum."""
+        return "float32"
+
+    def layers(self, X: MatrixLike) -> Iterator[Reached]:
+        """As in `Walk`."""
+        model = self.model
+        X = model._checked_X(X)
+        n_rows = X.shape[0]
+        rows = np.arange(n_rows, dtype=np.int32)
+        probabilities = np.empty((n_rows, model.n_classes_))
+        for iteration, layer in enumerate(model.layers_):
+            easy, binned = model._reach(X, rows, iteration)
+            probabilities = probabilities.copy()
+            probabilities[rows] = layer.probabilities(binned, np.arange(len(rows), dtype=np.int32), self.n_jobs)
+            yield Reached(_among(n_rows, rows, binned), rows, probabilities, rows[easy])
+            rows = rows[~easy]
+
+    def trained_layers(self, learned: Rows) -> Iterator[TrainedLayer]:
+        """As in `Walk`; each tree predicts the training rows that it did not draw."""
+        model, n_rows, begin = self.model, len(learned.y), 0
+        for iteration, layer in enumerate(model.layers_):
+            rows = self._reached(iteration)
+            columns = np.ascontiguousarray(learned.columns[:, begin : begin + len(rows)])
+            binned = _among(n_rows, rows, learned.binned._replace(columns=columns))
+            begin += len(rows)
+            Y, weights = self.responses(learned.y[rows]), weights_at(learned.weights, rows)
+            forest = learned_forest(layer.forest, binned, rows, np.arange(len(rows)), Y, weights)
+            yield TrainedLayer(binned, rows, Y, weights, model.n_features_in_, 0, [[forest]], [[(forest, None)]])
+
+    def _reached(self, iteration: int) -> np.ndarray:
+        """Training rows that reached an iteration."""
+        return np.flatnonzero(self.model.decision_level_ >= iteration).astype(np.int32)
+
+    def training_rows(self, given: Given | None = None) -> Rows:
+        """As in `Walk`, with the bins of each iteration beside those of the iteration before.
+
+        An error if probabilities were calibrated: they are no longer means over the trees.
+        """
+        if not hasattr(self.model, "n_layers_"):
+            raise ValueError(INTERRUPTED)
+        if any(layer.calibration is not None for layer in self.model.layers_):
+            raise ValueError(
+                "The model has calibration='isotonic': its probabilities went through an isotonic regression and are "
+                "no means over trees. Fit it with calibration=None to explain it."
+            )
+        return super().training_rows(given)
+
+    def values(self, learned: Rows) -> np.ndarray:
+        """As in `Walk`; rows of weight 0 have NaN, since no iteration has bins of them."""
+        rows = self._reached(0)
+        values = np.full((len(learned.y), self.model.n_features_in_), np.nan)
+        values[rows] = learned._replace(columns=learned.columns[:, : len(rows)]).values()
+        return values
+
+    def _reader(self) -> Any:
+        return copy.copy(self.model._as_fitted)
+
+    def _bins(self, X: MatrixLike) -> BinnedMatrix:
+        layers = self.model.layers_
+        if X.shape[0] != len(self.model.decision_level_):
+            return layers[0].binned(X, self.n_jobs)  # other rows than those of `fit`, as their digests will say
+        return _beside([layer.binned(X[self._reached(i)], self.n_jobs) for i, layer in enumerate(layers)])
+
+
+def _beside(parts: list[BinnedMatrix]) -> BinnedMatrix:
+    """Bins of the rows of each iteration, side by side; the centers are those of the first iteration."""
+    return parts[0]._replace(columns=np.concatenate([part.columns for part in parts], axis=1))
+
+
+def _among(n_rows: int, rows: np.ndarray, binned: BinnedMatrix) -> BinnedMatrix:
+    """A matrix of `n_rows` rows that has those of `binned` at `rows`, and nothing to look at in the other rows."""
+    if len(rows) == n_rows:
+        return binned
+    columns = np.zeros((len(binned.columns), n_rows), np.uint8)
+    columns[:, rows] = binned.columns
+    return binned._replace(columns=columns)
 
 
 def _isotonic(probabilities: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> list[IsotonicRegression]:

@@ -6,7 +6,9 @@ interactions (Eq. 3) in `combination`.
 
 from __future__ import annotations
 
+import copy
 import math
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -16,8 +18,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
 
-from cascadeforest.cascade._base import CascadeClassifier
-from cascadeforest.cascade.combination import Columns, Condition, Interaction, Interactions
+from cascadeforest.cascade._base import CascadeClassifier, rows_that_forests_count, weights_at
+from cascadeforest.cascade.combination import Columns, Condition, Interaction, Interactions, features_behind
+from cascadeforest.cascade.explainable import ExplainableCascade
 from cascadeforest.cascade.intersection import (
     MERGES,
     REPEATED,
@@ -31,9 +34,10 @@ from cascadeforest.cascade.layer import FoldForest, Layer, LayerRules, check_mem
 from cascadeforest.cascade.progress import Progress
 from cascadeforest.cascade.representation import Representation, weights_of_all
 from cascadeforest.cascade.stopping import KEEPS, BestLayer, Scoring
+from cascadeforest.cascade.walks import CascadeWalk
 from cascadeforest.forest._parameters import check_choice, check_count, check_flag, check_jobs, check_number
 from cascadeforest.forest._types import ClassWeight, MatrixLike, MaxFeatures, RandomState, Scorer
-from cascadeforest.forest.binning import MAX_BINS, BinMapper
+from cascadeforest.forest.binning import MAX_BINS, BinMapper, BinnedMatrix
 from cascadeforest.forest.categories import CategoricalFeatures
 from cascadeforest.forest.estimators import (
     EnrichedRandomForestClassifier,
@@ -41,7 +45,9 @@ from cascadeforest.forest.estimators import (
     RandomForestClassifier,
 )
 from cascadeforest.forest.growth import grow_forest, in_bag_counts, tree_seeds
+from cascadeforest.forest.learned_rows import LearnedRows, Rows
 from cascadeforest.forest.seeds import seed_at
+from cascadeforest.forest.walks import INTERRUPTED, Given, Reached, SharedColumns, Walk
 
 #: Seed addresses, beside the addresses of layers: the forests fitted to a representation; the bootstraps and forests of
 #: the search for interactions.
@@ -129,6 +135,12 @@ class _Training:
         self.seen = Representation(columns, centers, n_after, categorical=self.all_mapper.categorical)
         self.added_mappers.append(mapper)
 
+    def first_columns(self, n_columns: int) -> BinnedMatrix:
+        """Bins of the features and the first interactions."""
+        columns, centers, categorical = self.seen.given
+        own = None if categorical is None else categorical[:n_columns]
+        return BinnedMatrix(columns[:n_columns], None if centers is None else centers[:n_columns], own)
+
 
 @dataclass(frozen=True)
 class _Fitted:
@@ -168,19 +180,28 @@ class _Final:
     vectors: Layer | None
     layer: Layer | None
 
-    def predict(self, seen: Representation, rows: np.ndarray, n_jobs: int | None) -> np.ndarray:
-        """Class probabilities of `rows`, shape (n, n_classes)."""
+    def predictions(self, seen: Representation, rows: np.ndarray, n_jobs: int | None) -> Iterator[np.ndarray]:
+        """Yield class probabilities of `rows` by each layer of forests, shape (n, n_classes); the last one predicts."""
         if self.layer is None:
             total = self.forests[0].predict(seen, rows, n_jobs)
             for forest in self.forests[1:]:
                 total += forest.predict(seen, rows, n_jobs)
-            return total / len(self.forests)
+            yield total / len(self.forests)
+            return
         if self.vectors is not None:
-            self.layer.see(self.vectors.transform(seen, rows, n_jobs), seen, rows, n_jobs)
-        return mean_vector(self.layer.transform(seen, rows, n_jobs))
+            vectors = self.vectors.transform(seen, rows, n_jobs)
+            yield mean_vector(vectors)
+            self.layer.see(vectors, seen, rows, n_jobs)
+        yield mean_vector(self.layer.transform(seen, rows, n_jobs))
+
+    def layers(self, n_classes: int) -> list[Layer]:
+        """The layers of forests; forests that learned from all rows are a layer with out-of-bag vectors."""
+        if self.layer is None:
+            return [Layer([[forest] for forest in self.forests], None, "float64", n_classes, None)]
+        return [self.layer] if self.vectors is None else [self.vectors, self.layer]
 
 
-class HiDFClassifier(CascadeClassifier):
+class HiDFClassifier(ExplainableCascade, CascadeClassifier):
     """hiDF: a cascade whose layers pass on stable interactions of features, found by random intersection trees.
 
     Each layer fits a forest and then draws several samples of the rows. On each sample it grows a few trees, which
@@ -258,7 +279,7 @@ verbose
 
     Attributes
     ----------
-    classes_, n_classes_, n_features_in_, feature_names_in_, is_categorical_, categories_
+    classes_, n_classes_, feature_importances_, n_features_in_, feature_names_in_, is_categorical_, categories_
         As in `GCForestClassifier`.
     n_layers_ : int
         Number of layers whose interactions are used; 0 if the features alone are as good.
@@ -409,17 +430,16 @@ verbose
         ValueError
             If a parameter, X, y or sample_weight is invalid; the message names it.
         """
+        self._begin()
         chosen = self._checked_parameters()
-        X, label, rows, weights = self._training_data(X, y, sample_weight)
+        X, label, _, all_weights = self._training_data(X, y, sample_weight)
+        rows = rows_that_forests_count(all_weights, len(label))
+        weights = weights_at(all_weights, rows)
         members = self._layer_members(chosen)
         scoring = Scoring(self.scoring, self.classes_)
         progress = Progress(self.verbose)
         rules = replace(self._layer_rules(self.classes_, "float32", progress), shared_folds=True)
         room = len(members) * self.n_classes_ if chosen["use_class_vectors"] else 0
-        if weights is not None:
-            # Forests round weights to single precision, and leave out rows whose weight becomes 0.
-            rows = rows[weights[rows] >= np.finfo(np.float32).tiny * weights.max()]
-            weights = weights[rows]
         data = _Training(X, rows, label[rows], weights, room, self.n_jobs, self._n_levels)
 
         patience = chosen["max_layers"] if chosen["patience"] is None else chosen["patience"]
@@ -450,6 +470,7 @@ verbose
         self.root_importances_ = self._root_importances(data)
         self.n_new_ = np.array(n_new, np.int64)
         self.validation_scores_ = np.array(best.scores)
+        self._learned_rows = LearnedRows(Rows.of(data.first_columns(len(self.importances_)), label, all_weights))
         return self
 
     def _keep(self, data: _Training, found: list[Interaction], kept: _Fitted, n_layers: int) -> None:
@@ -855,11 +876,78 @@ verbose
 
     def _predicted(self, forests: _Final, bins: np.ndarray) -> np.ndarray:
         """Class probabilities from the bins of a representation."""
+        rows = np.arange(bins.shape[1], dtype=np.int32)
+        return deque(forests.predictions(self._seen(forests, bins), rows, self.n_jobs), maxlen=1).pop()
+
+    def _seen(self, forests: _Final, bins: np.ndarray) -> Representation:
+        """The bins of a representation, with room for class vectors if the forests see them."""
         n_columns, n_rows = bins.shape
-        if forests.vectors is not None:  # room for class vectors
+        if forests.vectors is not None:
             room = len(forests.vectors.forests) * self.n_classes_
             bins = np.concatenate([bins, np.empty((room, n_rows), np.uint8)])
-        return forests.predict(Representation(bins, None, n_columns), np.arange(n_rows, dtype=np.int32), self.n_jobs)
+        return Representation(bins, None, n_columns)
+
+    def walk(self, n_jobs: int | None = None) -> Walk:
+        """As in `ExplainableCascade`."""
+        return InteractionWalk(self, n_jobs)
+
+
+class InteractionWalk(CascadeWalk):
+    """Walk of hiDF: the forests that predict are one layer, or two with class vectors, and see interactions too."""
+
+    model: HiDFClassifier
+    is_staged = False  # a stage of hiDF is a representation
+
+    @property
+    def _layers(self) -> list[Layer]:
+        return self.model.final_.layers(self.model.n_classes_)
+
+    @property
+    def n_layers(self) -> int:
+        """Number of layers of forests that predict."""
+        return len(self._layers)
+
+    @property
+    def shared_columns(self) -> SharedColumns:
+        """Interactions, each shared by the features that it depends on."""
+        found = self.model.interactions_
+        behind = features_behind(found, self.model.n_features_in_)
+        return SharedColumns.of({one.name: features for one, features in zip(found, behind, strict=True)})
+
+    def columns_of(self, number: int) -> tuple[int, int]:
+        """As in `Walk`."""
+        return self.model.n_features_in_ + len(self.model.interactions_), self._n_added if number else 0
+
+    def layers(self, X: MatrixLike) -> Iterator[Reached]:
+        """As in `Walk`."""
+        model = self.model
+        seen = model._seen(model.final_, model._bins(model._checked_X(X)))
+        rows = np.arange(seen.n_rows, dtype=np.int32)
+        for prediction in model.final_.predictions(seen, rows, self.n_jobs):
+            yield Reached(seen.binned, rows, prediction, rows[:0])
+
+    def training_rows(self, given: Given | None = None) -> Rows:
+        """As in `Walk`, with the bins of interactions."""
+        if not hasattr(self.model, "final_"):
+            raise ValueError(INTERRUPTED)
+        return Walk.training_rows(self, given)
+
+    def values(self, learned: Rows) -> np.ndarray:
+        """As in `Walk`."""
+        n = self.model.n_features_in_
+        own = None if learned.categorical is None else learned.categorical[:n]
+        centers = None if learned.centers is None else learned.centers[:n]
+        return learned._replace(columns=learned.columns[:n], centers=centers, categorical=own).values()
+
+    def _first_rows(self, learned: Rows) -> np.ndarray:
+        return rows_that_forests_count(learned.weights, len(learned.y))
+
+    def _reader(self) -> Any:
+        return copy.copy(self.model._as_fitted)
+
+    def _bins(self, X: MatrixLike) -> BinnedMatrix:
+        mapper, added = self.model._mapper, self.model._added_mapper
+        return BinnedMatrix(self.model._bins(X), None, (mapper if added is None else mapper.extend(added)).categorical)
 
 
 def _shares(decreases: np.ndarray) -> np.ndarray:

@@ -329,13 +329,15 @@ class Explainer:
 
     A split on a column that the layer before predicted is traced back to the features behind that prediction. The
     contributions are calibrated so that they and the bias add up to the prediction (interpretation paper, section 4).
-    The paper does not treat gcForest_CS and mdDF; docs/explanations.md says what is done for them.
+    What a split on an interaction of hiDF changes is divided equally among the features of the interaction. The paper
+    does not treat gcForest_CS, mdDF, hiDF and DDBF; docs/explanations.md says what is done for them.
 
     Parameters
     ----------
     model : estimator
-        Fitted `GCForestClassifier`, `GCForestCSClassifier`, `MDDFClassifier`, `CascadeForestRegressor`, or one of the
-        forests; or a pipeline that ends with one. For subclasses and pipelines see the notes.
+        Fitted `GCForestClassifier`, `GCForestCSClassifier`, `MDDFClassifier`, `HiDFClassifier`, `DDBFClassifier`,
+        `CascadeForestRegressor`, or one of the forests; or a pipeline that ends with one. For subclasses and pipelines
+        see the notes.
     X_train : {array-like, sparse matrix} of shape (n_train, n_features), optional
         Training rows of the model, in the same order. A model in memory keeps them in bins. A model that was saved
         or pickled needs them again, and refuses other rows.
@@ -360,8 +362,8 @@ class Explainer:
     Raises
     ------
     ValueError
-        If the model cannot be explained (layers of other estimators, scanning), has no training rows and none are
-        given, or learned from other rows than are given; the message names the argument.
+        If the model cannot be explained (layers of other estimators, scanning, calibrated probabilities of DDBF), has
+        no training rows and none are given, or learned from other rows than are given; the message names the argument.
     TypeError
         If the class of the model does not say how it predicts (see the notes).
 
@@ -399,7 +401,11 @@ class Explainer:
 
     **Training rows in deeper layers.** The contributions of a training row come from the models that did not learn from
     it, and so do its class vectors. With ``class_vectors="k_fold_refit"`` these models are grown again, since `fit`
-    does not keep them.
+    does not keep them. In DDBF, and in hiDF without class vectors, they are the trees that did not draw the row.
+
+    **Layers of hiDF and DDBF.** The forests of hiDF that predict are one layer. With class vectors they are the second
+    layer, and the forests that predict class vectors are the first; `staged_predict_proba` of hiDF has other stages. A
+    layer of DDBF is an iteration.
 
     References
     ----------
@@ -516,7 +522,8 @@ class Explainer:
         -------
         Explanation
             Bias and contributions add up to ``predict_proba(X)``, in regression to ``predict(X)``; for an earlier layer
-            to ``staged_predict_proba(X)`` or ``staged_predict(X)`` there.
+            to ``staged_predict_proba(X)`` or ``staged_predict(X)`` there. In the first layer of hiDF with class vectors
+            they add up to the mean class vector.
 
         Raises
         ------
@@ -645,8 +652,8 @@ class Explainer:
         Returns
         -------
         ndarray of shape (n_columns,)
-            The original features come first (later layers of mdDF's ablation ST do not see them), then the outputs of
-            the first forest of the layer before, of the second, and so on.
+            The original features come first (later layers of mdDF's ablation ST do not see them), then the interactions
+            of hiDF, then the outputs of the first forest of the layer before, of the second, and so on.
         """
         check_choice("rows", rows, IMPORTANCE_ROWS[:2])
         layer = self._checked(layer)
@@ -668,10 +675,11 @@ class Explainer:
         Returns
         -------
         list of str
-            Names of the features, then "class of forest 1", ... for the columns that the layer before added.
+            Names of the features, then those of the interactions of hiDF, then "class of forest 1", ... for the columns
+            that the layer before added.
         """
         n_given, n_added = self._walk.columns_of(self._checked(layer) - 1)
-        return self.feature_names[:n_given] + [
+        return [*self.feature_names, *self._walk.shared_columns.names][:n_given] + [
             f"{output} of forest {forest + 1}"
             for forest in range(n_added // len(self.output_names))
             for output in self.output_names
@@ -798,6 +806,8 @@ class Explainer:
     def _check_sums(self, layer: int, bias: np.ndarray, contributions: np.ndarray, X: MatrixLike) -> None:
         """Compare bias plus contributions of some rows with the model's own predictions."""
         is_last, kind = layer == self.n_layers, type(self.model).__name__
+        if not is_last and not self._walk.is_staged:
+            return  # the model itself does not predict from this layer
         name = "predict" if self._classes is None else "predict_proba"
         name = name if is_last else f"staged_{name}"
 
@@ -818,7 +828,7 @@ class Explainer:
 
     def _binned_values(self) -> np.ndarray:
         """Values of the training rows: centers of bins, and levels of categorical features."""
-        values, categories = self._learned.values(), self.model._categories
+        values, categories = self._walk.values(self._learned), self.model._categories
         return values if categories is None else categories.decode(values)
 
     def _of_training_rows(self, layers: Sequence[int]) -> Iterator[tuple[Part, np.ndarray]]:
@@ -838,8 +848,9 @@ def _walk_of(model: Forest | ExplainableCascade, n_jobs: int | None) -> Walk:
     if not isinstance(model, Forest | ExplainableCascade):
         raise TypeError(
             f"model is a {kind.__name__} of {kind.__module__.partition('.')[0]}; give a forest of cascadeforest, or a "
-            "CascadeForestRegressor, GCForestCSClassifier, GCForestClassifier, MDDFClassifier, alone or as the last "
-            "step of a pipeline. Random forests and Extra-Trees of scikit-learn are for explain(model, X)."
+            "CascadeForestRegressor, DDBFClassifier, GCForestCSClassifier, GCForestClassifier, HiDFClassifier, "
+            "MDDFClassifier, alone or as the last step of a pipeline. Random forests and Extra-Trees of scikit-learn "
+            "are for explain(model, X)."
         )
     if "walk" in vars(kind):
         return model.walk(n_jobs)
