@@ -238,8 +238,9 @@ def class_weights(label, weights, class_weight, classes):
 class Twin:
     """All layers of a fitted model with its training rows.
 
-    `kind` is "cascade", "screening", "weighting", "margin", "interactions" (hiDF), "hard" (DDBF) or "forest"; `of_folds`
-    a list of layers with the models of all folds, if the model's own do not have them (class_vectors="k_fold_refit").
+    `kind` is "cascade", "screening", "weighting", "margin", "interactions" (hiDF), "hard" (DDBF) or "forest";
+    `of_folds` a list of layers with the models of all folds, if the model's own do not have them
+    (class_vectors="k_fold_refit").
     """
 
     def __init__(self, model, X, y, weights=None, *, kind, rule="partial", all_rows=False, of_folds=None):
