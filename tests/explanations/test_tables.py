@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
-from cascadeforest import GCForestClassifier, RandomForestClassifier
+from cascadeforest import GCForestClassifier, RandomForestClassifier, load, save
 from cascadeforest.explanations import Explainer
 from cascadeforest.explanations._forests import TableLayout
 
@@ -144,6 +144,17 @@ def test_a_pickled_explainer_explains_without_training_rows(name, monkeypatch):
         assert found.contributions.tobytes() == one.contributions.tobytes()
         assert found.feature_names == one.feature_names
     assert_array_equal(copied.explain(own.new).contributions, expected[-1].contributions)
+
+
+@pytest.mark.parametrize("name", ["mddf stacking", "hidf with class vectors", "ddbf"])
+def test_a_saved_explainer_explains_as_before(name, tmp_path):
+    """Layers of the ablation ST see no feature; those of hiDF see columns that several features share."""
+    model, own, _ = MODELS[name].fitted()
+    explainer = Explainer(model)
+    expected = list(explainer.staged_explain(own.new))
+    save(explainer, tmp_path / "explainer")
+    for found, one in zip(load(tmp_path / "explainer").staged_explain(own.new), expected, strict=True):
+        assert found.contributions.tobytes() == one.contributions.tobytes()
 
 
 @pytest.mark.parametrize("copied_by", [lambda one: pickle.loads(pickle.dumps(one)), copy.copy, copy.deepcopy])
