@@ -16,6 +16,8 @@ A new format gets a new `VERSION`, and `load` goes on reading the old ones: file
 
 from __future__ import annotations
 
+import copy
+import errno
 import importlib
 import json
 import math
@@ -24,12 +26,14 @@ import os
 import re
 import reprlib
 import struct
+import weakref
 import zlib
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import sklearn
@@ -142,7 +146,12 @@ def save(model: Any, file: str | Path) -> None:
         )
     if kind.__name__ != "Explainer":
         check_is_fitted(model)
-    writer = _Writer(model)
+    write_object(model, file)
+
+
+def write_object(one: Any, file: str | Path) -> None:
+    """Write an object of a class in `_HOMES`, which need not be a model; see `save`."""
+    writer = _Writer(one)
     text = writer.text()
     with atomic_path(file) as temporary, temporary.open("wb") as stream:
         stream.write(_HEADER.pack(_MAGIC, VERSION, zlib.crc32(text), len(text)))
@@ -150,6 +159,7 @@ def save(model: Any, file: str | Path) -> None:
         for array in writer.arrays:
             stream.write(_bytes_of(array))
             stream.write(_padding(array))
+            _let_go(array)
 
 
 def load(file: str | Path, *, mmap: bool = False) -> Any:
@@ -179,7 +189,32 @@ def load(file: str | Path, *, mmap: bool = False) -> Any:
     FileNotFoundError
         If there is no such file.
     """
-    path = Path(file)
+    return read_object(Path(file), mmap=mmap, kinds=_MODELS)
+
+
+def read_object(path: Path, *, mmap: bool, kinds: Container[str], is_trusted: bool = False) -> Any:
+    """Read an object that `save` or `write_object` wrote; see `load`.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    mmap : bool
+        Whether arrays stay on disk.
+    kinds : container of str
+        Names of the classes that the object may have.
+    is_trusted : bool
+        Whether to leave out the checks that read whole arrays, for a file that did not change since it was written.
+
+    Returns
+    -------
+    object
+
+    Raises
+    ------
+    ValueError, FileNotFoundError
+        As in `load`.
+    """
     with path.open("rb") as stream:
         content, begin = _content(path, stream)
         try:
@@ -187,17 +222,99 @@ def load(file: str | Path, *, mmap: bool = False) -> Any:
             end, size = places[-1].end if places else begin, os.fstat(stream.fileno()).st_size
             if size != end:
                 raise ValueError(f"it has {size} bytes, but its arrays end at byte {end}")
-            for place in places:
+            for place in () if is_trusted else places:
                 place.check(stream)
             mapped = memory.mmap(stream.fileno(), 0, access=memory.ACCESS_READ) if mmap else None
-            model = _Reader([place.read(stream, mapped) for place in places]).model(content["objects"])
+            arrays = [place.read(stream, mapped) for place in places]
+            found = _Reader(arrays, is_trusted).last(content["objects"], kinds)
         except _Unknown as error:
             raise _refusal(path, error, _UPDATE) from error
         except _UNFIT as error:
             raise _refusal(path, error) from error
-    if mapped is not None and hasattr(memory, "MADV_DONTNEED"):
-        mapped.madvise(memory.MADV_DONTNEED)  # the checks read the nodes: let go of them until they are used
-    return model
+    _let_go(mapped)  # the checks read the nodes
+    return found
+
+
+def _let_go(owner: object) -> None:
+    """Free the memory of a mapped file, or of the one that an array is in; the system reads it again if it is used."""
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    if isinstance(owner, memory.mmap) and hasattr(memory, "MADV_DONTNEED"):
+        owner.madvise(memory.MADV_DONTNEED)
+
+
+class OnDisk:
+    """An object in a file of its own, mapped into memory while it is used. The file is deleted with this handle.
+
+    Pickles and files of `save` hold the object itself in the place of the handle.
+
+    Parameters
+    ----------
+    one : object
+        An object of a class in `_HOMES`.
+    path : Path
+        The file to write.
+    """
+
+    def __init__(self, one: Any, path: Path):
+        write_object(one, path)
+        self.path, self._kind = path, type(one).__name__
+        self._seen = self._state()
+        weakref.finalize(self, _delete, path, os.getpid())
+
+    def opened(self) -> Any:
+        """Map the object.
+
+        The checksums are read again only if the file changed since it was last found right.
+
+        Raises
+        ------
+        FileNotFoundError
+            If the file is gone.
+        ValueError
+            If the file is damaged.
+        OSError
+            If the system cannot read it, or the process has too many files open.
+        """
+        try:
+            state = self._state()
+            found = read_object(self.path, mmap=True, kinds=(self._kind,), is_trusted=state == self._seen)
+        except FileNotFoundError as error:
+            raise FileNotFoundError(f"{self.path}, a part of a fitted model, is gone. {_FIT_AGAIN}") from error
+        except ValueError as error:
+            raise ValueError(f"{self.path}, a part of a fitted model, cannot be used: {error} {_FIT_AGAIN}") from error
+        except OSError as error:
+            if error.errno != errno.EMFILE:
+                raise
+            raise OSError(error.errno, f"{error.strerror}; {_MORE_FILES}", str(self.path)) from error
+        self._seen = state
+        return found
+
+    def _state(self) -> tuple[int, int]:
+        """Size of the file, and when it was changed."""
+        found = self.path.stat()
+        return found.st_size, found.st_mtime_ns
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self  # the file does not change
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return copy.copy, (self.opened(),)
+
+
+_FIT_AGAIN = (
+    "Files in layers_dir are needed as long as the model is: fit it again, and keep a model by cascadeforest.save."
+)
+
+
+_MORE_FILES = "save and explanations map all forests in layers_dir: allow the process more (ulimit -n)"
+
+
+def _delete(path: Path, process: int) -> None:
+    """Delete a file, but not in a process that was forked from the one that made it."""
+    if os.getpid() == process:
+        with suppress(OSError):  # it is gone, or (Windows) still mapped
+            path.unlink()
 
 
 _COPY = "Copy it again from where it came from, or save the model again."
@@ -341,7 +458,7 @@ class _Writer:
     def text(self) -> bytes:
         """The JSON, up to where arrays begin."""
         arrays = [
-            {"dtype": one.dtype.str, "shape": one.shape, "crc32": zlib.crc32(_padding(one), zlib.crc32(_bytes_of(one)))}
+            {"dtype": one.dtype.str, "shape": one.shape, "crc32": _checksum(one)}
             | ({} if one.flags.c_contiguous else {"order": "F"})
             for one in self.arrays
         ]
@@ -387,16 +504,26 @@ class _Writer:
         return self._known[id(array)][1]
 
     def _object(self, one: Any, path: str) -> int:
+        if isinstance(one, OnDisk) and id(one) not in self._known:
+            self._known[id(one)] = one, self._object(one.opened(), path)
         if id(one) not in self._known:
             kind = type(one)
             if _HOMES.get(kind.__name__) != kind.__module__:
                 raise TypeError(_not_written(one, path))
             state = dict((one._asdict() if hasattr(one, "_asdict") else one.__getstate__()) or {})
             state.pop("_sklearn_version", None)  # in objects of scikit-learn; `_Reader` puts back the one that it runs
+            state.pop("layers_dir", None)  # the file holds the layers
             own = {name: self._value(value, f"{path}.{name}") for name, value in state.items()}
             self._known[id(one)] = one, len(self._objects)
             self._objects.append({"class": kind.__name__, "state": own})
         return self._known[id(one)][1]
+
+
+def _checksum(array: np.ndarray) -> int:
+    """CRC-32 of an array and of the zeros after it."""
+    found = zlib.crc32(_padding(array), zlib.crc32(_bytes_of(array)))
+    _let_go(array)
+    return found
 
 
 def _padding(array: np.ndarray) -> bytes:
@@ -424,17 +551,19 @@ class _Reader:
     ----------
     arrays : list of ndarray
         The arrays of the file.
+    is_trusted : bool
+        Whether to leave out the checks of nodes and bins.
     """
 
-    def __init__(self, arrays: list[np.ndarray]):
-        self._arrays = arrays
+    def __init__(self, arrays: list[np.ndarray], is_trusted: bool = False):
+        self._arrays, self._is_trusted = arrays, is_trusted
         self._objects: list[Any] = []
 
-    def model(self, objects: list[dict[str, Any]]) -> Any:
-        """Make all objects, and return the last one."""
+    def last(self, objects: list[dict[str, Any]], kinds: Container[str]) -> Any:
+        """Make all objects, and return the last one, which is of one of the classes `kinds`."""
         for one in objects:
             self._objects.append(self._object(one["class"], one["state"]))
-        if objects[-1]["class"] not in _MODELS:
+        if objects[-1]["class"] not in kinds:
             raise ValueError(f"it holds a {objects[-1]['class']}, which is no model")
         return self._objects[-1]
 
@@ -452,7 +581,7 @@ class _Reader:
             found.__setstate__(state)
         elif state:
             found.__dict__.update(state)
-        if name in ("BinMapper", "LevelTables", "Trees"):
+        if name in ("BinMapper", "LevelTables", "Trees") and not self._is_trusted:
             found.check()
         return found
 

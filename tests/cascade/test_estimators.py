@@ -922,6 +922,7 @@ WRONG = {
     "ablation": ["SF", "none", 1, True],
     "shared_folds": [0, 1, "yes"],
     "keep": ["first", 1, True, ["last"]],
+    "layers_dir": [3, True, b"folder", ["folder"]],
     "search_estimators": [0, -1, 2.5, "many", None, True],
     "search_layers": [0, -1, 2.5, "many", None, True],
 }

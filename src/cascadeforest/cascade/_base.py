@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +24,7 @@ from cascadeforest.cascade.layer import (
     grows_on_bins,
     mean_vector,
 )
+from cascadeforest.cascade.on_disk import LayersFolder, check_layers_dir
 from cascadeforest.cascade.progress import Progress
 from cascadeforest.cascade.representation import PlainFeatures
 from cascadeforest.cascade.scanning import FixedGrains, FreshGrains, MultiGrainedScanner, checked_shape
@@ -49,6 +51,8 @@ class Cascade(TakesCategories):
     """Base class of all cascades: checks of parameters, growing and predicting layer by layer."""
 
     layers_: list[Any]
+    #: In cascades without this parameter, and in models that were kept before it was made.
+    layers_dir: str | os.PathLike[str] | None = None
     _sparse_formats: tuple[str, ...] = ("csr", "csc")
 
     def _check_shared(self) -> None:
@@ -65,6 +69,7 @@ class Cascade(TakesCategories):
         # Class vectors pass to the next layer in single precision.
         double = () if isinstance(self, ClassifierMixin) else ("float64",)
         check_choice("vector_dtype", self.vector_dtype, (*double, "float32", "float16"), optional=True)
+        check_layers_dir(self.layers_dir)
         check_jobs(self.n_jobs)
 
     def _kinds(self) -> tuple[str, ...]:
@@ -111,6 +116,7 @@ class Cascade(TakesCategories):
             entropy_of(self.random_state),
             self.n_jobs,
             progress,
+            folder=None if self.layers_dir is None else LayersFolder(self.layers_dir),
         )
 
     def _checked_X(self, X: MatrixLike) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -81,8 +82,15 @@ class GCForestClassifier(ExplainableCascade, CascadeClassifier):
     categorical_features : {"from_dtype"}, array-like of bool, int or str, or None, default="from_dtype"
         Categorical features: a mask, column numbers, or names of columns. "from_dtype": the columns of a DataFrame that
         have a categorical type or strings. None: none.
+    layers_dir : str or PathLike, default=None
+        Folder on a local disk for the forests of layers, which then need the memory of one forest, in `fit` and in
+        prediction; None: they are in memory. Each fit makes a folder of its own in it. Its files are deleted with the
+        model, also at the end of the process: `save` keeps a model, and it and pickles hold the forests themselves.
+        Estimators of other packages and the forests of scanning stay in memory.
     n_jobs : int or None, default=None
-        Number of threads; None for one, -1 for all. The result does not depend on it.
+        Number of threads; None for one, -1 for all. The result does not depend on it. Under a joblib backend of other
+        processes (``joblib.parallel_config(backend="dask")``), the forests of a layer are fitted there, in so many
+        processes.
     random_state : int, RandomState or None, default=None
         Seed.
     verbose : int, default=0
@@ -118,7 +126,8 @@ class GCForestClassifier(ExplainableCascade, CascadeClassifier):
     -----
     Memory during `fit`: one byte per value of X, ``n_forests * n_classes`` bytes per row for class vectors, and 8 bytes
     per node (a fully grown tree has about two nodes for each row whose neighbours have another class). Layers after
-    the best layer are freed. The kept layers need ``sum(layer.nbytes for layer in model.layers_)``.
+    the best layer are freed. The kept layers need ``sum(layer.nbytes for layer in model.layers_)``; with `layers_dir`
+    they need it on disk, and twice the size of the largest forest of one fold in memory.
 
     Deviations from the released code: features are binned (`BinMapper`); seeds of folds and trees are derived from
     `random_state`, whereas the released code derives them from Python's string hashes, which change between runs;
@@ -162,6 +171,7 @@ class GCForestClassifier(ExplainableCascade, CascadeClassifier):
         input_shape: Sequence[int] | None = None,
         class_weight: ClassWeight = None,
         categorical_features: CategoricalFeatures = "from_dtype",
+        layers_dir: str | os.PathLike[str] | None = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
@@ -185,6 +195,7 @@ class GCForestClassifier(ExplainableCascade, CascadeClassifier):
         self.input_shape = input_shape
         self.class_weight = class_weight
         self.categorical_features = categorical_features
+        self.layers_dir = layers_dir
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

@@ -8,16 +8,18 @@ the prediction of one model that learned from all rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
 from cascadeforest.cascade.folds import stratified_folds
+from cascadeforest.cascade.on_disk import LayersFolder, StoredForest
 from cascadeforest.cascade.progress import Progress
 from cascadeforest.cascade.representation import Representation
 from cascadeforest.forest._base import Forest
@@ -66,6 +68,8 @@ class LayerRules:
         Whether all layers and forests hold out the same rows.
     n_targets : int
         Targets of a row in regression.
+    folder : LayersFolder or None
+        Where fitted forests of this package are kept; None: in memory.
     """
 
     classes: np.ndarray | None
@@ -77,6 +81,7 @@ class LayerRules:
     progress: Progress
     shared_folds: bool = False
     n_targets: int = 1
+    folder: LayersFolder | None = None
 
     @property
     def n_classes(self) -> int:
@@ -161,6 +166,16 @@ class FoldForest:
         """Convert a grown forest, dropping its training rows."""
         return cls(grown.trees, grown.offset, grown.scale, grown.seeds, grown.n_draws)
 
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return self.trees.n_trees
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the trees: 8 bytes per node, 4 bytes per number in a leaf that is not pure."""
+        return self.trees.nodes.nbytes + self.trees.values.nbytes
+
     def predict(self, representation: Representation, rows: np.ndarray, n_jobs: int | None) -> np.ndarray:
         """Vectors of `rows`, shape (n, n_outputs)."""
         values = self.trees.predict(representation.binned, rows, n_jobs=n_jobs)
@@ -199,7 +214,7 @@ class OneClass:
 
 
 #: A fitted model in a layer.
-FoldModel = FoldForest | FoldEstimator | OneClass
+FoldModel = FoldForest | StoredForest | FoldEstimator | OneClass
 
 
 @dataclass(frozen=True)
@@ -311,19 +326,25 @@ class Layer:
     @property
     def our_forests(self) -> list[list[FoldForest]]:
         """For each forest, its fold models of this package; an empty list for other estimators."""
-        return [[model for model in models if isinstance(model, FoldForest)] for models in self.forests]
+        return [
+            [model.opened() if isinstance(model, StoredForest) else model for model in models if is_ours(model)]
+            for models in self.forests
+        ]
 
     @property
     def n_trees(self) -> int:
         """Number of trees in forests of this package, all folds together."""
-        return sum(model.trees.n_trees for models in self.our_forests for model in models)
+        return sum(model.n_trees for models in self.forests for model in models if is_ours(model))
 
     @property
     def nbytes(self) -> int:
-        """Memory of trees of this package: 8 bytes per node, 4 bytes per number in a leaf that is not pure."""
-        return sum(
-            model.trees.nodes.nbytes + model.trees.values.nbytes for models in self.our_forests for model in models
-        )
+        """Memory of trees of this package, or their size on disk with `layers_dir`: see `FoldForest.nbytes`."""
+        return sum(model.nbytes for models in self.forests for model in models if is_ours(model))
+
+
+def is_ours(model: FoldModel) -> TypeGuard[FoldForest | StoredForest]:
+    """Whether a fitted model is a forest of this package."""
+    return isinstance(model, FoldForest | StoredForest)
 
 
 def fit_layer(
@@ -364,12 +385,19 @@ def fit_layer(
         Vectors of the training rows, from models that did not learn from them. float32; float64 in regression.
     """
     vectors: np.ndarray = np.empty((len(rows), len(members), rules.n_outputs), rules.stored_dtype)
-    forests: list[list[FoldModel]] = []
-    for k, member in enumerate(members):
-        fit = _Fit(member, representation, rows, y, weights, rules, (level, k))
-        models, own = fit.out_of_bag() if rules.class_vectors == "oob" else fit.folds()
-        vectors[:, k] = _rounded(own, rules.vector_dtype)
-        forests.append(models)
+    fits = [_Fit(member, representation, rows, y, weights, rules, (level, k)) for k, member in enumerate(members)]
+    work = [(fit, part) for fit in fits for part in fit.parts]
+    fitted: dict[tuple[int, int], FoldModel] = {}
+    for number, (model, own) in _here(work):
+        fit, part = work[number]
+        k = fit.address[1]
+        if own is not None:
+            vectors[fit.predicted(part), k] = _rounded(own, rules.vector_dtype)
+        if model is not None:
+            fitted[k, part] = rules.folder.keep(model) if rules.folder and isinstance(model, FoldForest) else model
+        del model, own  # before the next one is fitted
+        rules.progress.advance()
+    forests = [[fitted[k, part] for part in fit.parts if (k, part) in fitted] for k, fit in enumerate(fits)]
     folds = rules.fold_draw(level)
     return Layer(forests, added_mapper, rules.vector_dtype, rules.n_classes, folds, rules.n_targets), vectors
 
@@ -410,9 +438,13 @@ def fit_forest(
     return FoldForest.of(grown), None
 
 
+#: A fitted model, None if new rows do not need it, and vectors of rows that it did not learn from, None if all did.
+_Fitted = tuple[FoldModel | None, np.ndarray | None]
+
+
 @dataclass(frozen=True)
 class _Fit:
-    """Fits one forest of a layer."""
+    """Fits one forest of a layer, in parts: a model of each fold, a model of all rows (`_ALL_ROWS`), or both."""
 
     member: BaseEstimator
     representation: Representation
@@ -422,32 +454,44 @@ class _Fit:
     rules: LayerRules
     address: tuple[int, int]
 
-    def folds(self) -> tuple[list[FoldModel], np.ndarray]:
-        """Fit the models of all folds (or one model of all rows); return them and the held-out vectors."""
-        rules, (level, k) = self.rules, self.address
-        draw = rules.fold_draw(level)
-        assert draw is not None, "with out-of-bag vectors there are no folds"
-        fold = draw.of(self.y, k)
-        vectors = np.empty((len(self.rows), rules.n_outputs))
-        models = []
-        for i in range(int(fold.max()) + 1):
-            held_out = fold == i
-            model = self.model(np.flatnonzero(~held_out), i)
-            vectors[held_out] = model.predict(self.representation, self.rows[held_out], rules.n_jobs)
-            models.append(model)
-        if rules.class_vectors == "k_fold_refit":
-            models = [self.model(np.arange(len(self.rows)), _ALL_ROWS)]
-        return models, vectors
+    @property
+    def parts(self) -> list[int]:
+        """Numbers of the parts."""
+        kind = self.rules.class_vectors
+        folds = [] if kind == "oob" else list(range(min(self.rules.n_folds, len(self.rows))))
+        return folds if kind == "k_fold" else [*folds, _ALL_ROWS]
 
-    def out_of_bag(self) -> tuple[list[FoldModel], np.ndarray]:
+    def fit(self, part: int) -> _Fitted:
+        """Fit the model of a part."""
+        kind = self.rules.class_vectors
+        if kind == "oob":
+            return self._out_of_bag()
+        if part == _ALL_ROWS:
+            return self._model(np.arange(len(self.rows)), part), None
+        held_out = self.predicted(part)
+        model = self._model(np.flatnonzero(~held_out), part)
+        own = model.predict(self.representation, self.rows[held_out], self.rules.n_jobs)
+        return (model if kind == "k_fold" else None), own
+
+    def predicted(self, part: int) -> np.ndarray:
+        """Which rows get their vectors from a part; shape (n,), bool."""
+        return np.ones(len(self.rows), bool) if part == _ALL_ROWS else self._fold == part
+
+    @cached_property
+    def _fold(self) -> np.ndarray:
+        """Fold in which each row is held out."""
+        level, k = self.address
+        draw = self.rules.fold_draw(level)
+        assert draw is not None, "with out-of-bag vectors there are no folds"
+        return draw.of(self.y, k)
+
+    def _out_of_bag(self) -> _Fitted:
         """Fit one model of all rows; return it and the out-of-bag vectors."""
-        rules = self.rules
         grown = self.grow(np.arange(len(self.rows)), _ALL_ROWS, bootstrap=True)
-        vectors = grown.oob_prediction(self.representation.binned, self.rows, rules.n_jobs)
+        vectors = grown.oob_prediction(self.representation.binned, self.rows, self.rules.n_jobs)
         # In small forests every tree may have drawn a row: predict it without features.
         vectors[np.isnan(vectors[:, 0])] = self._without_features()
-        rules.progress.advance()
-        return [FoldForest.of(grown)], vectors
+        return FoldForest.of(grown), vectors
 
     def _without_features(self) -> np.ndarray:
         """Weighted shares of the classes, or the weighted mean of each target."""
@@ -456,14 +500,11 @@ class _Fit:
             return shares / shares.sum()
         return np.atleast_1d(np.average(self.y, axis=0, weights=self.weights))
 
-    def model(self, chosen: np.ndarray, fold: int) -> FoldModel:
+    def _model(self, chosen: np.ndarray, part: int) -> FoldModel:
         """Fit a model to the rows at positions `chosen`."""
-        try:
-            if grows_on_bins(self.member):
-                return FoldForest.of(self.grow(chosen, fold))
-            return self._foreign(chosen, fold)
-        finally:
-            self.rules.progress.advance()
+        if grows_on_bins(self.member):
+            return FoldForest.of(self.grow(chosen, part))
+        return self._foreign(chosen, part)
 
     def grow(self, chosen: np.ndarray, fold: int, bootstrap: bool | None = None) -> GrownForest:
         """Grow a forest of this package on the binned matrix that all forests share."""
@@ -503,6 +544,12 @@ class _Fit:
         if isinstance(estimator, KeepsRows):
             estimator.forget_training_rows()  # single forests of a layer are not explained
         return FoldEstimator(estimator, self.rules.classes)
+
+
+def _here(work: list[tuple[_Fit, int]]) -> Iterator[tuple[int, _Fitted]]:
+    """Fit one part after the other, each in `n_jobs` threads; yield the number of each part, and what was fitted."""
+    for number, (fit, part) in enumerate(work):
+        yield number, fit.fit(part)
 
 
 def grows_on_bins(member: BaseEstimator) -> bool:

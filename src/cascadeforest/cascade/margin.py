@@ -7,6 +7,7 @@ The equations of the paper are functions here: `margins` (section 4), `margin_lo
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import cycle, product
@@ -435,7 +436,7 @@ class MDDFClassifier(ExplainableCascade, CascadeClassifier):
     shared_folds : bool or None, default=None
         Whether all layers and forests use the same folds. None: False; True in preset "official".
     class_vectors, max_layers, tol, scoring, min_samples_leaf, max_features, class_weight, categorical_features, \
-n_jobs, random_state, verbose
+layers_dir, n_jobs, random_state, verbose
         As in `GCForestClassifier`.
     patience : int or None, default=None
         As in `GCForestClassifier`. None: 2; `max_layers` in preset "official", so that all layers are grown.
@@ -526,6 +527,7 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         max_features: MaxFeatures = "sqrt",
         class_weight: ClassWeight = None,
         categorical_features: CategoricalFeatures = "from_dtype",
+        layers_dir: str | os.PathLike[str] | None = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
@@ -559,6 +561,7 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         self.max_features = max_features
         self.class_weight = class_weight
         self.categorical_features = categorical_features
+        self.layers_dir = layers_dir
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

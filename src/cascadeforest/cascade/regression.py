@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -50,8 +51,8 @@ class CascadeForestRegressor(ExplainableCascade, RegressorMixin, Cascade):
         Precision of a forest's predictions; None: "float16" in preset "official", else "float64".
     preset : {"paper", "official"}, default="paper"
         Source of the values of parameters that are None: the paper's text or the released code.
-    n_folds, class_vectors, max_layers, keep, tol, max_depth, min_samples_leaf, categorical_features, n_jobs, \
-random_state, verbose
+    n_folds, class_vectors, max_layers, keep, tol, max_depth, min_samples_leaf, categorical_features, \
+layers_dir, n_jobs, random_state, verbose
         As in `GCForestClassifier`.
 
     Attributes
@@ -114,6 +115,7 @@ random_state, verbose
         max_features: MaxFeatures = "sqrt",
         vector_dtype: str | None = None,
         categorical_features: CategoricalFeatures = "from_dtype",
+        layers_dir: str | os.PathLike[str] | None = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
@@ -134,6 +136,7 @@ random_state, verbose
         self.max_features = max_features
         self.vector_dtype = vector_dtype
         self.categorical_features = categorical_features
+        self.layers_dir = layers_dir
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

@@ -9,6 +9,7 @@ of AWDF (Utkin et al. 2019), where rows get weights and none leaves.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -235,7 +236,7 @@ class GCForestCSClassifier(ExplainableCascade, CascadeClassifier):
     bin_size : int, default=100
         Number of rows in a bin of ``screening="bins"``.
     estimators, n_folds, class_vectors, max_layers, keep, tol, scoring, max_depth, min_samples_leaf, max_features, \
-vector_dtype, scanning, input_shape, class_weight, categorical_features, n_jobs, random_state, verbose
+vector_dtype, scanning, input_shape, class_weight, categorical_features, layers_dir, n_jobs, random_state, verbose
         As in `GCForestClassifier`. The score of a level is the score of the whole cascade if it ended at this level.
     patience : int or None, default=None
         As in `GCForestClassifier`. None: 1 in preset "paper", 4 in preset "official".
@@ -327,6 +328,7 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         input_shape: Sequence[int] | None = None,
         class_weight: ClassWeight = None,
         categorical_features: CategoricalFeatures = "from_dtype",
+        layers_dir: str | os.PathLike[str] | None = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
@@ -356,6 +358,7 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         self.input_shape = input_shape
         self.class_weight = class_weight
         self.categorical_features = categorical_features
+        self.layers_dir = layers_dir
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

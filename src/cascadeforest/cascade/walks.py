@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from cascadeforest.cascade._base import rows_with_weight, weights_at
-from cascadeforest.cascade.layer import FoldForest, Layer, LayerRules, fit_layer
+from cascadeforest.cascade.layer import FoldForest, Layer, LayerRules, fit_layer, is_ours
 from cascadeforest.cascade.progress import Progress
 from cascadeforest.cascade.representation import PlainFeatures, Representation
 from cascadeforest.forest._types import MatrixLike
@@ -169,7 +169,7 @@ class CascadeWalk(Walk):
                 "features. Fit it without scanning to explain it."
             )
         for foreign in (m for layer in model.layers_ for models in layer.forests for m in models):
-            if not isinstance(foreign, FoldForest):
+            if not is_ours(foreign):
                 name = type(getattr(foreign, "estimator", foreign)).__name__
                 raise ValueError(
                     f"The model has layers with {name}, which is no forest of ours, or has weights of its own: how its "
