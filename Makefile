@@ -4,7 +4,7 @@ SUITE ?= quick
 PORT ?= 5000
 MESSAGE ?=
 ONLY ?=
-# Further packages: slurm, postgres. Each has a lock of its own, requirements-<extra>.lock.
+# Further packages: slurm, postgres, dask. Each has a lock of its own, requirements-<extra>.lock.
 EXTRAS ?=
 
 VENV := .venv
@@ -32,7 +32,7 @@ help: ## this list
 LOCKED_EXTRAS := $(sort $(patsubst requirements-%.lock,%,$(wildcard requirements-*.lock)))
 $(foreach extra,$(filter-out $(LOCKED_EXTRAS),$(EXTRAS)),$(error EXTRAS names '$(extra)'; there are $(LOCKED_EXTRAS)))
 
-setup: $(STAMP) $(EXTRAS:%=$(VENV)/.extra-%) ## .venv from requirements.lock; EXTRAS='slurm postgres'
+setup: $(STAMP) $(EXTRAS:%=$(VENV)/.extra-%) ## .venv from requirements.lock; EXTRAS='slurm postgres dask'
 
 # The environment is made anew when the lock changed, and only then: .venv is in use while a workflow runs.
 $(VENV)/.locked: requirements.lock

@@ -9,7 +9,7 @@ the prediction of one model that learned from all rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any, TypeGuard
@@ -22,6 +22,7 @@ from cascadeforest.cascade.folds import stratified_folds
 from cascadeforest.cascade.on_disk import LayersFolder, StoredForest
 from cascadeforest.cascade.progress import Progress
 from cascadeforest.cascade.representation import Representation
+from cascadeforest.cascade.workers import has_own_memory, on_workers
 from cascadeforest.forest._base import Forest
 from cascadeforest.forest._parameters import check_count, check_flag
 from cascadeforest.forest.binning import BinMapper
@@ -388,7 +389,7 @@ def fit_layer(
     fits = [_Fit(member, representation, rows, y, weights, rules, (level, k)) for k, member in enumerate(members)]
     work = [(fit, part) for fit in fits for part in fit.parts]
     fitted: dict[tuple[int, int], FoldModel] = {}
-    for number, (model, own) in _here(work):
+    for number, (model, own) in _elsewhere(work) if has_own_memory() else _here(work):
         fit, part = work[number]
         k = fit.address[1]
         if own is not None:
@@ -550,6 +551,35 @@ def _here(work: list[tuple[_Fit, int]]) -> Iterator[tuple[int, _Fitted]]:
     """Fit one part after the other, each in `n_jobs` threads; yield the number of each part, and what was fitted."""
     for number, (fit, part) in enumerate(work):
         yield number, fit.fit(part)
+
+
+def _elsewhere(work: list[tuple[_Fit, int]]) -> Iterator[tuple[int, _Fitted]]:
+    """Fit the parts of a layer on the workers of the active joblib backend, each in one thread; yields as `_here`."""
+    one = work[0][0]
+    rules = replace(one.rules, n_jobs=1, progress=Progress(), folder=None)
+    given, others = one.representation.taken_apart()
+    tasks = [(fit.member, fit.address, part) for fit, part in work]
+    return on_workers(_fit_there, given, (*others, one.rows, one.y, one.weights, rules), tasks, one.rules.n_jobs)
+
+
+def _fit_there(
+    given: np.ndarray,
+    added: np.ndarray,
+    centers: np.ndarray,
+    X: Any,
+    added_values: np.ndarray | None,
+    categorical: np.ndarray | None,
+    rows: np.ndarray,
+    y: np.ndarray,
+    weights: np.ndarray | None,
+    rules: LayerRules,
+    member: BaseEstimator,
+    address: tuple[int, int],
+    part: int,
+) -> _Fitted:
+    """Fit a part in another process: `given` and what follows are from `Representation.taken_apart`."""
+    representation = Representation.put_together(given, added, centers, X, added_values, categorical)
+    return _Fit(member, representation, rows, y, weights, rules, address).fit(part)
 
 
 def grows_on_bins(member: BaseEstimator) -> bool:

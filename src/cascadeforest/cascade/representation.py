@@ -232,6 +232,31 @@ class Representation:
             self._added = added = np.zeros((self.n_rows, self.n_added), values.dtype)
             added[rows] = values
 
+    def taken_apart(self) -> tuple[np.ndarray, tuple[Any, ...]]:
+        """Arrays of training rows for another process: bins of the features, and what `put_together` takes besides.
+
+        Layers of a cascade have the same bins of the features; other arrays change from layer to layer.
+        """
+        assert self._centers is not None, "rows to predict have no centers"
+        added, centers = self._columns[self.n_given : self.n_features], self._centers[: self.n_features]
+        return self._columns[: self.n_given], (added, centers, self._X, self._added, self._categorical)
+
+    @classmethod
+    def put_together(
+        cls,
+        given: np.ndarray,
+        added: np.ndarray,
+        centers: np.ndarray,
+        X: MatrixLike | None,
+        added_values: np.ndarray | None,
+        categorical: np.ndarray | None,
+    ) -> Representation:
+        """Undo `taken_apart`."""
+        columns = np.concatenate([given, added]) if len(added) else given
+        representation = cls(columns, centers, len(given), X, categorical)
+        representation.n_added, representation._added = len(added), added_values
+        return representation
+
     def values(self, rows: np.ndarray) -> Any:
         """Features and added columns as numbers, for estimators of other packages.
 
