@@ -323,6 +323,25 @@ def test_growth_and_first_use_run(forest, capsys, monkeypatch):
     assert float(lines[0][4]) == 0
 
 
+def test_scaling_compares_the_bytes_of_all_ways(forest, capsys, monkeypatch):
+    scaling = importlib.import_module("scaling")
+    cells = []
+
+    def here(command, environment):
+        cells.append(json.loads(command[-1]))
+        row = scaling.measure_cell(**cells[-1])
+        return row | ({"bytes": "others"} if cells[-1]["rows"] == 400 and cells[-1]["way"] == "disk" else {})
+
+    monkeypatch.setattr(scaling, "run_measurement", here)
+    scaling.main(["--rows", "300", "--trees", "2", "--repeats", "2"])
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in capsys.readouterr().out.splitlines()[4:]]
+    assert [line[0] for line in lines] == ["300, memory", "300, disk"]
+    assert [cell["way"] for cell in cells] == ["memory", "disk"] * 2
+    assert lines[0][-2:] == lines[1][-2:]  # layers and accuracy
+    with pytest.raises(SystemExit, match="400 rows: the saved models differ"):
+        scaling.main(["--rows", "400", "--trees", "2"])
+
+
 def test_ratios_are_the_others_cost_over_ours(forest):
     rows = {"ours": {"fit_cpu_seconds": "0.5"}, "intelex": {"fit_cpu_seconds": 1.0}}
     assert forest.ratio(rows, "intelex", "fit_cpu_seconds") == "2.00"
