@@ -21,6 +21,7 @@ SLOW = (
     "test_benchmarks.py",
     "experiments/test_jobs.py",
     "experiments/test_tracking.py",
+    "experiments/test_kept_models.py",
     "experiments/test_shared_stores.py",
     "cascade/test_interactions.py",
     "explanations/test_against_the_naive_twin.py",

@@ -317,6 +317,11 @@ def _delete(path: Path, process: int) -> None:
             path.unlink()
 
 
+def _load_pyfunc(data_path: str) -> Any:
+    """Read a model for MLflow, which looks for this name: ``save_model(loader_module="cascadeforest.saving", ...)``."""
+    return load(data_path)
+
+
 _COPY = "Copy it again from where it came from, or save the model again."
 _UPDATE = "Update cascadeforest, or save the model again with this version."
 #: What goes wrong with parts that do not fit together.

@@ -119,6 +119,29 @@ def test_bounds_that_change_a_parameter_are_named_with_the_value_without_them(ro
     assert load_plan(root, {"suite": "full"}).experiments["one"].bounds["forest"] == {"iris": {}, "wine+rows-100": {}}
 
 
+OURS = "cascadeforest.forest.estimators:RandomForestClassifier"
+WRAPPER = "cascadeforest.cascade.on_hard_examples:HardExampleClassifier"
+
+
+def test_the_first_run_of_each_of_our_estimators_keeps_its_model(root):
+    """`save` refuses learners of other packages: the first run that it takes is another one."""
+    models = {
+        "theirs": MODELS["forest"],
+        "ours": {"label": "ours", "estimator": {"classification": OURS}},
+        "deeper": {"base": "ours", "params": {"max_depth": 9}},
+        "around_theirs": {"label": "hard", "estimator": {"classification": WRAPPER}, "params": {"learner": "theirs"}},
+        "around_ours": {"base": "around_theirs", "params": {"learner": "ours"}},
+    }
+    config = CONFIG | {"suites": {"tiny": {"description": "t", "repeats": 2, "keep_models": True}}}
+    table = EXPERIMENTS["one"] | {"models": {name: name for name in models}, "datasets": {"tiny": ["iris", "wine"]}}
+    write(root, config, models, {"one": table})
+    kept = [run for run in load_plan(root).runs if run.keeps_model]
+    assert [run.pair for run in kept] == [("iris", "ours"), ("iris", "around_ours")]
+    assert [kept[0].extras_of(repeat) for repeat in kept[0].repeats] == [("model",), ()]
+    write(root, models=models, experiments={"one": table})
+    assert not any(run.keeps_model for run in load_plan(root).runs)
+
+
 def test_bounds_of_the_learner_inside_are_named_too(root):
     models = MODELS | {"outer": MODELS["forest"] | {"params": {"n_estimators": 8, "learner": "forest"}}}
     experiments = {"one": EXPERIMENTS["one"] | {"models": {"outer": "outer"}}}

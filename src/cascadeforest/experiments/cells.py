@@ -140,7 +140,7 @@ def cell_key(run: Run, repeat: int, provenance: Provenance) -> str:
         "dataset": run.dataset,
         "estimator": run.estimator,
         "params": run.params,
-        "extras": list(run.extras),
+        "extras": list(run.extras_of(repeat)),
         "repeat": repeat,
         "memory": run.memory,
         "data": provenance.data_digest,
@@ -190,7 +190,7 @@ def read_cell(cache: Path, run: Run, repeat: int, provenance: Provenance) -> Cel
         ("estimator", cell.estimator, run.estimator),
         ("data_digest", cell.provenance.data_digest, provenance.data_digest),
         ("code_digest", cell.provenance.code_digest, provenance.code_digest),
-        ("extras", sorted(cell.extras), sorted(run.extras)),
+        ("extras", sorted(cell.extras), sorted(run.extras_of(repeat))),
     ):
         if found != expected:
             raise DamagedFile(path, f"{name} is {found!r}, not {expected!r}: it is another cell", REMEDY)
@@ -300,7 +300,7 @@ def compute_cell(run: Run, repeat: int, data: Path, cache: Path, threads: int, p
         What was written.
     """
     started = time.time()
-    fit = fit_model(run, repeat, data, threads, listen=any(map(needs_log, run.extras)))
+    fit = fit_model(run, repeat, data, threads, listen=any(map(needs_log, run.extras_of(repeat))))
     model, split = fit.fitted.estimator, fit.fitted.split
     key = cell_key(run, repeat, provenance)
 
@@ -329,7 +329,7 @@ def compute_cell(run: Run, repeat: int, data: Path, cache: Path, threads: int, p
         threads=threads,
         started_ms=round(1000 * started),
         outputs=save("", {name: narrow(values) for name, values in fit.fitted.outputs.items()}),
-        extras={name: save(f".{name}", arrays_of(name, fit.fitted)) for name in run.extras},
+        extras={name: save(f".{name}", arrays_of(name, fit.fitted)) for name in run.extras_of(repeat)},
         ended_ms=round(1000 * time.time()),
         provenance=provenance,
     )

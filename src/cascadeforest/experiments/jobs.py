@@ -214,9 +214,9 @@ class _Runner:
     def run(self, job: Job) -> None:
         run = job.run
         facts = self._facts_of(job)
-        origin = self._origin(run, str(facts["digest"]))
+        origins = self._origins(run, str(facts["digest"]))
         failed: list[Failure] = []
-        for repeat in run.repeats:
+        for repeat, origin in origins.items():
             cell = {"dataset": run.dataset, "model": run.model, "repeat": repeat}
             if _is_cached(self.cache, run, repeat, origin):
                 self.tell("cell", **cell, fitted=False)
@@ -239,7 +239,7 @@ class _Runner:
             )
         outdated = [job.failures]
         if job.output is not None:
-            cells = [read_cell(self.cache, run, repeat, origin) for repeat in run.repeats]
+            cells = [read_cell(self.cache, run, repeat, origin) for repeat, origin in origins.items()]
             scores = self.worker.call(_scores, job.data, self.cache, cells)
             merged = tuple(scored(cell, run.model, one) for cell, one in zip(cells, scores, strict=True))
             write_typed(job.output, RunResult(run, facts, scoring_digest(), merged))
@@ -254,15 +254,21 @@ class _Runner:
             self.facts[job.data] = self.worker.call(_facts, job.data, job.run.seed)
         return self.facts[job.data]
 
-    def _origin(self, run: Run, data_digest: str) -> Provenance:
+    def _origins(self, run: Run, data_digest: str) -> dict[int, Provenance]:
+        """Provenance by repeat: the code of what a cell saves counts for this cell only."""
         versions = provenance.versions(provenance.libraries_of(run.estimator, run.libraries))
         if missing := [name for name, version in versions.items() if version == "not installed"]:
             raise ConfigError(
                 f"config/models.yaml: {run.model} needs {', '.join(missing)}, which is not installed. "
                 "Run `make setup`, or in the folder of the sources: pip install -e '.[baselines]'."
             )
-        code = digest_for(run.estimator, run.extras, run.params)
-        return Provenance(versions, provenance.host(), code, data_digest, self.commit)
+        extras = {repeat: run.extras_of(repeat) for repeat in run.repeats}
+        code = {names: digest_for(run.estimator, names, run.params) for names in set(extras.values())}
+        host = provenance.host()
+        return {
+            repeat: Provenance(versions, host, code[names], data_digest, self.commit)
+            for repeat, names in extras.items()
+        }
 
     def _compute(self, run: Run, repeat: int, data: Path, origin: Provenance) -> None:
         # The peak of memory is that of a process: it must not have done anything before.

@@ -18,6 +18,8 @@ from cascadeforest.data.typed_json import Json
 from cascadeforest.experiments.typed_files import read_typed
 
 NOT_IMPLEMENTED: Final = "not implemented"
+#: The extra that is the fitted model itself.
+MODEL: Final = "model"
 #: The kind of experiments that have a picture.
 FIGURE = "figure"
 Status: TypeAlias = Literal["ready", "partial", "not implemented"]
@@ -50,6 +52,8 @@ class Run:
         ``seed`` of ``config/config.yaml``: part of every seed of the run.
     memory : bool
         Whether a table shows memory: each repeat is then computed by a process of its own, and measured.
+    keeps_model : bool
+        Whether the first repeat also saves its fitted model.
     """
 
     suite: str
@@ -63,11 +67,16 @@ class Run:
     libraries: tuple[str, ...] = ()
     seed: int = 0
     memory: bool = True
+    keeps_model: bool = False
 
     @property
     def pair(self) -> Pair:
         """Data set variant and model preset."""
         return self.dataset, self.model
+
+    def extras_of(self, repeat: int) -> tuple[str, ...]:
+        """Return what the cell of one repeat saves beyond predictions."""
+        return (*self.extras, MODEL) if self.keeps_model and repeat == 0 else self.extras
 
 
 @dataclass(frozen=True)
@@ -252,6 +261,7 @@ class Suite:
     caps: dict[str, float] = field(default_factory=dict)
     model_caps: dict[str, dict[str, float]] = field(default_factory=dict)
     unavailable: dict[str, str] = field(default_factory=dict)
+    keep_models: bool = False
 
 
 @dataclass(frozen=True)

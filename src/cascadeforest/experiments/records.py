@@ -27,7 +27,10 @@ CELL_CACHE = Path("results") / "cells"
 PROCESSED = Path("data") / "processed"
 
 #: Fields of a run that decide its numbers or what is kept of them. The suite is the folder's name.
-DECISIVE = ("dataset", "model", "task", "estimator", "params", "repeats", "extras", "libraries", "seed", "memory")
+DECISIVE = (
+    *("dataset", "model", "task", "estimator", "params", "repeats"),
+    *("extras", "libraries", "seed", "memory", "keeps_model"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
+from cascadeforest._public import HOME
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.files import read_yaml
 from cascadeforest.data.registry import availability, load_dataset_files, parse_variant
@@ -334,7 +335,10 @@ class _Resolver:
         )
 
     def runs(self, experiments: Iterable[Experiment]) -> tuple[Run, ...]:
-        """The jobs: a pair that several experiments show gets the most repeats and all extras that they ask for."""
+        """The jobs: a pair that several experiments show gets the most repeats and all extras that they ask for.
+
+        If the suite keeps models, the first run of each of our estimators does so.
+        """
         runs: dict[tuple[str, str], Run] = {}
         for experiment in experiments:
             for variant, preset in experiment.needed_runs():
@@ -355,6 +359,9 @@ class _Resolver:
                     seed=self.configuration.seed,
                     memory=memory,
                 )
+        if self.budget.keep_models:
+            first = {run.estimator: run for run in reversed(runs.values()) if _savable(run)}
+            runs |= {run.pair: dataclasses.replace(run, keeps_model=True) for run in first.values()}
         return tuple(runs.values())
 
     def _check_tasks(self, place: str, columns: Mapping[str, str], variants: Iterable[str]) -> None:
@@ -485,6 +492,13 @@ class _Resolver:
             for sentence in self.models[preset].deviations:
                 labels.setdefault(sentence, []).append(self.models[preset].label)
         return [f"{', '.join(dict.fromkeys(names))}: {sentence}" for sentence, names in labels.items()]
+
+
+def _savable(run: Run) -> bool:
+    """Whether `cascadeforest.save` takes the models of a run: a learner inside must be ours too."""
+    learner = cast("dict[str, str] | None", run.params.get(LEARNER))
+    targets = [run.estimator, *([learner["estimator"]] if learner else [])]
+    return all(HOME.get(name) == module for module, _, name in (target.partition(":") for target in targets))
 
 
 def renderer_exists(name: str) -> bool:

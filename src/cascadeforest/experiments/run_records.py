@@ -25,7 +25,8 @@ from typing import Any
 
 from cascadeforest.data.files import digest_of, sha256_of
 from cascadeforest.data.typed_json import Json, to_json
-from cascadeforest.experiments.plan import Experiment, Pair, Plan, read_plan
+from cascadeforest.experiments.cells import SavedArrays
+from cascadeforest.experiments.plan import MODEL, Experiment, Pair, Plan, read_plan
 from cascadeforest.experiments.records import (
     PLAN_FILE,
     Failure,
@@ -120,6 +121,8 @@ class RunRecord:
         Path below the run's artifacts to bytes.
     table : bytes or None
         CSV that is shown as a table.
+    model : SavedArrays or None
+        The fitted model that the cell kept (`cascadeforest.experiments.extras.model`).
     """
 
     key: str
@@ -133,6 +136,7 @@ class RunRecord:
     inputs: tuple[DataInput, ...] = ()
     artifacts: dict[str, bytes] = field(default_factory=dict)
     table: bytes | None = None
+    model: SavedArrays | None = None
 
     @cached_property
     def digest(self) -> str:
@@ -142,6 +146,8 @@ class RunRecord:
         shown["inputs"] = [dataclasses.asdict(part) for part in self.inputs]
         shown["artifacts"] = {path: sha256(content).hexdigest() for path, content in self.artifacts.items()}
         shown["table"] = sha256(self.table).hexdigest() if self.table is not None else None
+        if self.model is not None:
+            shown["model"] = self.model.sha256
         return digest_of({"format": FORMAT} | shown)
 
 
@@ -477,6 +483,8 @@ def _cell_record(tags: Mapping[str, str], cell: ScoredCell, data: Mapping[str, J
             for context, rows in (("train", cell.n_train), ("test", cell.n_test))
         ),
         artifacts=artifacts,
+        # Accepted results are stored without models.
+        model=cell.extras.get(MODEL) if tags["origin"] == RUN_HERE else None,
     )
 
 

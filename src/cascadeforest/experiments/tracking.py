@@ -11,12 +11,15 @@ from __future__ import annotations
 import io
 import json
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cascadeforest._version import __version__
 from cascadeforest.data.errors import UserError
+from cascadeforest.experiments.cells import read_arrays
+from cascadeforest.experiments.records import CELL_CACHE
 from cascadeforest.experiments.run_records import (
     ACCEPTED,
     CELLS,
@@ -47,6 +50,7 @@ from cascadeforest.experiments.tracking_store import (
 )
 
 if TYPE_CHECKING:
+    import numpy as np
     from mlflow import MlflowClient
     from mlflow.entities import DatasetInput, Experiment, Run
 
@@ -134,7 +138,8 @@ def sync(
                 # A store of our own mirrors the folder: a suite whose results were removed goes. A shared one may hold
                 # suites that lie elsewhere.
                 is_whole = store.is_own and suites is None and accepted is None
-                mirror = _Mirror(client, store, [source.plan.suite for source in sources], is_whole, every_run)
+                suites = [source.plan.suite for source in sources]
+                mirror = _Mirror(client, store, results / CELL_CACHE.name, suites, is_whole, every_run)
                 for source in sources:
                     mirror.suite(source)
                 mirror.remove_the_rest()
@@ -148,6 +153,8 @@ class _Mirror:
     ----------
     client, store
         The store.
+    cells : Path
+        Folder of the cells, for the models that some keep.
     suites : sequence of str
         Suites that are compared.
     is_whole : bool
@@ -157,10 +164,17 @@ class _Mirror:
     """
 
     def __init__(
-        self, client: MlflowClient, store: Store, suites: Sequence[str], is_whole: bool, every_run: bool
+        self,
+        client: MlflowClient,
+        store: Store,
+        cells: Path,
+        suites: Sequence[str],
+        is_whole: bool,
+        every_run: bool,
     ) -> None:
         self.client = client
         self.store = store
+        self.cells = cells
         self.suites = suites
         self.is_whole = is_whole
         self.every_run = every_run
@@ -356,12 +370,14 @@ class _Mirror:
             metrics, params = metrics[METRICS_PER_BATCH:], params[PARAMS_PER_BATCH:]
         if record.inputs:
             self.client.log_inputs(run_id, [_mlflow_input(part) for part in record.inputs])
-        if record.artifacts:
+        if record.artifacts or record.model:
             with tempfile.TemporaryDirectory() as folder:
                 for path, content in record.artifacts.items():
                     target = Path(folder, path)
                     target.parent.mkdir(parents=True, exist_ok=True)
                     target.write_bytes(content)
+                if record.model is not None:
+                    _write_model(Path(folder, "model"), read_arrays(self.cells, record.model))
                 # client.log_artifacts would read the whole run again to learn this address: a fifth of the time.
                 get_artifact_repository(run.info.artifact_uri, self.client.tracking_uri).log_artifacts(folder)
         if record.table is not None:
@@ -396,6 +412,24 @@ class _Mirror:
 def _is_current(group: GroupRecord, summaries: Sequence[Run]) -> bool:
     """Whether the summary in the store says that it and its repeats were made from these files."""
     return len(summaries) == 1 and summaries[0].data.tags.get("source_sha") == group.source
+
+
+def _write_model(folder: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """Write a model in MLflow's format: what a cell kept, and `cascadeforest.load` as its loader; no pickle."""
+    from mlflow import pyfunc
+    from mlflow.models import infer_signature
+
+    with tempfile.TemporaryDirectory() as temporary:
+        file = Path(temporary, "saved.model")
+        arrays["file"].tofile(file)
+        pyfunc.save_model(
+            folder,
+            loader_module="cascadeforest.saving",
+            data_path=file,
+            signature=infer_signature(arrays["rows"], arrays["predicted"]),
+            input_example=arrays["rows"],
+            pip_requirements=[f"cascadeforest=={__version__}"],
+        )
 
 
 def _mlflow_input(part: DataInput) -> DatasetInput:
