@@ -400,7 +400,7 @@ def test_a_suite_whose_results_were_removed_goes_when_everything_is_compared(sha
 
 
 def test_unchanged_results_are_not_read(shared, monkeypatch):
-    """Nor the runs of their repeats, unless it is asked for: `every_run` mends a store that somebody edited."""
+    """Nor any run, unless it is asked for: `every_run` mends a store that somebody edited."""
     write_suite(shared, "untouched")
     sync(shared, ["untouched"])
     gone = by_key(runs_of(shared, "untouched"))["untouched/abalone/rf10/1"].info.run_id
@@ -408,10 +408,26 @@ def test_unchanged_results_are_not_read(shared, monkeypatch):
         client.delete_run(gone)
     with monkeypatch.context() as patch:
         patch.setattr(run_records, "read_run", lambda *_: pytest.fail("a result file was read"))
+        patch.setattr("mlflow.MlflowClient.search_runs", lambda *_, **__: pytest.fail("runs were read"))
         assert sync(shared, ["untouched"]) == SyncReport(created=0, replaced=0, unchanged=N_RUNS, deleted=0)
     report = sync(shared, ["untouched"], every_run=True)
     assert report == SyncReport(created=1, replaced=0, unchanged=N_RUNS - 1, deleted=0)
     assert len(by_key(runs_of(shared, "untouched"))) == N_RUNS
+
+
+def test_a_sync_that_broke_off_is_repaired_also_when_the_results_are_as_before(shared, monkeypatch):
+    folder = write_suite(shared, "back")
+    sync(shared, ["back"])
+    before = content(runs_of(shared, "back"))
+    write_run(folder, "abalone", "rf10", [cell("abalone", "rf10", r, metrics={"rmse": 0.5}) for r in range(REPEATS)])
+    with monkeypatch.context() as patch:
+        patch.setattr("mlflow.MlflowClient.set_terminated", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            sync(shared, ["back"])
+    regression = {"metrics": {"rmse": 2.5}, "confusion": None}
+    write_run(folder, "abalone", "rf10", [cell("abalone", "rf10", r, **regression) for r in range(REPEATS)])
+    assert sync(shared, ["back"]).replaced
+    assert content(runs_of(shared, "back")) == before
 
 
 def test_doubles_under_one_key_are_removed(shared):
@@ -423,7 +439,7 @@ def test_doubles_under_one_key_are_removed(shared):
     sync(shared, ["restored"])
     with client_of(shared) as client:
         client.restore_run(old)
-    report = sync(shared, ["restored"])
+    report = sync(shared, ["restored"], every_run=True)
     assert report == SyncReport(created=0, replaced=0, unchanged=N_RUNS, deleted=1)
     assert by_key(runs_of(shared, "restored"))["restored/abalone/rf10"].data.metrics["rmse"] == 0.5
 

@@ -39,7 +39,7 @@ from cascadeforest.experiments.records import (
 )
 
 #: Part of every digest: raise it when something is logged differently, and each run is replaced.
-FORMAT = 2
+FORMAT = 3
 FINISHED, FAILED = "FINISHED", "FAILED"
 #: Names of the two experiments.
 CELLS, TABLES = "cells", "tables"

@@ -3,7 +3,8 @@
 Training never touches MLflow. `sync` brings a store into line with the results, as its only writer. It can be killed at
 any time: a run gets the tag ``result_sha`` as the last thing before it is terminated, and a summary after its repeats,
 so that the next `sync` recognises and replaces what is unfinished. A summary also keeps the digest of the files behind
-it (``source_sha``): where that is equal, neither the files nor the repeats' runs are read.
+it (``source_sha``): where that is equal, neither the files nor the repeats' runs are read. The experiment keeps one of
+all summaries of a suite: where that is equal, no run is read.
 """
 
 from __future__ import annotations
@@ -11,18 +12,21 @@ from __future__ import annotations
 import io
 import json
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cascadeforest._version import __version__
 from cascadeforest.data.errors import UserError
+from cascadeforest.data.files import digest_of
 from cascadeforest.experiments.cells import read_arrays
 from cascadeforest.experiments.records import CELL_CACHE
 from cascadeforest.experiments.run_records import (
     ACCEPTED,
     CELLS,
+    FORMAT,
     REPEAT,
     SUMMARY,
     TABLES,
@@ -40,7 +44,6 @@ from cascadeforest.experiments.tracking_store import (
     ARTIFACTS_VARIABLE,
     MANAGED_TAG,
     Store,
-    all_pages,
     find_store,
     make_own_store,
     only_writer,
@@ -56,6 +59,8 @@ if TYPE_CHECKING:
 
 #: Experiment tag under which the UI of MLflow 3.17 looks up a saved view (undocumented); the view's name follows.
 VIEW_TAG = "mlflow.sharedViewState."
+#: Experiment tag with the state of a suite; the suite's name follows: origin, number of runs, digest of their sources.
+STATE_TAG = "cascadeforest.state."
 DESCRIPTIONS = {
     CELLS: "One run for each repeat of a model on a data set, below a summary with means and standard deviations. "
     "Example of a search: `tags.model = 'hidf' AND tags.dataset = 'letter'`. The tag `tables` names the tables that "
@@ -135,14 +140,15 @@ def sync(
             if accepted:
                 sources = [source for source in sources if source.plan.suite != accepted.plan.suite] + [accepted]
             with open_client(store.uri, is_disposable=store.is_own) as client:
-                # A store of our own mirrors the folder: a suite whose results were removed goes. A shared one may hold
-                # suites that lie elsewhere.
-                is_whole = store.is_own and suites is None and accepted is None
-                suites = [source.plan.suite for source in sources]
-                mirror = _Mirror(client, store, results / CELL_CACHE.name, suites, is_whole, every_run)
+                compared = [source.plan.suite for source in sources]
+                mirror = _Mirror(client, store, results / CELL_CACHE.name, compared, every_run)
                 for source in sources:
                     mirror.suite(source)
-                mirror.remove_the_rest()
+                # A store of our own mirrors the folder: a suite whose results were removed goes. A shared one may hold
+                # suites that lie elsewhere.
+                if store.is_own and suites is None and accepted is None:
+                    mirror.remove_the_rest()
+                mirror.remove_old_layout()
                 return SyncReport(**mirror.counts)
 
 
@@ -157,41 +163,46 @@ class _Mirror:
         Folder of the cells, for the models that some keep.
     suites : sequence of str
         Suites that are compared.
-    is_whole : bool
-        Whether these are all suites that the store should have, beside accepted ones.
     every_run : bool
-        Whether to look at the runs of groups that did not change.
+        Whether to look at runs whose results did not change.
     """
 
-    def __init__(
-        self,
-        client: MlflowClient,
-        store: Store,
-        cells: Path,
-        suites: Sequence[str],
-        is_whole: bool,
-        every_run: bool,
-    ) -> None:
+    def __init__(self, client: MlflowClient, store: Store, cells: Path, suites: Sequence[str], every_run: bool) -> None:
         self.client = client
         self.store = store
         self.cells = cells
         self.suites = suites
-        self.is_whole = is_whole
         self.every_run = every_run
         self.counts = {"created": 0, "replaced": 0, "unchanged": 0, "deleted": 0}
         self.experiments = {name: self._experiment(name) for name in (CELLS, TABLES)}
-        #: Summaries and tables that no record asked for yet, by key.
-        self.summaries: dict[str, list[Run]] = {}
-        self.tables: dict[str, list[Run]] = {}
-        for suite in [""] if is_whole else [f"tags.suite = '{suite}'" for suite in suites]:
-            self.summaries |= self._by_key(CELLS, " AND ".join([f"tags.level = '{SUMMARY}'", *filter(None, [suite])]))
-            self.tables |= self._by_key(TABLES, suite)
 
     def suite(self, source: SuiteSource) -> None:
-        """Bring one suite up to date."""
-        suite = source.plan.suite
-        groups = group_records(source)
-        known = {group.key: self.summaries.pop(group.key, []) for group in groups}
+        """Bring one suite up to date: its cells and its tables, each only where something is new."""
+        groups, tables = group_records(source), table_records(source)
+        self._update(CELLS, source, {group.key: group.source for group in groups}, partial(self._cells, groups))
+        self._update(TABLES, source, {table.key: table.digest for table in tables}, partial(self._tables, tables))
+
+    def _update(
+        self, name: str, source: SuiteSource, digests: dict[str, str], update: Callable[[str], dict[str, Any]]
+    ) -> None:
+        """Call `update`, which returns the saved view, unless the store says that it holds just these digests."""
+        suite, digest = source.plan.suite, digest_of([FORMAT, digests])
+        origin, n_runs, held, *_ = [*self.experiments[name].tags.get(STATE_TAG + suite, "").split(), "", "", ""]
+        if (origin, held) == (source.origin, digest) and not self.every_run:
+            self.counts["unchanged"] += int(n_runs)
+            return
+        # Should this sync be killed now, the next one must look at the runs.
+        self._tag(name, STATE_TAG + suite, source.origin)
+        before = self._n_live()
+        self._tag(name, VIEW_TAG + suite, json.dumps(update(suite)))
+        self._tag(name, STATE_TAG + suite, f"{source.origin} {self._n_live() - before} {digest}")
+
+    def _n_live(self) -> int:
+        return sum(number for what, number in self.counts.items() if what != "deleted")
+
+    def _cells(self, groups: Sequence[GroupRecord], suite: str) -> dict[str, Any]:
+        summaries = self._by_key(CELLS, f"tags.level = '{SUMMARY}' AND tags.suite = '{suite}'")
+        known = {group.key: summaries.pop(group.key, []) for group in groups}
         changed = [group for group in groups if self.every_run or not _is_current(group, known[group.key])]
         repeats = None
         if self.every_run or len(changed) > MANY_GROUPS:
@@ -203,41 +214,43 @@ class _Mirror:
         for (summary,) in known.values():
             self.counts["unchanged"] += 1 + int(summary.data.tags["repeats"])
             metrics |= summary.data.metrics.keys()
-        if self.every_run:
-            for runs in (repeats or {}).values():
-                self._delete(runs)
-        for table in table_records(source):
-            self._run(TABLES, table, self.tables.pop(table.key, []))
-        self._tag(CELLS, VIEW_TAG + suite, json.dumps(cells_view(suite, metrics)))
-        self._tag(TABLES, VIEW_TAG + suite, json.dumps(tables_view(suite)))
+        for runs in (repeats or {}).values() if self.every_run else ():
+            self._delete(runs)
+        for runs in summaries.values():
+            for below in self._repeats(runs[0].data.tags).values():
+                self._delete(below)
+            self._delete(runs)
+        return cells_view(suite, metrics)
+
+    def _tables(self, tables: Sequence[RunRecord], suite: str) -> dict[str, Any]:
+        known = self._by_key(TABLES, f"tags.suite = '{suite}'")
+        for table in tables:
+            self._run(TABLES, table, known.pop(table.key, []))
+        for runs in known.values():
+            self._delete(runs)
+        return tables_view(suite)
 
     def remove_the_rest(self) -> None:
-        """Delete runs of the compared suites that no record asked for, and what the former layout left."""
-        kept = set(self.suites)
-        for known in (self.summaries, self.tables):
-            for runs in known.values():
-                tags = runs[0].data.tags
-                # An accepted suite has no results in the folder.
-                if tags["suite"] not in self.suites and tags["origin"] == ACCEPTED:
-                    kept.add(tags["suite"])
+        """Delete suites without results, but for accepted ones, which have none in the folder."""
+        for experiment in self.experiments.values():
+            for tag, state in experiment.tags.items():
+                suite = tag.removeprefix(STATE_TAG)
+                if suite in (tag, *self.suites) or state.startswith(ACCEPTED):
                     continue
-                if known is self.summaries:
-                    for repeats in self._repeats(tags).values():
-                        self._delete(repeats)
-                self._delete(runs)
-        for experiment in self._managed():
-            if experiment.name not in self.experiments:
-                self._remove_old(experiment)
-        for experiment in self.experiments.values() if self.is_whole else ():
-            for tag in experiment.tags:
-                if tag.startswith(VIEW_TAG) and tag.removeprefix(VIEW_TAG) not in kept:
-                    self.client.delete_experiment_tag(experiment.experiment_id, tag)
+                self._delete(self._search(experiment.experiment_id, f"tags.suite = '{suite}'"))
+                for each in {tag, VIEW_TAG + suite} & experiment.tags.keys():
+                    self.client.delete_experiment_tag(experiment.experiment_id, each)
 
-    def _managed(self) -> list[Experiment]:
+    def remove_old_layout(self) -> None:
+        """Remove what version 0.1.0 left of the compared suites: it had an experiment for each table."""
         key, value = MANAGED_TAG
-        return all_pages(
-            lambda token: self.client.search_experiments(filter_string=f"tags.{key} = '{value}'", page_token=token)
-        )
+        for experiment in self.client.search_experiments(filter_string=f"tags.{key} = '{value}'"):
+            if experiment.name in self.experiments:
+                continue
+            for suite in self.suites:
+                self._delete(self._search(experiment.experiment_id, f"tags.suite = '{suite}'"))
+            if not self.client.search_runs([experiment.experiment_id], max_results=1):
+                self.client.delete_experiment(experiment.experiment_id)
 
     def _experiment(self, name: str) -> Experiment:
         """One of the two experiments, made if it is missing."""
@@ -271,16 +284,16 @@ class _Mirror:
         return experiment
 
     def _tag(self, name: str, tag: str, value: str) -> None:
-        experiment = self.experiments[name]
-        if experiment.tags.get(tag) != value:
-            self.client.set_experiment_tag(experiment.experiment_id, tag, value)
+        self.client.set_experiment_tag(self.experiments[name].experiment_id, tag, value)
 
     def _search(self, experiment_id: str, text: str) -> list[Run]:
-        return all_pages(
-            lambda token: self.client.search_runs(
-                [experiment_id], filter_string=text, max_results=RUNS_PER_PAGE, page_token=token
-            )
-        )
+        runs: list[Run] = []
+        token = None
+        while True:
+            page = self.client.search_runs([experiment_id], text, max_results=RUNS_PER_PAGE, page_token=token)
+            runs += page
+            if not (token := page.token):
+                return runs
 
     def _by_key(self, name: str, text: str) -> dict[str, list[Run]]:
         """Runs by key; several under one key only if somebody restored deleted ones."""
@@ -399,14 +412,6 @@ class _Mirror:
         for run in runs:
             self.client.delete_run(run.info.run_id)
             self.counts["deleted"] += 1
-
-    def _remove_old(self, experiment: Experiment) -> None:
-        """Remove what versions left that had an experiment for each table."""
-        for run in self._search(experiment.experiment_id, ""):
-            if self.is_whole or run.data.tags.get("suite") in self.suites:
-                self._delete([run])
-        if not self.client.search_runs([experiment.experiment_id], max_results=1):
-            self.client.delete_experiment(experiment.experiment_id)
 
 
 def _is_current(group: GroupRecord, summaries: Sequence[Run]) -> bool:

@@ -19,11 +19,11 @@ import time
 import urllib.error
 import urllib.request
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from cascadeforest.data.errors import UserError
@@ -37,10 +37,8 @@ else:
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
-    from mlflow.store.entities.paged_list import PagedList
 
 logger = logging.getLogger(__name__)
-T = TypeVar("T")
 
 #: Marks the experiments that `sync` made; it leaves all others alone.
 MANAGED_TAG = ("managed_by", "cascadeforest")
@@ -308,16 +306,6 @@ def quiet_mlflow() -> Iterator[None]:
         finally:
             for each, level in zip(loggers, levels, strict=True):
                 each.setLevel(level)
-
-
-def all_pages(search: Callable[[str | None], PagedList[T]]) -> list[T]:
-    """Every item of a search that MLflow answers in pages."""
-    page = search(None)
-    items = list(page)
-    while page.token:
-        page = search(page.token)
-        items += page
-    return items
 
 
 @contextmanager
