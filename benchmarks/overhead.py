@@ -1,0 +1,144 @@
+"""How much of the CPU time of a suite is fitting, predicting and drawing, and what the rest is.
+
+    python benchmarks/overhead.py [--suite quick] [--cores 2]
+
+The suite runs as by `make run`, in a copy of this checkout without results, cells or prepared data. The copy is
+removed afterwards. Every process of the run counts: this script becomes the parent of those whose parent has ended
+(Linux only). Each Python process that ends by itself also says what it did. Fits are done by processes that do not;
+what they cost beside the fits is the remainder. What a cell does beside fitting and predicting (it loads the data,
+warms up, computes what figures need, pickles the model) is measured in elapsed seconds, so run it on a quiet machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from measuring import layout, machine, number
+
+ROOT = Path(__file__).parents[1]
+COPIED = ("Snakefile", "workflow", "profiles", "config", "src", "reports", "environment.yml")
+PR_SET_CHILD_SUBREAPER = 36
+#: Runs at the start of each Python process: what it was, and its CPU time, are written when it ends.
+HOOK = """
+import atexit, json, os, resource, sys
+def _tell(pid=os.getpid()):
+    if os.getpid() == pid:
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        with open(os.path.join({folder!r}, str(pid)), "w") as stream:
+            json.dump([sys.orig_argv[1:], usage.ru_utime + usage.ru_stime], stream)
+atexit.register(_tell)
+"""
+#: What a process did, by words of its command; the first that fits counts.
+KINDS = {
+    "drawing tables, figures and the page": ("cascadeforest.reports",),
+    "preparing data": ("cascadeforest.data",),
+    "MLflow": ("cascadeforest.experiments", "track"),
+    "training jobs, without the processes that fit": ("cascadeforest.experiments", "batch"),
+    "Snakemake": ("snakemake",),
+}
+USEFUL = ("fitting", "predicting", next(iter(KINDS)))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the suite, add up, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--suite", default="quick", help="(default: %(default)s)")
+    parser.add_argument("--cores", default="2", help="(default: %(default)s)")
+    options = parser.parse_args(arguments)
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl: this needs Linux")
+    with tempfile.TemporaryDirectory() as temporary:
+        checkout, told = Path(temporary, "checkout"), Path(temporary, "told")
+        copy_checkout(checkout)
+        told.mkdir()
+        (Path(temporary) / "sitecustomize.py").write_text(HOOK.format(folder=str(told)))
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join([temporary, str(checkout / "src")])}
+        command = [sys.executable, "-m", "cascadeforest.experiments", "suite"]
+        command += ["--suite", options.suite, "--cores", options.cores]
+        before = children_seconds()
+        status = subprocess.run(command, cwd=checkout, env=environment, check=False).returncode
+        reap()
+        total = children_seconds() - before
+        if status != 0:
+            print(f"error: the suite ended with status {status}")
+            return 1
+        shares = add_up(total, checkout / "results" / "cells", told)
+    overhead = total - sum(shares[name] for name in USEFUL)
+    rows = [(name, number(seconds, 1), number(100 * seconds / total, 1)) for name, seconds in shares.items()]
+    rows.append(("all", number(total, 1), "100.0"))
+    print(f"\nSuite {options.suite}; {machine()}\n")
+    print(layout(("what", "CPU s", "%"), rows, markdown=False))
+    print(f"\nOverhead (neither fitting, predicting nor drawing): {overhead:.1f} CPU s, {100 * overhead / total:.1f} %")
+    return 0
+
+
+def copy_checkout(target: Path) -> None:
+    """Copy what a run reads; downloads stay where they are."""
+    target.mkdir()
+    for name in COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, target / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+        else:
+            shutil.copy(source, target / name)
+    (target / "data").mkdir()
+    if (raw := ROOT / "data" / "raw").is_dir():
+        (target / "data" / "raw").symlink_to(raw)
+
+
+def children_seconds() -> float:
+    """CPU time of all processes below this one that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def reap() -> None:
+    """Wait for processes whose parents ended before them, as the servers that fork the fits."""
+    while True:
+        try:
+            os.wait()
+        except ChildProcessError:
+            return
+
+
+def add_up(total: float, cells: Path, told: Path) -> dict[str, float]:
+    """CPU seconds by what they were for; the remainder is that of the processes that fit."""
+    facts = [json.loads(path.read_text()) for path in cells.glob("*/*.json")]
+    costs = [cell["costs"] for cell in facts]
+    elapsed = sum(cell["ended_ms"] - cell["started_ms"] for cell in facts) / 1_000
+    shares = {what: sum(cost[f"{key}_cpu_seconds"] for cost in costs) for what, key in VERBS.items()}
+    beside = "beside fit and predict in cells (elapsed s)"
+    shares[beside] = elapsed - sum(cost[f"{key}_wall_seconds"] for cost in costs for key in VERBS.values())
+    kinds: Counter[str] = Counter()
+    for path in told.iterdir():
+        command, seconds = json.loads(path.read_text())
+        kinds[kind_of(command)] += seconds
+    shares |= {name: kinds[name] for name in [*KINDS, *sorted(kinds.keys() - KINDS)]}
+    shares["the rest: starting processes that fit, scoring"] = total - sum(shares.values())
+    return shares
+
+
+VERBS: Mapping[str, str] = {"fitting": "fit", "predicting": "predict"}
+
+
+def kind_of(command: Sequence[str]) -> str:
+    """What a Python process did."""
+    for kind, words in KINDS.items():
+        if all(word in command for word in words):
+            return kind
+    return "other processes (servers that fork, resource trackers)"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
