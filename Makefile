@@ -23,8 +23,8 @@ export PYTHONNOUSERSITE := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run docs test test-fast test-faults lint unit coverage smoke ui check accept report list lock sync unlock \
-  clean vulnerabilities
+.PHONY: help setup run docs test test-fast test-faults test-slurm lint unit coverage smoke ui check accept report list \
+  lock sync unlock clean vulnerabilities
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -112,6 +112,9 @@ test-fast: $(STAMP) ## unit tests without the slow ones, while working: two minu
 test-faults: $(STAMP) ## every fault of tests/workflow/faults.py; hours; goes on where it was stopped (FRESH=1: from the start)
 	$(if $(FRESH),rm -f results/faults.json)
 	$(PYTHON) -m pytest --faults -rs tests/workflow/test_faults.py
+
+test-slurm: $(STAMP) $(VENV)/.extra-slurm ## a small workflow through a Slurm on this machine; minutes
+	$(PYTHON) -m pytest --slurm -rs tests/workflow/test_slurm.py
 
 coverage: $(STAMP) ## lines of each package that the unit tests run; compiled kernels count as not run
 	$(BIN)/coverage erase

@@ -4,9 +4,8 @@
 
 The suite runs as by `make run`, in a copy of this checkout without results, cells or prepared data. The copy is
 removed afterwards. Every process of the run counts: this script becomes the parent of those whose parent has ended
-(Linux only). Each Python process that ends by itself also says what it did. Fits are done by processes that do not;
-what they cost beside the fits is the remainder. What a cell does beside fitting and predicting (it loads the data,
-warms up, computes what figures need, pickles the model) is measured in elapsed seconds, so run it on a quiet machine.
+(Linux only). Each Python process that ends by itself says what it did. Processes that fit do not; what they cost beside
+the fits and predictions that are measured is the remainder.
 """
 
 from __future__ import annotations
@@ -114,18 +113,14 @@ def reap() -> None:
 
 def add_up(total: float, cells: Path, told: Path) -> dict[str, float]:
     """CPU seconds by what they were for; the remainder is that of the processes that fit."""
-    facts = [json.loads(path.read_text()) for path in cells.glob("*/*.json")]
-    costs = [cell["costs"] for cell in facts]
-    elapsed = sum(cell["ended_ms"] - cell["started_ms"] for cell in facts) / 1_000
+    costs = [json.loads(path.read_text())["costs"] for path in cells.glob("*/*.json")]
     shares = {what: sum(cost[f"{key}_cpu_seconds"] for cost in costs) for what, key in VERBS.items()}
-    beside = "beside fit and predict in cells (elapsed s)"
-    shares[beside] = elapsed - sum(cost[f"{key}_wall_seconds"] for cost in costs for key in VERBS.values())
     kinds: Counter[str] = Counter()
     for path in told.iterdir():
         command, seconds = json.loads(path.read_text())
         kinds[kind_of(command)] += seconds
     shares |= {name: kinds[name] for name in [*KINDS, *sorted(kinds.keys() - KINDS)]}
-    shares["the rest: starting processes that fit, scoring"] = total - sum(shares.values())
+    shares["beside the fits: data, warm-up, what figures need, scoring"] = total - sum(shares.values())
     return shares
 
 

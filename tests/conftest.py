@@ -45,8 +45,9 @@ SLOW = (
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`make test-faults` makes the whole matrix of faults."""
+    """`make test-faults` makes the whole matrix of faults, `make test-slurm` starts a Slurm."""
     parser.addoption("--faults", action="store_true", help="make all faults of tests/workflow/faults.py; hours")
+    parser.addoption("--slurm", action="store_true", help="run the workflow through a Slurm on this machine; minutes")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

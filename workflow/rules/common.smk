@@ -158,8 +158,9 @@ def work_of(run):
 
 
 def memory_of_batch(wildcards, attempt):
-    """Memory to request from a cluster, in MiB: that of the libraries and twice the measured one."""
-    return attempt * int(1_500 + 2 * batch_of(wildcards).mib)
+    """Memory to request from a cluster, in MiB: that of the libraries and twice the measured one, or much."""
+    batch = batch_of(wildcards)
+    return attempt * (4_000 if batch.seconds is None else int(1_500 + 2 * batch.mib))
 
 
 def minutes_of_batch(wildcards, attempt):
