@@ -87,10 +87,22 @@ def job(tmp_path, iris):
     path = os.pathsep.join([str(tmp_path), str(ROOT / "src")])
     environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "2"}
 
-    def run(estimator, params=None, *, model="model", repeats=2, extras=(), seed=0, memory=True, data=iris, wait=True):
+    def run(
+        estimator,
+        params=None,
+        *,
+        model="model",
+        repeats=2,
+        extras=(),
+        seed=0,
+        memory=True,
+        data=iris,
+        wait=True,
+        shift=0,
+    ):
         spec = {"suite": "test", "dataset": "iris", "model": model, "task": "classification", "estimator": estimator}
         spec |= {"params": params or {}, "repeats": list(range(repeats)), "extras": list(extras), "seed": seed}
-        spec |= {"memory": memory}
+        spec |= {"memory": memory, "seed_shift": shift}
         command = [sys.executable, "-m", "cascadeforest.experiments", "run", "--spec", json.dumps(spec)]
         command += [
             "--data",
@@ -151,6 +163,15 @@ def test_seeds_do_not_depend_on_the_model(job):
     job("sklearn.tree:DecisionTreeClassifier", model="tree", repeats=1)
     seeds = [merged(job.folder, name)["cells"][0]["seeds"] for name in ("forest", "tree")]
     assert seeds[0] == seeds[1]
+
+
+def test_a_model_with_a_seed_shift_has_other_seeds_on_the_same_split(job):
+    job(FOREST, {"n_estimators": 5}, repeats=1)
+    again = job(FOREST, {"n_estimators": 5}, model="again", repeats=1, seed=1, shift=1)
+    assert again.returncode == 0, again.stderr
+    one, other = (merged(job.folder, name)["cells"][0]["seeds"] for name in ("model", "again"))
+    assert one["split"] == other["split"]
+    assert one["model"] != other["model"]
 
 
 def test_a_killed_repeat_loses_only_itself_and_the_next_run_completes_it(job):

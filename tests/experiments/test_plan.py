@@ -100,6 +100,13 @@ def test_without_bounds_the_papers_settings_hold(root):
     assert plan.experiments["two"].repeats["iris"] == 4
 
 
+def test_a_seed_shift_changes_the_seeds_of_one_model_but_not_those_of_the_data(root):
+    write(root, models=MODELS | {"forest_5": {"base": "forest", "seed_shift": 2}})
+    plan = load_plan(root, {"seed": 3})
+    runs = [plan.run("iris", name) for name in ("forest", "forest_5")]
+    assert [(run.seed, run.data_seed) for run in runs] == [(3, 3), (5, 3)]
+
+
 def test_bounds_of_one_model_hold_for_those_based_on_it(root):
     plan = load_plan(root, {"suite": "special"})
     assert plan.run("iris", "forest").params["n_estimators"] == 7
@@ -254,8 +261,7 @@ def with_experiment(**changes):
         (with_experiment(datasets={"huge": ["iris"]}), ["one/datasets is 'huge'", "tiny"]),
         (with_experiment(datasets={"tiny": ["diabetes"]}), ["no estimator for regression", "'diabetes'"]),
         (with_experiment(win_tie_lose="fortress"), ["win_tie_lose is 'fortress'"]),
-        (with_experiment(paired_tests=["fortress"]), ["paired_tests is 'fortress'"]),
-        (with_experiment(paired_tests=["forest"], metrics=["accuracy", "log_loss"]), ["paired_tests", "one metric"]),
+        (with_experiment(references=["fortress"]), ["references is 'fortress'"]),
         ({"config": ["suite"]}, ["config/config.yaml", "no mapping"]),
         (with_experiment(extras=["representations"]), ["one: options/layers is None", "layers: [1, 5]"]),
         (with_experiment(render="scoress"), ["render is 'scoress'", "'scores'"]),

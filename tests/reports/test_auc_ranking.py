@@ -60,7 +60,7 @@ def ran(suite, **changes):
 
 
 def rows_of(suite):
-    return {row.model: row for row in suite.table(NAME).rows}
+    return {row.model: row for row in suite.table(NAME).rows if not row.condition}
 
 
 @given(numpy_arrays(np.float64, integers(1, 8).map(lambda n: 2 * n), elements=sampled_from([-1.0, 0.0, 0.1, 0.3, 5.0])))
@@ -85,7 +85,7 @@ def test_numbers_are_means_and_deviations_with_marks_and_the_published_ones_belo
     assert view.heads == ("MDI(RF)", "MDA(DF)", "MDI(DF)", "MDI(DF, code)")
     assert suite.line(NAME, DATASET) == ["37.50 ± 14.43", "81.25 ± 23.94", "93.75 ± 12.50", "0.00 ± 0.00"]
     assert view.rows[0].size == "4 × (2 + 2)"
-    # Four repeats all above four others: z = 8 / sqrt(12) = 2.3, p = 0.02. The official model takes no part.
+    # Four repeats all above four others: z = 8 / sqrt(12) = 2.3, p = 0.02. The official model is not ranked.
     assert [rows[name].mark for name in COLUMNS] == ["worse", "", "best", ""]
     assert [rows[name].rank for name in COLUMNS] == [3, 2, 1, None]
     markdown = suite.table(NAME).files()[".md"]
@@ -123,6 +123,22 @@ def test_what_is_better_in_few_repeats_or_in_rank_only_or_in_mean_only_is_not_be
     assert not TEST.is_better([-1.0] * 9 + [100.0], [0.0] * 10, True)
 
 
+def test_importances_are_compared_by_the_design_of_the_repeats(suite):
+    """Leads over MDI(DF): of MDI(RF) −.5, −.75, −.25, −.75, of MDA(DF) 0, 0, 0, −.5."""
+    leads = np.array([-0.5, -0.75, -0.25, -0.75])
+    half = {"made": 3.182446 / 2, "splits": 3.182446 * (1 / 4 + 50 / 100) ** 0.5}
+    for design, factor in half.items():
+        ran(suite, designs={DATASET: design})
+        rows = {row.model: row for row in suite.table(NAME).rows if row.condition}
+        found = rows["mdi_rf"]
+        assert (found.mean, found.n) == (leads.mean(), 4)
+        assert found.high - found.low == pytest.approx(2 * factor * leads.std(ddof=1), rel=1e-6)
+    below = ran(suite, designs={DATASET: "draws"}).table(NAME).view.folded[0]
+    assert below.title == "Differences of ROC AUC (points): each model minus MDI(DF), with 95 % intervals"
+    # Four repeats reject nothing.
+    assert below.rows[0].cells[0].text == "−56.25 ± 23.94, no interval"
+
+
 def test_calibrations_are_published_under_conditions(suite):
     suite.as_printed("interp-table5")
     columns = {name: {"model": "gcforest", "label": name} for name in ("mdi_df_multiplicative", "mdi_df")}
@@ -135,7 +151,9 @@ def test_calibrations_are_published_under_conditions(suite):
     suite.summary(DATASET)
     run(suite, "gcforest", mdi_df_multiplicative=[1.0] * 4, mdi_df=[1.0] * 4)
     assert suite.line("interp-table5", DATASET, kind="published") == ["85.3 ± 18.1", "100.0 ± 0.0"]
-    assert {row.mark for row in suite.table("interp-table5").rows} == {"best"}  # equal means share it
+    assert {row.mark for row in suite.table("interp-table5").rows if not row.condition} == {
+        "best"
+    }  # equal means share it
 
 
 def test_a_model_that_failed_and_an_importance_that_is_no_number_leave_the_others(suite):
@@ -182,4 +200,5 @@ def test_every_model_stores_its_own_extras_only_and_another_ranking_is_a_drift(s
     assert suite.drifts() == set()
     run(suite, "random_forest", mdi_rf=[0.5, 0.25, 0.25, 0.25])
     cell = f"{DATASET} / mdi_rf / roc_auc"
-    assert suite.drifts() == {(cell, "mean"), (cell, "std")}
+    difference = f"{DATASET} / mdi_rf / against mdi_df / roc_auc_difference"
+    assert suite.drifts() == {(where, column) for where in (cell, difference) for column in ("mean", "std")}

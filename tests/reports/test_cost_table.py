@@ -69,7 +69,7 @@ def test_costs_of_several_processors_are_told(suite, processors, said):
 def test_ratios_are_those_of_the_means_and_published_ones_are_computed_from_the_printed_numbers(suite):
     """(4 + 8) / (1 + 4) = 2.4 where the repeats give 4 / 1 and 8 / 4; their mean would be 3."""
     assert ran(suite).line(NAME, RATIOS, "CS (20)") == [
-        "−3.50 ± 0.71 points",  # 0.90 - 0.94 and 0.92 - 0.95
+        "−3.50 [−9.85, +2.85] points",  # 0.90 - 0.94 and 0.92 - 0.95
         "2.40 (2.00 to 4.00)",
         "5.00 (2.00 to 8.00)",
         "4.00 (4.00 to 4.00)",

@@ -1,4 +1,4 @@
-"""Pairs of columns: lines, paired differences and their tests by hand, the paper's tables 3 and 4 of DDBF below.
+"""Pairs of columns: lines, paired differences and their intervals by hand, the paper's tables 3 and 4 of DDBF below.
 
 The ladder of table 4 is named by real numbers of trees, whatever the suite's bounds make of the paper's.
 """
@@ -84,32 +84,38 @@ def test_each_learner_stands_above_itself_on_hard_examples_and_the_papers_lines_
     assert row.published == pytest.approx(0.0426, abs=1e-12)
 
 
-def test_differences_are_paired_by_repeats_and_tested_and_pairs_decide_not_the_spread(suite):
-    """Gains 1, 2, 3: t = 2 sqrt(3) = 3.46, p = 0.074. Losses 2, 3, 4: t = 3 sqrt(3) = 5.20, p = 0.035."""
-    assert ran(suite).line(NAME, FRAUD, DIFFERENCE) == ["+2.00 ± 1.00", "−3.00 ± 1.00 (p < 0.05)"]
+def test_differences_are_paired_by_repeats_and_pairs_decide_not_the_spread(suite):
+    """Gains 1, 2, 3 and losses 2, 3, 4: each way 4.303 / sqrt(3) = 2.48 points."""
+    assert ran(suite).line(NAME, FRAUD, DIFFERENCE) == ["+2.00 [−0.48, +4.48]", "−3.00 [−5.48, −0.52]"]
     rows = {row.model: row for row in suite.table(NAME).rows if row.metric == "roc_auc_difference"}
     assert {model: (row.condition, row.mark) for model, row in rows.items()} == {
-        "mlp_hard": ("against mlp", ""),
-        "rf_hard": ("against random_forest", "worse"),
+        "mlp_hard": ("against mlp", "undecided"),
+        "rf_hard": ("against random_forest", "lose"),
     }
     assert (rows["rf_hard"].mean, rows["rf_hard"].n, rows["rf_hard"].n_test) == (pytest.approx(-0.03), 3, 50)
     assert {row.rank for row in suite.table(NAME).rows} == {None}
-    # Repeats differ by 10 points and more, the gain is 1 or 2 in each: t = 5.20 with the mean 1.5 and 0.5.
+    # Repeats differ by 10 points and more, the gain is 1, 1.5 and 2 in each.
     ran(suite)
     run(suite, FRAUD, "mlp", [0.70, 0.80, 0.90])
     run(suite, FRAUD, "mlp_hard", [0.71, 0.815, 0.92])
-    assert suite.line(NAME, FRAUD, DIFFERENCE)[0] == "+1.50 ± 0.50 (p < 0.05)"
-    assert suite.rows(NAME)[FRAUD, "mlp_hard", "against mlp", "roc_auc_difference"].mark == "better"
+    assert suite.line(NAME, FRAUD, DIFFERENCE)[0] == "+1.50 [+0.26, +2.74]"
+    assert suite.rows(NAME)[FRAUD, "mlp_hard", "against mlp", "roc_auc_difference"].mark == "win"
 
 
-@pytest.mark.parametrize(("n", "texts"), [(1, ["+1.00", "−2.00"]), (2, ["+1.50 ± 0.71", "−2.50 ± 0.71"])])
-def test_fewer_than_three_repeats_are_not_tested(suite, n, texts):
+@pytest.mark.parametrize(
+    ("n", "texts"),
+    [
+        (1, ["+1.00, no interval", "−2.00, no interval"]),
+        (2, ["+1.50 [−4.85, +7.85]", "−2.50 [−8.85, +3.85]"]),  # 12.7 times half a point
+    ],
+)
+def test_one_repeat_has_no_interval(suite, n, texts):
     assert ran(suite, n).line(NAME, FRAUD, DIFFERENCE) == texts
 
 
 def test_the_first_split_stands_above_all_of_them(suite):
     """Repeats 4 to 6 are of the second split, 7 to 9 of the third."""
-    declare(suite, 9)
+    declare(suite, 9, designs={FRAUD: "splits"})
     more = {
         "mlp": [0.80, 0.80, 0.80, 0.70, 0.70, 0.70],
         "mlp_hard": [0.84, 0.85, 0.86, 0.705, 0.71, 0.715],
@@ -120,10 +126,13 @@ def test_the_first_split_stands_above_all_of_them(suite):
         run(suite, FRAUD, preset, [*areas, *more[preset]], [9, 9, 9, 4, 4, 4, 1, 1, 1])
     assert suite.line(NAME, FRAUD, f"{ALONE}, first split") == ["90.00 ± 0.00", "96.00 ± 1.00"]
     assert suite.line(NAME, FRAUD, f"{ALONE}, first split", kind="published") == ["91.72", "95.08"]
-    assert suite.line(NAME, FRAUD, f"{DIFFERENCE}, first split") == ["+2.00 ± 1.00", "−3.00 ± 1.00 (p < 0.05)"]
+    assert suite.line(NAME, FRAUD, f"{DIFFERENCE}, first split") == [
+        f"{gain} ± 1.00, no interval" for gain in ("+2.00", "−3.00")
+    ]
     assert suite.line(NAME, FRAUD, f"{ALONE}, all splits") == ["80.00 ± 8.66", "92.00 ± 3.04"]
-    # The MLP gains 2, 5 and 1 points: t = 4.1 over nine repeats, but 2.2 over three splits. The forest loses 3, 4, 3.5.
-    assert suite.line(NAME, FRAUD, f"{DIFFERENCE}, all splits") == ["+2.67 ± 1.95", "−3.50 ± 0.66 (p < 0.05)"]
+    # The MLP gains 2, 5 and 1 points, the forest loses 3, 4, 3.5: deviations of 2.08 and 0.5 over splits, not repeats.
+    # The root of 1 / 3 + 50 / 100 and t = 4.303 make 3.93 of them.
+    assert suite.line(NAME, FRAUD, f"{DIFFERENCE}, all splits") == ["+2.67 [−5.51, +10.84]", "−3.50 [−5.46, −1.54]"]
     with pytest.raises(AssertionError):
         suite.line(NAME, FRAUD, f"{ALONE}, all splits", kind="published")
     rows = {key[1:3]: row for key, row in suite.rows(NAME).items()}
@@ -133,7 +142,9 @@ def test_the_first_split_stands_above_all_of_them(suite):
     deviations = {key[2]: row.published_std for key, row in suite.rows(NAME).items() if key[1] == "mlp"}
     assert deviations == {"": 0.005, "all splits": None}
     assert f"{FRAUD}: 3 splits of 3 repeats" in suite.notes(NAME)
-    assert "over the repeats of a split, or, of all splits, over their means" in suite.notes(NAME)
+    assert "Nadeau and Bengio (2003)" in suite.notes(NAME)
+    reason = "no predictions of single test rows were kept"
+    assert f"No interval, of some or all models, on {FRAUD}: {reason}." in suite.notes(NAME)
 
 
 def test_a_reason_that_holds_for_all_splits_only_is_told(suite):
@@ -167,7 +178,7 @@ def test_an_absent_data_set_and_half_of_a_pair_without_a_number_have_reasons(sui
     suite.fail(FRAUD, "rf_hard", "Unable to allocate 3 GiB\nsecond line")
     assert suite.line(NAME, FRAUD, ALONE)[1] == "96.00 ± 1.00"
     assert suite.line(NAME, FRAUD, HARD) == ["92.00 ± 1.00", "failed: MemoryError"]
-    assert suite.line(NAME, FRAUD, DIFFERENCE) == ["+2.00 ± 1.00", "failed: MemoryError"]
+    assert suite.line(NAME, FRAUD, DIFFERENCE) == ["+2.00 [−0.48, +4.48]", "failed: MemoryError"]
     # Said once: the difference follows.
     said = "failed: RF + DDBF on credit_fraud: MemoryError: Unable to allocate 3 GiB."
     assert [note for note in suite.table(NAME).view.notes if note.startswith("failed")] == [said]
@@ -227,7 +238,7 @@ def line(suite, label, kind="reproduced", dataset=FRAUD):
     return suite.line(LADDER, dataset, label, kind=kind)
 
 
-def test_in_full_every_rung_has_a_column_and_differences_are_paired_and_tested(suite):
+def test_in_full_every_rung_has_a_column_and_differences_are_paired(suite):
     view = grown(suite).table(LADDER).view
     assert view.heads[::4] == ("50 / 3 × 17 = 51", "4,050 / 3 × 1,350 = 4,050")
     assert view.heads[1:4] == ("150 / 3 × 50 = 150", "450 / 3 × 150 = 450", "1,350 / 3 × 450 = 1,350")
@@ -238,13 +249,12 @@ def test_in_full_every_rung_has_a_column_and_differences_are_paired_and_tested(s
     assert line(suite, "DDBF-f", "published") == ["97.21", "97.25", "97.57", "97.62", "97.83"]
     # 97.21 - 93.86, 97.25 - 94.58, 97.57 - 96.59, 97.62 - 96.60, 97.83 - 96.67
     assert line(suite, DIFFERENCE, "published") == ["+3.35", "+2.67", "+0.98", "+1.02", "+1.16"]
-    # First rung 0.67, 1.67, 2.67: t = 2.89, p = 0.10; last -26, -25, -24: t = -43, p < 0.001.
     assert line(suite, DIFFERENCE) == [
-        "+1.67 ± 1.00",
-        "+1.00 ± 1.00",
-        "−1.00 ± 1.00",
-        "−7.00 ± 1.00 (p < 0.05)",
-        "−25.00 ± 1.00 (p < 0.05)",
+        "+1.67 [−0.81, +4.15]",
+        "+1.00 [−1.48, +3.48]",
+        "−1.00 [−3.48, +1.48]",
+        "−7.00 [−9.48, −4.52]",
+        "−25.00 [−27.48, −22.52]",
     ]
     condition = "against random_forest_50, 3 × 17 and 50 trees"
     row = suite.rows(LADDER)[FRAUD, "ddbf_f_17", condition, "roc_auc_difference"]
@@ -292,14 +302,14 @@ def test_no_number_of_trees_is_shown_that_a_forest_does_not_have(suite):
 
 
 def test_a_rung_of_several_splits_has_lines_for_the_first_and_for_all(suite):
-    declare_ladder(suite, n_repeats=5, rungs={17: 50})
+    declare_ladder(suite, n_repeats=5, rungs={17: 50}, designs={FRAUD: "splits"})
     grow(suite, FRAUD, "random_forest_50", [0.7, 0.8, 0.9, 0.1, 0.2], 100, [3, 3, 3, 2, 2])
     grow(suite, FRAUD, "ddbf_f_17", [0.9, 0.9, 0.9, 0.2, 0.3], 100, [3, 3, 3, 2, 2])
     assert line(suite, "RF, first split") == ["80.00 ± 10.00"]
     assert line(suite, "RF, first split", "published") == ["93.86"]
-    assert line(suite, f"{DIFFERENCE}, first split") == ["+10.00 ± 10.00"]
+    assert line(suite, f"{DIFFERENCE}, first split") == ["+10.00 ± 10.00, no interval"]
     assert line(suite, "RF, all splits") == ["54.00 ± 36.47"]
-    assert line(suite, f"{DIFFERENCE}, all splits") == ["+10.00 ± 7.07"]  # two splits are not tested
+    assert line(suite, f"{DIFFERENCE}, all splits") == ["+10.00 ± 7.07, no interval"]  # the mean of both splits is 10
     rows = {key[1:3]: row for key, row in suite.rows(LADDER).items()}
     assert rows["random_forest_50", "50 trees"].published == pytest.approx(0.9386)
     assert rows["random_forest_50", "50 trees, all splits"].published is None
@@ -332,7 +342,7 @@ def test_a_failed_rung_is_called_by_its_real_number_of_trees_and_of_equal_ones_o
     suite.lose(FRAUD, "ddbf_f_50")
     assert line(suite, "RF") == ["failed: MemoryError", "1.00 ± 0.00", "1.00 ± 0.00"]
     assert line(suite, "DDBF-f")[1] == "not run"
-    assert line(suite, DIFFERENCE) == ["failed: MemoryError", "not run", "+2.00 ± 1.00"]
+    assert line(suite, DIFFERENCE) == ["failed: MemoryError", "not run", "+2.00 [−0.48, +4.48]"]
     # The failure of a rung that is not shown is not lost, and is not said of a forest of 450 trees.
     said = "failed: RF of 50 trees, RF of 100 trees on credit_fraud: MemoryError: no room."
     assert said in suite.table(LADDER).view.notes

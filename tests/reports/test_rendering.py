@@ -162,14 +162,13 @@ def test_a_published_row_stands_only_where_the_paper_prints_numbers_and_keeps_th
 def test_legends_follow_from_the_rule_of_the_marks_and_costs_say_how_they_were_measured(suite):
     """A column that is not implemented has no number that could be best, or be ranked."""
     both = " ".join(view_of(suite, marks="best_and_second").notes)
-    assert "Bold: the best mean on a data set; •: the second-best" in both
+    assert "Bold: the best mean of a line, whichever column; •: the second-best, as the paper marks it." in both
     only = " ".join(view_of(suite, marks="best", rank_columns=["gbdt"]).notes)
     assert "•" not in only
-    assert "among GBDT." in only
     assert "Bold" not in " ".join(view_of(suite, marks="none").notes)
     labels = {"random_forest": "RF", "gbdt": "GBDT", "hidf": "hiDF", "svm": "SVM"}
     compared = {"rank_columns": list(labels)[:3], "average_rank": ["adult"], "missing_models": {"hidf": "not written"}}
-    assert " ".join(view_of(suite, labels=labels, marks="best", **compared).notes).count("among RF and GBDT") == 2
+    assert " ".join(view_of(suite, labels=labels, marks="best", **compared).notes).count("among RF and GBDT") == 1
     notes = " ".join(view_of(suite, metrics=["accuracy", "fit_cpu_seconds", "fit_peak_mib"]).notes)
     assert "CPU seconds" in notes
     assert "threads: 1" in notes
@@ -236,27 +235,55 @@ def test_win_tie_lose_and_average_rank_have_rows_with_the_papers_below(suite):
 
 
 def three_sets(suite, scores, **changes):
-    suite.experiment(datasets=["adult", "wine", "iris"], repeats={"adult": 3, "wine": 3, "iris": 2}, **changes)
+    repeats = {name: len(values[0]) for name, values in scores.items()}
+    suite.experiment(datasets=list(scores), repeats=repeats, **changes)
     for dataset, of_models in scores.items():
         for model, values in zip(("gbdt", "random_forest"), of_models, strict=False):
             suite.run(dataset, model, values)
 
 
-def test_tested_outcomes_have_a_row_for_each_reference(suite):
+def test_a_table_below_has_the_differences_to_each_reference_and_counts_what_intervals_decide(suite):
+    """Paired t intervals of made data: RF minus GBDT −0.10 ± 0.01, 0.033 ± 0.076 and −0.10 in both repeats."""
     scores = {
-        "adult": ([0.90, 0.93, 0.95], [0.80, 0.83, 0.85]),
-        "wine": ([0.90, 0.80, 0.85], [0.80, 0.85, 0.85]),
-        "iris": ([0.90, 0.93], [0.80, 0.83]),  # too few to be judged
+        "adult": ([0.90, 0.93, 0.95], [0.80, 0.84, 0.84]),
+        "wine": ([0.80, 0.80, 0.85], [0.90, 0.75, 0.90]),
+        "iris": ([0.90, 0.93], [0.80, 0.83]),
     }
-    three_sets(suite, scores, paired_tests=["gbdt", "random_forest"])
-    lines = markdown_of(suite)
-    assert "| win/tie/lose of GBDT, tested | 1/1/0 | *reference* | over 2 data sets |" in lines
-    assert "| win/tie/lose of RF, tested | *reference* | 0/1/1 | over 2 data sets |" in lines
+    three_sets(suite, scores, references=["gbdt", "random_forest"])
+    below, other = suite.table(NAME).view.folded
+    assert below.title == "Differences of accuracy (points): each model minus GBDT, with 95 % intervals"
+    assert [(row.labels[0], row.cells[0].text) for row in below.rows] == [
+        ("adult", "−10.00 [−12.48, −7.52]"),
+        ("wine", "+3.33 [−15.64, +22.31]"),
+        ("iris", "−10.00 ± 0.00, no interval"),
+        ("win/equivalent/lose/undecided of GBDT", "1/0/0/1"),
+    ]
+    # (4.303 + 1.061) / sqrt(3) = 3.10 deviations
+    assert [row.size for row in below.rows][:2] == ["3 made data sets; finds 3.10", "3 made data sets; finds 23.65"]
+    assert other.rows[-1].cells[0].text == "0/0/1/1"
     rows = suite.rows(NAME)
-    assert rows["all", "random_forest", "gbdt", "tested_win"].mean == 1
-    assert rows["all", "gbdt", "random_forest", "tested_lose"].mean == 1
-    suite.experiment(paired_tests=["gbdt"], missing_models={"random_forest": "not implemented"})
-    assert "| win/tie/lose of GBDT, tested | *not implemented* | *reference* |  |" in markdown_of(suite)
+    row = rows["adult", "random_forest", "against gbdt", "accuracy_difference"]
+    assert (row.mark, row.low) == ("lose", pytest.approx(-0.1 - 4.302653 * 0.01 / 3**0.5))
+    assert rows["all", "random_forest", "gbdt, accuracy", "decided_win"].mean == 1
+    lines = markdown_of(suite)
+    assert f"<summary>{below.title}</summary>" in lines
+    assert "finds 3.10" in suite.table(NAME).files()[".tex"]
+    notes = suite.notes(NAME)
+    assert "Smallest difference of accuracy (points) that is found with a probability of 80 %" in notes
+    assert "No interval, of some or all models, on iris: the same difference in all repeats" in notes
+    suite.assert_well_formed(suite.table(NAME))
+    suite.experiment(references=["gbdt"], missing_models={"random_forest": "not implemented"})
+    assert suite.table(NAME).view.folded == ()
+
+
+def test_a_data_set_counts_once_in_wins_and_outcomes(suite):
+    scores = {"adult": ([0.9, 0.8], [0.8, 0.75]), "adult_nan": ([0.9, 0.8], [0.8, 0.75])}
+    same = {"win_tie_lose": "random_forest", "references": ["random_forest"], "published_as": {"adult_nan": "adult"}}
+    three_sets(suite, scores, **same)
+    assert suite.line(NAME, "win/tie/lose of RF", kind="summary")[1] == "0/0/1"
+    assert suite.table(NAME).view.folded[0].rows[-1].cells[0].text == "0/0/0/1"
+    three_sets(suite, scores, **same | {"published_as": {}})
+    assert suite.line(NAME, "win/tie/lose of RF", kind="summary")[1] == "0/0/2"
 
 
 def test_differences_to_a_column_stand_below_each_data_set_and_those_of_the_paper(suite):
@@ -268,13 +295,13 @@ def test_differences_to_a_column_stand_below_each_data_set_and_those_of_the_pape
     }
     three_sets(suite, scores, options={"differences": {"to": "gbdt", "of": ["random_forest"]}})
     lines = markdown_of(suite)
-    assert "| adult: difference (points) | −10.00 ± 1.00 (p \\< 0.05) | *reference* | 3 × 50 |" in lines
-    assert "| wine: difference (points) | +3.33 ± 7.64 | *reference* | 3 × 50 |" in lines
+    assert "| adult: difference (points) | −10.00 \\[−12.48, −7.52\\] | *reference* | 3 × 50 |" in lines
+    assert "| wine: difference (points) | +3.33 \\[−15.64, +22.31\\] | *reference* | 3 × 50 |" in lines
     assert not any("iris: difference" in line for line in lines)
     assert any("the model of the column minus GBDT" in line for line in lines)
     rows = suite.rows(NAME)
     found = [rows[name, "random_forest", "against gbdt", "accuracy_difference"] for name in scores]
-    assert [row.mark for row in found] == ["worse", "", ""]
+    assert [row.mark for row in found] == ["lose", "undecided", ""]
     assert found[2].status == "unavailable"
     suite.experiment(options={"differences": {"to": "gbdt", "of": ["random_forest"]}})
     suite.run("adult", "gbdt", [0.90, 0.92])
@@ -282,7 +309,7 @@ def test_differences_to_a_column_stand_below_each_data_set_and_those_of_the_pape
     printed = {"gbdt": 86.12, "random_forest": 85.15}
     suite.published(NAME, [f"adult,{model},,accuracy,{number},,,,percent" for model, number in printed.items()])
     lines = markdown_of(suite)
-    assert "| adult: difference (points) | reproduced | +2.00 ± 0.00 | *reference* | 2 × 50 |" in lines
+    assert "| adult: difference (points) | reproduced | +2.00 ± 0.00, no interval | *reference* | 2 × 50 |" in lines
     assert "|  | published | −0.97 | *reference* |  |" in lines
 
 
@@ -301,4 +328,4 @@ def test_differences_of_what_is_no_column_or_of_several_metrics_are_refused(suit
     suite.refuses(NAME, rf"hidf\.yaml: hidf-table2/.*{says}")
     options = {"differences": {"to": "gbdt", "of": ["random_forest"]}}
     suite.experiment(metrics=["accuracy", "log_loss"], options=options)
-    suite.refuses(NAME, "one metric: accuracy or roc_auc")
+    suite.refuses(NAME, "one metric: accuracy or roc_auc or rmse")

@@ -251,7 +251,7 @@ class _Runner:
 
     def _facts_of(self, job: Job) -> dict[str, Json]:
         if job.data not in self.facts:
-            self.facts[job.data] = self.worker.call(_facts, job.data, job.run.seed)
+            self.facts[job.data] = self.worker.call(_facts, job.data, job.run.data_seed)
         return self.facts[job.data]
 
     def _origins(self, run: Run, data_digest: str) -> dict[int, Provenance]:

@@ -15,6 +15,7 @@ from typing import Final, Literal, TypeAlias
 
 from cascadeforest.data.errors import DamagedFile, UserError
 from cascadeforest.data.typed_json import Json
+from cascadeforest.experiments.designs import Design
 from cascadeforest.experiments.typed_files import read_typed
 
 NOT_IMPLEMENTED: Final = "not implemented"
@@ -49,11 +50,13 @@ class Run:
     libraries : tuple of str
         Packages whose version decides the numbers.
     seed : int
-        ``seed`` of ``config/config.yaml``: part of every seed of the run.
+        Part of every seed of the run: ``seed`` of ``config/config.yaml``, and what the model adds.
     memory : bool
         Whether a table shows memory: each repeat is then computed by a process of its own, and measured.
     keeps_model : bool
         Whether the first repeat also saves its fitted model.
+    seed_shift : int
+        What the model adds.
     """
 
     suite: str
@@ -68,6 +71,12 @@ class Run:
     seed: int = 0
     memory: bool = True
     keeps_model: bool = False
+    seed_shift: int = 0
+
+    @property
+    def data_seed(self) -> int:
+        """Part of the seeds of splits and draws, to which a model adds nothing."""
+        return self.seed - self.seed_shift
 
     @property
     def pair(self) -> Pair:
@@ -173,10 +182,12 @@ class Experiment:
     extras : dict
         Column name to what its cells save beyond predictions, by full names
         (`cascadeforest.experiments.extras.extra_name`).
+    designs : dict
+        Row to what varies from repeat to repeat (`cascadeforest.experiments.designs`).
     bounds : dict
         Column name to row to the parameters that the suite bounds there, by name; parameters of a learner inside are
         named ``learner__<parameter>``.
-    marks, win_tie_lose, paired_tests, average_rank, rank_columns, options, deviations
+    marks, win_tie_lose, references, average_rank, rank_columns, options, deviations
         As in the configuration; `deviations` also has what the models say of themselves.
     """
 
@@ -197,10 +208,11 @@ class Experiment:
     absent: dict[str, str] = field(default_factory=dict)
     missing_models: dict[str, str] = field(default_factory=dict)
     extras: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    designs: dict[str, Design] = field(default_factory=dict)
     bounds: dict[str, dict[str, dict[str, Bound]]] = field(default_factory=dict)
     marks: Marks = "none"
     win_tie_lose: str | None = None
-    paired_tests: tuple[str, ...] = ()
+    references: tuple[str, ...] = ()
     average_rank: tuple[str, ...] | None = None
     rank_columns: tuple[str, ...] | None = None
     options: dict[str, Json] = field(default_factory=dict)

@@ -19,6 +19,7 @@ from cascadeforest.data.schemas import read_schema, validate
 from cascadeforest.data.typed_json import Json, from_json
 from cascadeforest.experiments.batches import make_batches, read_costs
 from cascadeforest.experiments.code_digest import PACKAGE_FOLDER, defines, module_file
+from cascadeforest.experiments.designs import design_of
 from cascadeforest.experiments.extras import extra_name
 from cascadeforest.experiments.metrics import MEMORY_METRICS, METRICS
 from cascadeforest.experiments.plan import NOT_IMPLEMENTED, Bound, Experiment, Marks, Paper, Plan, Run, Status, Suite
@@ -41,6 +42,7 @@ class ModelEntry:
     dataset_params: dict[str, dict[str, Json]] = field(default_factory=dict)
     libraries: tuple[str, ...] = ()
     deviations: tuple[str, ...] = ()
+    seed_shift: int = 0
     paper: str | None = None
     ancestry: tuple[str, ...] = ()
 
@@ -59,7 +61,7 @@ class ExperimentEntry:
     repeats: int | None = None
     marks: Marks = "none"
     win_tie_lose: str | None = None
-    paired_tests: tuple[str, ...] = ()
+    references: tuple[str, ...] = ()
     average_rank: tuple[str, ...] | None = None
     rank_columns: tuple[str, ...] | None = None
     takes_own: bool = False
@@ -290,12 +292,10 @@ class _Resolver:
             _choose(f"{place}/metrics", metric, METRICS)
         for given in entry.datasets:
             _choose(f"{place}/datasets", given, self.configuration.suites)
-        named = {"paired_tests": entry.paired_tests, "rank_columns": entry.rank_columns or ()}
+        named = {"references": entry.references, "rank_columns": entry.rank_columns or ()}
         for key, chosen in (named | {"win_tie_lose": (entry.win_tie_lose,) if entry.win_tie_lose else ()}).items():
             for column in chosen:
                 _choose(f"{place}/{key}", column, columns)
-        if entry.paired_tests and len(entry.metrics) != 1:
-            raise ConfigError(f"{place}/paired_tests are for tables of one metric; metrics are {list(entry.metrics)}.")
         if entry.takes_own:
             variants += [own for own in self.configuration.own_datasets if own not in variants]
             columns |= {own: own for own in self.configuration.own_models}
@@ -321,13 +321,14 @@ class _Resolver:
             absent={variant: absence for variant, base in bases.items() if (absence := self._absence(base))},
             missing_models=missing,
             extras=self._extras(entry, columns, place),
+            designs={variant: design_of(variant, self.datasets[base]) for variant, base in bases.items()},
             bounds={
                 column: {variant: self._bounds(preset, base) for variant, base in bases.items()}
                 for column, preset in columns.items()
             },
             marks=entry.marks,
             win_tie_lose=entry.win_tie_lose,
-            paired_tests=entry.paired_tests,
+            references=entry.references,
             average_rank=entry.average_rank,
             rank_columns=entry.rank_columns,
             options=entry.options,
@@ -356,8 +357,9 @@ class _Resolver:
                     repeats=tuple(range(repeats)),
                     extras=tuple(sorted(extras)),
                     libraries=self._libraries(preset),
-                    seed=self.configuration.seed,
+                    seed=self.configuration.seed + self.models[preset].seed_shift,
                     memory=memory,
+                    seed_shift=self.models[preset].seed_shift,
                 )
         if self.budget.keep_models:
             first = {run.estimator: run for run in reversed(runs.values()) if _savable(run)}

@@ -16,11 +16,28 @@ _MARKDOWN = str.maketrans({character: f"\\{character}" for character in r"\`*_|[
 
 
 def to_markdown(view: TableView) -> str:
-    """Write a table as Markdown: heading, table without repeated labels, as in the papers, notes, deviations."""
+    """Write a table as Markdown: heading, table, tables that are folded away, notes, deviations."""
+    lines = [f"### {_markdown(view.name)}: {_markdown(view.title)}", "", *_markdown_table(view)]
+    for below in view.folded:
+        lines += [
+            "",
+            "<details>",
+            f"<summary>{_html(below.title)}</summary>",
+            "",
+            *_markdown_table(below),
+            "",
+            "</details>",
+        ]
+    for heading, sentences in (("", view.notes), ("Deviations from the paper:", view.deviations)):
+        if sentences:
+            lines += ["", *([heading, ""] if heading else []), *(f"- {_markdown(sentence)}" for sentence in sentences)]
+    return "\n".join(lines) + "\n"
+
+
+def _markdown_table(view: TableView) -> list[str]:
+    """Return the lines of a table, without repeated labels, as in the papers."""
     numbers = len(view.heads)
     lines = [
-        f"### {_markdown(view.name)}: {_markdown(view.title)}",
-        "",
         _line(map(_markdown, view.all_heads)),
         _line(["---"] * len(view.label_heads) + ["---:"] * numbers + (["---"] if view.size_head else [])),
     ]
@@ -33,10 +50,7 @@ def to_markdown(view: TableView) -> str:
             for text in [_markdown_cell(cell), *[f"*{_markdown(cell.text.partition(':')[0])}*"] * (span - 1)]
         ]
         lines.append(_line([*labels, *cells, *([_markdown(row.size)] if view.size_head else [])]))
-    for heading, sentences in (("", view.notes), ("Deviations from the paper:", view.deviations)):
-        if sentences:
-            lines += ["", *([heading, ""] if heading else []), *(f"- {_markdown(sentence)}" for sentence in sentences)]
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def _markdown(text: str) -> str:
@@ -57,7 +71,17 @@ def _markdown_cell(cell: Cell) -> str:
 
 # LaTeX ---------------------------------------------------------------------------------------------------------------
 
-_MATH = {"±": "pm", "×": "times", "•": "bullet", "≠": "neq", "≤": "leq", "≥": "geq", "→": "rightarrow", "√": "surd"}
+_MATH = {
+    "±": "pm",
+    "×": "times",
+    "•": "bullet",
+    "≠": "neq",
+    "≤": "leq",
+    "≥": "geq",
+    "→": "rightarrow",
+    "√": "surd",
+    "†": "dagger",
+}
 _GREEK = {"α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "θ": "theta", "μ": "mu", "σ": "sigma", "Σ": "Sigma"}
 _TEXT = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum", "|": "bar", '"': "quotedbl"}
 _TEXT |= {"<": "less", ">": "greater"}
@@ -70,14 +94,29 @@ _LATEX = str.maketrans(
 
 
 def to_latex(view: TableView) -> str:
-    """Write a table as a LaTeX ``table`` that needs the package booktabs only, with notes and deviations below."""
-    columns = "l" * len(view.label_heads) + "r" * len(view.heads) + ("l" if view.size_head else "")
+    """Write a table as a LaTeX ``table`` that needs the package booktabs only, with all that stands below it."""
     lines = [
         r"% needs \usepackage{booktabs}",
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{_latex(view.title)} (suite {_latex(view.suite)})}}",
         rf"\label{{tab:{view.name}}}",
+        *_latex_tabular(view),
+    ]
+    for below in view.folded:
+        lines += [r"\par\medskip", rf"{_latex(below.title)}\par\smallskip", *_latex_tabular(below)]
+    sentences = [*view.notes, *(f"Deviation: {sentence}" for sentence in view.deviations)]
+    if sentences:
+        # A minipage breaks the lines of a long note also in a centred table.
+        lines += [r"\par\smallskip", r"\begin{minipage}{\linewidth}\footnotesize"]
+        lines += [rf"{_latex(sentence)}\par" for sentence in sentences]
+        lines.append(r"\end{minipage}")
+    return "\n".join([*lines, r"\end{table}"]) + "\n"
+
+
+def _latex_tabular(view: TableView) -> list[str]:
+    columns = "l" * len(view.label_heads) + "r" * len(view.heads) + ("l" if view.size_head else "")
+    lines = [
         rf"\begin{{tabular}}{{{columns}}}",
         r"\toprule",
         _latex_line([_latex(head) for head in view.all_heads]),
@@ -91,14 +130,7 @@ def to_latex(view: TableView) -> str:
         cells = [_latex_cell(cell, row.kind, span) for cell, span in row.merged()]
         size = [_latex(row.size)] if view.size_head else []
         lines.append(_latex_line([*(_latex(label or "") for label in labels), *cells, *size]))
-    lines += [r"\bottomrule", r"\end{tabular}"]
-    sentences = [*view.notes, *(f"Deviation: {sentence}" for sentence in view.deviations)]
-    if sentences:
-        # A minipage breaks the lines of a long note also in a centred table.
-        lines += [r"\par\smallskip", r"\begin{minipage}{\linewidth}\footnotesize"]
-        lines += [rf"{_latex(sentence)}\par" for sentence in sentences]
-        lines.append(r"\end{minipage}")
-    return "\n".join([*lines, r"\end{table}"]) + "\n"
+    return [*lines, r"\bottomrule", r"\end{tabular}"]
 
 
 def _latex(text: str) -> str:

@@ -5,13 +5,21 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from cascadeforest.experiments.plan import NOT_IMPLEMENTED
-from cascadeforest.reports.drawing.view import PUBLISHED, REPRODUCED, Cell, Row, decimals, number_text, printed_text
+from cascadeforest.reports.drawing.view import (
+    PUBLISHED,
+    REPRODUCED,
+    Cell,
+    Row,
+    common_places,
+    decimals,
+    number_text,
+    printed_text,
+)
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.costs import ENDS
 from cascadeforest.reports.numbers.frame import FAILED, OK, UNAVAILABLE, Key, TidyRow
 from cascadeforest.reports.numbers.metrics import DIFFERENCES, known_metric
 from cascadeforest.reports.numbers.published import PublishedNumber
-from cascadeforest.reports.numbers.statistics import LEVEL
 
 #: What stands in a published row where the paper prints nothing.
 NOT_PRINTED = Cell("not printed", is_word=True)
@@ -116,10 +124,24 @@ def number_cell(row: TidyRow) -> Cell:
     if row.status != OK:
         return Cell(row.note if _has_reason(row) and not is_abbreviated(row) else row.status, is_word=True)
     if row.metric in DIFFERENCES:
-        # The mark follows from a test; the sign before the number says which of the two models it is for.
-        tested = f" (p < {LEVEL:g})" if row.mark else ""
-        return Cell(f"{signed_text(row.metric, row.number, row.std)}{tested}")
+        return difference_cell(row)
     return Cell(number_text(row.metric, row.number, row.std), row.mark)
+
+
+def difference_cell(row: TidyRow) -> Cell:
+    """Write a difference with its interval, or with its deviation where none is possible."""
+    if row.mean is None:
+        return Cell(row.status, is_word=True)
+    if row.low is None or row.high is None:
+        why_not = ", no interval" if row.note else ""
+        return Cell(f"{signed_text(row.metric, row.number, row.std)}{why_not}")
+    numbers = row.number, row.low, row.high
+    if known_metric(row.metric).percent:
+        texts = [signed_text(row.metric, number, None) for number in numbers]
+    else:
+        places = common_places(numbers)  # of the three, not of each
+        texts = [f"{number:+z,.{places}f}".replace("-", "−") for number in numbers]
+    return Cell(f"{texts[0]} [{texts[1]}, {texts[2]}]")
 
 
 def ratio_text(row: TidyRow, rows: Mapping[Key, TidyRow]) -> str:

@@ -60,6 +60,7 @@ def _experiment(name: str, results: Results, folder: Path) -> dict[str, Any]:
     table = make_table(name, results)
     return shown | {
         "table": to_html(table.view),
+        "folded": {below.title: to_html(below) for below in table.view.folded},
         "notes": table.view.notes,
         "deviations": table.view.deviations,
         "links": {FORMATS[suffix]: f"tables/{name}{suffix}" for suffix in SUFFIXES},

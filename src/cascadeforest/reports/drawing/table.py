@@ -40,19 +40,21 @@ class Table:
         size: str = "repeats × test rows",
         picture: Picture | None = None,
         drawn: Iterable[TidyRow] | None = None,
+        folded: tuple[TableView, ...] = (),
     ) -> Self:
         """Arrange the lines of a table, and add its picture with the numbers that are drawn, by default `rows`.
 
         `facts` are what the template of the renderer speaks of, beside those that every template knows.
         `label_heads` lack the last one, of the label that tells reproduced from published lines; it is dropped if all
-        lines are reproduced. `size` is the head of the last column: what stands behind a line; empty for none.
+        lines are reproduced. `size` is the head of the last column: what stands behind a line; empty for none. `folded`
+        are tables below.
         """
         experiment, rows, shown, labels = cells.experiment, tuple(rows), list(lines), (*label_heads, "")
         if not any(row.kind == PUBLISHED for row in shown):
             labels, shown = labels[:-1], [replace(row, labels=row.labels[:-1]) for row in shown]
         head = experiment.id, experiment.title, cells.results.suite
         notes, caption = notes_and_caption(cells, facts)
-        view = TableView(*head, labels, tuple(heads), size, tuple(shown), notes, experiment.deviations)
+        view = TableView(*head, labels, tuple(heads), size, tuple(shown), notes, experiment.deviations, folded)
         if picture is None:
             return cls(rows, view)
         numbers = rows if drawn is None else tuple(drawn)

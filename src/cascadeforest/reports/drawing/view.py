@@ -54,6 +54,7 @@ class TableView:
     rows: tuple[Row, ...]
     notes: tuple[str, ...]  # what the numbers and marks mean
     deviations: tuple[str, ...]  # where this is not what the paper did
+    folded: tuple["TableView", ...] = ()  # tables below, which readers open who want to know more
 
     @property
     def all_heads(self) -> tuple[str, ...]:

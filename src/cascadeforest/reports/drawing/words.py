@@ -42,6 +42,7 @@ def notes_and_caption(cells: Cells, facts: Mapping[str, object]) -> tuple[tuple[
         "layers": layers(cells),
         "processors": list(processors(cells)),
         "protocols": protocols(cells),
+        "intervals": None,
         "several": max(cells.experiment.repeats.values(), default=0) > 1,
         **facts,
     }
@@ -175,7 +176,7 @@ def processors(cells: Cells) -> Iterable[Mapping[str, object]]:
 
 
 def compared(cells: Cells) -> list[str]:
-    """Return the labels of the columns that are ranked and marked against each other; empty if all are."""
+    """Return the labels of the columns that are ranked against each other; empty if all are."""
     experiment = cells.experiment
     named = experiment.rank_columns or tuple(experiment.columns)
     if len(named) == len(experiment.columns):

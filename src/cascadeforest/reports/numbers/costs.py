@@ -33,12 +33,12 @@ def cost_ratio(numerators: Sequence[float], denominators: Sequence[float]) -> tu
 
 
 def ratio_rows(cells: Cells, rows: Mapping[Key, TidyRow], reference: str) -> Iterable[TidyRow]:
-    """Yield the cost of the reference divided by that of each other column, and the accuracies' differences.
+    """Yield the cost of the reference divided by that of each other column.
 
     The ratio is that of the means; of several repeats the smallest and the largest ratio follow. `rows` has the scores
     by key.
     """
-    metrics = [metric for metric in cells.experiment.metrics if metric in COST_METRICS or metric == ACCURACY]
+    metrics = [metric for metric in cells.experiment.metrics if metric in COST_METRICS]
     for dataset, column in cells.pairs:
         for metric in metrics if column != reference else ():
             row = TidyRow(dataset, column, f"against {reference}", ratio_name(metric))
@@ -49,25 +49,24 @@ def ratio_rows(cells: Cells, rows: Mapping[Key, TidyRow], reference: str) -> Ite
                 yield replace(row, status=lacking[0][0], note=lacking[0][1])
                 continue
             mine, own = (cells.metric(dataset, name, metric) for name in (reference, column))
-            leads = [a - b for a, b in zip(own, mine, strict=True)]
-            found = (fmean(leads), leads) if metric == ACCURACY else cost_ratio(mine, own)
+            found = cost_ratio(mine, own)
             if found is None:
                 yield replace(row, status=UNAVAILABLE, note="too little to be measured")
                 continue
             mean, of_repeats = found
             row = replace(row, n=len(of_repeats), n_test=cells.n_test(dataset, column))
             yield replace(row, mean=mean, std=stdev(of_repeats) if len(of_repeats) > 1 else None)
-            for name, end in ENDS.items() if len(of_repeats) > 1 and metric != ACCURACY else ():
+            for name, end in ENDS.items() if len(of_repeats) > 1 else ():
                 yield replace(row, condition=f"{row.condition}, {name}", mean=end(of_repeats), published=None)
 
 
 def _published(cells: Cells, dataset: str, column: str, reference: str, metric: str) -> float | None:
-    """Return the ratio, or the difference of accuracies, of the paper's numbers."""
+    """Return the ratio of the paper's numbers."""
     name = MEMORY if metric == MEMORY_BELOW else metric
     own, mine = (cells.published.number(dataset, one, name) for one in (column, reference))
     if own is None or mine is None or not own.value:
         return None
-    return float(own.value - mine.value if metric == ACCURACY else mine.value / own.value)
+    return float(mine.value / own.value)
 
 
 def memory_rows(cells: Cells) -> Iterable[TidyRow]:

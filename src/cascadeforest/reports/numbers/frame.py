@@ -33,9 +33,12 @@ class TidyRow:
     published: float | None = None  # in the unit of `mean`
     published_std: float | None = None
     rank: float | None = None  # among the compared columns, 1 is best, ties share the average
-    mark: str = ""  # best, second, ... or empty
+    mark: str = ""  # best, second, ..., of a difference what its interval decides, or empty
     status: str = OK  # ok, failed, not implemented or unavailable
-    note: str = ""  # the reason, where there is no number
+    note: str = ""  # the reason, where there is no number or interval; else what an interval holds for
+    low: float | None = None  # ends of the 95 % interval of a difference
+    high: float | None = None
+    smallest: float | None = None  # difference that it could find with a probability of 80 %
 
     @property
     def key(self) -> Key:
@@ -53,15 +56,19 @@ class TidyRow:
 Found: TypeAlias = dict[tuple[str, str], TidyRow]
 COLUMNS = tuple(field.name for field in fields(TidyRow))
 KEY = COLUMNS[:4]
+#: The last columns, which a file has only if a row has an interval.
+OF_INTERVALS = COLUMNS[-3:]
 
 
 def to_csv(rows: Iterable[TidyRow]) -> str:
     """Write rows as CSV: floats with 10 significant digits, nothing for no value; the same bytes every time."""
-    stream = io.StringIO()
+    stream, rows = io.StringIO(), list(rows)
+    with_intervals = any(row.low is not None for row in rows)
+    columns = COLUMNS if with_intervals else [column for column in COLUMNS if column not in OF_INTERVALS]
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    writer.writerow(columns)
     for row in rows:
-        writer.writerow([_text(getattr(row, column)) for column in COLUMNS])
+        writer.writerow([_text(getattr(row, column)) for column in columns])
     return stream.getvalue()
 
 
@@ -73,11 +80,15 @@ def _text(value: float | int | str | None) -> str:
 
 def read_csv(path: Path) -> list[dict[str, str]]:
     """Read the texts of a tidy CSV file; `ConfigError` if it has other columns."""
-    with path.open(encoding="utf-8", newline="") as stream:
-        reader = csv.DictReader(stream)
-        if tuple(reader.fieldnames or ()) != COLUMNS:
-            raise ConfigError(f"{path}: the columns are {reader.fieldnames}; they must be {', '.join(COLUMNS)}.")
-        return list(reader)
+    return parse_csv(path.read_text(encoding="utf-8"), str(path))
+
+
+def parse_csv(text: str, place: str) -> list[dict[str, str]]:
+    """Read the texts of a tidy table as CSV, named `place` in messages; the columns of intervals can be missing."""
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    if tuple(reader.fieldnames or ()) not in (COLUMNS, COLUMNS[: -len(OF_INTERVALS)]):
+        raise ConfigError(f"{place}: the columns are {reader.fieldnames}; they must be {', '.join(COLUMNS)}.")
+    return [dict.fromkeys(OF_INTERVALS, "") | row for row in reader]
 
 
 def to_rows(frame: pd.DataFrame) -> list[TidyRow]:

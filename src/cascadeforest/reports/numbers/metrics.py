@@ -29,7 +29,9 @@ COORDINATES = ("tsne_1", "tsne_2")
 #: Computed by scikit-learn through BLAS, whatever the model: near the border a row may change sides.
 FOREIGN_METRICS = frozenset({"linear_accuracy"})
 #: Differences of two models' means: where both move, they move by up to twice as much.
-DIFFERENCES = frozenset({"accuracy_difference", "accuracy_gap", "roc_auc_difference"})
+DIFFERENCES = frozenset(
+    {"accuracy_difference", "accuracy_gap", "error_rate_difference", "rmse_difference", "roc_auc_difference"}
+)
 #: Shares of the test rows of one class.
 OF_ONE_CLASS = frozenset({"recall"})
 #: Test rows that are counted.
@@ -72,7 +74,9 @@ KNOWN: Mapping[str, Metric] = {
     **COST_RATIOS,
     "error_rate": Metric("test error", "", False, percent=True),
     "accuracy_difference": Metric("accuracy, difference", percent=True),
+    "error_rate_difference": Metric("test error, difference", percent=True),
     "roc_auc_difference": Metric("ROC AUC, difference", percent=True),
+    "rmse_difference": Metric("RMSE, difference", "unit of the target"),
     "screened_share": Metric("screened at level 1", percent=True),
     "remaining_share": Metric("go through all levels", percent=True),
     "different_predictions": Metric("screened rows predicted otherwise", ROWS),

@@ -5,7 +5,7 @@ accepted (`cascadeforest.reports.store.stored.read_stored`).
 """
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ from cascadeforest.experiments import records
 from cascadeforest.experiments.cells import read_arrays
 from cascadeforest.experiments.plan import Experiment, Pair, Plan, read_plan
 from cascadeforest.experiments.records import CELL_CACHE, PLAN_FILE, PROCESSED, Failure, RunResult, ScoredCell
+from cascadeforest.reports.numbers.rows import Arrays, CellRows, by_cell, rows_of
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,9 @@ class Results:
     stale: dict[Pair, list[str]] = field(default_factory=dict)
     arrays_folder: Path = CELL_CACHE  # of the arrays that cells saved
     remedy: str = ""  # what to do about a damaged file of arrays
+    #: Gives the predictions for the test rows of a data set variant; nothing where none were kept.
+    row_source: Callable[["Results", str], Arrays] = lambda results, dataset: {}
+    _rows: dict[str, CellRows] = field(default_factory=dict, init=False, compare=False)  # read before
 
     @property
     def suite(self) -> str:
@@ -81,6 +85,15 @@ class Results:
         """Return the cells of all runs."""
         return [cell for run in self.runs.values() for cell in run.cells]
 
+    def rows(self, dataset: str) -> CellRows:
+        """Return what models predicted for each test row of a data set variant (`cascadeforest.reports.numbers.rows`).
+
+        Empty if no predictions were kept. `UserError` if the data are others than those of the cells, or damaged.
+        """
+        if dataset not in self._rows:
+            self._rows[dataset] = by_cell(self.row_source(self, dataset))
+        return self._rows[dataset]
+
     def arrays(self, cell: ScoredCell, extra: str) -> dict[str, np.ndarray]:
         """Return what a cell saved as an extra; `UserError` if it saved none, or the file is gone or damaged."""
         if extra not in cell.extras:
@@ -118,7 +131,11 @@ def read_results(root: Path, suite: str, experiments: Iterable[str] | None = Non
     summaries = {name: read_summary(path) for name in shown if (path := processed / f"{name}.json").is_file()}
     remedy = f"Run the workflow again, which makes it anew: snakemake --cores all --config suite={suite}"
     published = root / "reports" / "published"
-    return Results(plan, runs, failures, summaries, published, stale, root / CELL_CACHE, remedy)
+
+    def row_source(results: Results, dataset: str) -> Arrays:
+        return rows_of(results, dataset, processed) if (processed / f"{dataset}.npz").is_file() else {}
+
+    return Results(plan, runs, failures, summaries, published, stale, root / CELL_CACHE, remedy, row_source)
 
 
 def origin(results: Results) -> dict[str, Any]:

@@ -1,13 +1,12 @@
-"""Scores of models on data sets: tidy frames, differences between two models, and what is counted over all data sets.
+"""Scores of models on data sets: tidy frames, and what is counted over all data sets.
 
 A frame of repeats has a row for each repeat: the key of the tidy table, `repeat`, `value` and `n_test`; where there is
 no number, `status` and `note` say why. `averages` makes a tidy frame of it.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from statistics import fmean, stdev
-from typing import Any, TypeAlias
 
 import pandas as pd
 
@@ -15,22 +14,17 @@ from cascadeforest.data.errors import ConfigError
 from cascadeforest.experiments.metrics import COST_METRICS, METRICS
 from cascadeforest.experiments.plan import NOT_IMPLEMENTED, Experiment
 from cascadeforest.reports.numbers.cells import Cells
+from cascadeforest.reports.numbers.differences import COMPARED, counted_once
 from cascadeforest.reports.numbers.frame import ALL, KEY, OK, UNAVAILABLE
-from cascadeforest.reports.numbers.metrics import DIFFERENCES, known_metric
+from cascadeforest.reports.numbers.metrics import known_metric
 from cascadeforest.reports.numbers.splits import ALL_SPLITS, by_split, split_name
-from cascadeforest.reports.numbers.statistics import average_ranks, compare_means, complete, paired_t, ranked, sign
+from cascadeforest.reports.numbers.statistics import average_ranks, compare_means, complete, ranked, sign
 
 REGRESSION_METRICS = frozenset({"rmse"})
 #: Metrics that a model of either task has.
 COMMON_METRICS = COST_METRICS | {"n_layers"}
-#: Metrics of the rows that count wins; where a test decided them, with ``tested_`` before.
+#: Metrics of the rows that count wins by means.
 OUTCOMES = ["win", "tie", "lose"]
-#: Marks of a tested difference by the outcome of the test.
-_MARKS = {"win": "better", "lose": "worse"}
-#: Decides between the repeats of two models, where True says that higher is better; None decides nothing.
-Decider: TypeAlias = Callable[[Sequence[float], Sequence[float], bool], str | None]
-#: Data set to the repeats of each of its splits.
-Splits: TypeAlias = Mapping[str, Sequence[Sequence[int]]]
 
 
 def metrics_for(cells: Cells, dataset: str) -> list[str]:
@@ -90,7 +84,7 @@ def with_published(cells: Cells, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def compared_columns(experiment: Experiment) -> list[str]:
-    """Return the columns that are ranked and marked against each other."""
+    """Return the columns that are ranked against each other."""
     return list(experiment.rank_columns or experiment.columns)
 
 
@@ -128,47 +122,11 @@ def check_once(cells: Cells, option: str, columns: Sequence[str]) -> None:
 
 def compared_metric(experiment: Experiment) -> str:
     """Return the only metric of an experiment whose models are compared in pairs; `ConfigError` if there is none."""
-    known = sorted(name.removesuffix("_difference") for name in DIFFERENCES if name.endswith("_difference"))
+    known = [metric for metric in COMPARED if metric in METRICS]
     if len(experiment.metrics) != 1 or experiment.metrics[0] not in known:
         found = f"{experiment.place}/metrics is {list(experiment.metrics)}"
         raise ConfigError(f"{found}; a table of pairs has one metric: {' or '.join(known)}.")
     return experiment.metrics[0]
-
-
-def differences(
-    cells: Cells, values: pd.DataFrame, pairs: Sequence[tuple[str, str]], splits: Splits | None = None
-) -> pd.DataFrame:
-    """Return the tidy frame of the first minus the second model of each pair, repeat by repeat: data set, then pair.
-
-    The condition is ``against <second>``. A row is marked ``better`` or ``worse`` where `paired_t` finds a difference;
-    repeats that share one of `splits` are not independent, so the test then compares means of splits. Without a number
-    of either model the row has that one's reason.
-    """
-    rows: list[tuple[object, ...]] = []
-    marks, published = [], []
-    for dataset, of_dataset in values.groupby("dataset", sort=False):
-        of_model = dict(list(of_dataset.groupby("model", sort=False)))
-        metric = of_dataset.metric.iloc[0]
-        for column, reference in pairs:
-            both = [list(of_model[one].itertuples()) for one in (column, reference)]
-            key = dataset, column, f"against {reference}", f"{metric}_difference"
-            lacking = [(one.status, one.note) for part in both for one in part if one.status != OK]
-            if lacking:
-                rows.append((*key, math.nan, math.nan, math.nan, *lacking[0]))
-            for a, b in () if lacking else zip(*both, strict=True):
-                rows.append((*key, a.repeat, a.value - b.value, min(a.n_test, b.n_test), OK, ""))
-            own, other = (_means(part, (splits or {}).get(dataset, ())) for part in both)
-            marks.append("" if lacking else _MARKS.get(paired_t(own, other, sign(metric) < 0) or "", ""))
-            printed = [cells.published.number(dataset, one, metric) for one in (column, reference)]
-            known = [number.value for number in printed if number is not None]
-            published.append(float(known[0] - known[1]) if len(known) == 2 else math.nan)
-    return averages(frame_of_repeats(rows)).assign(mark=marks, published=published)
-
-
-def _means(part: Iterable[Any], groups: Sequence[Sequence[int]]) -> list[float]:
-    """Return the values of the repeats, or their means by group."""
-    values = {one.repeat: one.value for one in part}
-    return [fmean(values[repeat] for repeat in group) for group in groups] or list(values.values())
 
 
 # Rows over all data sets ----------------------------------------------------------------------------------------------
@@ -190,7 +148,7 @@ def ranked_datasets(experiment: Experiment) -> list[str]:
 
 
 def summaries(cells: Cells, values: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the tidy rows over all data sets: average ranks, wins, wins that a test decides."""
+    """Return the tidy rows over all data sets: average ranks, and wins by means."""
     experiment = cells.experiment
     rows: list[tuple[object, ...]] = []
 
@@ -199,15 +157,14 @@ def summaries(cells: Cells, values: pd.DataFrame, frame: pd.DataFrame) -> pd.Dat
         told = (OK, "") if n else (NOT_IMPLEMENTED, "") if lacks_model else (UNAVAILABLE, f"on no data set {why_not}")
         rows.append((ALL, column, condition, name, mean if n else math.nan, n or math.nan, *told))
 
-    def count(metric: str, reference: str, condition: str, prefix: str, decide: Decider, needed: str) -> None:
+    def count(metric: str, reference: str, condition: str) -> None:
         found = complete(values[values.metric == metric])
         for column in experiment.columns:
-            both = [(found.get((d, reference)), found.get((d, column))) for d in experiment.datasets]
-            outcomes = [decide(own, other, sign(metric) < 0) for own, other in both if own and other]
-            n = len(outcomes) - outcomes.count(None)
-            why_not = f"have both {cells.label(reference)} and this model {needed}"
+            both = [(found.get((d, reference)), found.get((d, column))) for d in counted_once(cells)]
+            wins = [compare_means(own, other, sign(metric) < 0) for own, other in both if own and other]
+            why_not = f"have both {cells.label(reference)} and this model a number"
             for name in OUTCOMES if column != reference else ():
-                add(column, condition, prefix + name, float(outcomes.count(name)), n, [reference, column], why_not)
+                add(column, condition, name, float(wins.count(name)), len(wins), [reference, column], why_not)
 
     for metric, condition in summarised_metrics(experiment).items():
         if experiment.average_rank is not None:
@@ -218,7 +175,5 @@ def summaries(cells: Cells, values: pd.DataFrame, frame: pd.DataFrame) -> pd.Dat
                 mean, n_ranked = found.get(column, math.nan), n if column in found else 0
                 add(column, condition, "average_rank", mean, n_ranked, [column], "has every compared model a number")
         if experiment.win_tie_lose is not None:
-            count(metric, experiment.win_tie_lose, condition, "", compare_means, "a number")
-    for reference in experiment.paired_tests:
-        count(experiment.metrics[0], reference, reference, "tested_", paired_t, "three repeats")
+            count(metric, experiment.win_tie_lose, condition)
     return with_published(cells, pd.DataFrame(rows, columns=[*KEY, "mean", "n", "status", "note"]))

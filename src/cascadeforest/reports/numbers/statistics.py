@@ -1,4 +1,4 @@
-"""What tables count and test: ranks and marks, average ranks, wins, a paired test and a rank-sum test over repeats.
+"""What tables count: ranks and marks, average ranks, wins by means, and a paper's own rank-sum test over repeats.
 
 Numbers are compared unrounded. Means are exact sums (`statistics.fmean`), so equal results tie whatever the order of
 their repeats.
@@ -16,10 +16,6 @@ from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.numbers.frame import OK
 from cascadeforest.reports.numbers.metrics import known_metric
 
-#: A paired difference is found where p is below.
-LEVEL = 0.05
-#: Fewer repeats are not tested: differences of whole test rows are too often the same by chance.
-FEWEST = 3
 #: Mark of a model that another one is significantly better than, as the papers' files have it.
 WORSE = "worse"
 #: Place among the distinct means of a line to mark, by the rule of the experiment.
@@ -35,13 +31,16 @@ def sign(metric: str) -> float:
 def ranked(frame: pd.DataFrame, compared: Sequence[str], rule: str) -> pd.DataFrame:
     """Return the tidy frame with `rank` and `mark` of each mean.
 
-    Models of `compared` are compared within a data set, condition and metric. Equal means share the average of their
-    ranks, and the mark. A mean that is compared with no other has no mark. `rule` is `marks` of the experiment.
+    Models are compared within a data set, condition and metric: those of `compared` have a rank, and of all models the
+    best has a mark. Equal means share the average of their ranks, and the mark. A mean that is compared with no other
+    has no mark. `rule` is `marks` of the experiment.
     """
-    means = (frame["mean"] * frame.metric.map(sign)).where(frame.model.isin(compared))
-    groups = means.groupby([frame.dataset, frame.condition, frame.metric], sort=False)
+    means = frame["mean"] * frame.metric.map(sign)
+    line = [frame.dataset, frame.condition, frame.metric]
+    groups = means.groupby(line, sort=False)
     places = groups.rank(method="dense").where(groups.transform("count") > 1)
-    return frame.assign(rank=groups.rank(), mark=[_MARKS[rule].get(place, "") for place in places])
+    ranks = means.where(frame.model.isin(compared)).groupby(line, sort=False).rank()
+    return frame.assign(rank=ranks, mark=[_MARKS[rule].get(place, "") for place in places])
 
 
 def average_ranks(means: pd.DataFrame) -> tuple[dict[str, float], int]:
@@ -58,24 +57,6 @@ def compare_means(own: Sequence[float], other: Sequence[float], higher_is_better
     """Return ``win``, ``tie`` or ``lose`` of `own` by its mean; only equal means tie."""
     lead = fmean(own) - fmean(other)
     return "tie" if lead == 0 else "win" if (lead > 0) == higher_is_better else "lose"
-
-
-def paired_t(own: Sequence[float], other: Sequence[float], higher_is_better: bool, level: float = LEVEL) -> str | None:
-    """Return ``win``, ``tie`` or ``lose`` of `own` by a two-sided paired t test; None for fewer than `FEWEST` repeats.
-
-    Differences that are all the same have no spread; then p is 0, or 1 if they are 0.
-    """
-    from scipy.stats import ttest_1samp
-
-    leads = [a - b for a, b in zip(own, other, strict=True)]
-    if len(leads) < FEWEST:
-        return None
-    rounding = 1e-12 * max(map(abs, (*own, *other)))
-    if max(leads) - min(leads) <= rounding:
-        p = 1.0 if abs(leads[0]) <= rounding else 0.0
-    else:
-        p = ttest_1samp(leads, 0.0).pvalue
-    return compare_means(own, other, higher_is_better) if p < level else "tie"
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,10 @@ from cascadeforest.experiments.batches import COSTS, Cost, costs_csv
 from cascadeforest.experiments.plan import Experiment, Pair, Plan
 from cascadeforest.experiments.provenance import git_commit
 from cascadeforest.reports.numbers.results import Results, read_results
+from cascadeforest.reports.numbers.rows import rows_of
 from cascadeforest.reports.store import stored as store
 from cascadeforest.reports.store.folders import new_folder, recover
-from cascadeforest.reports.store.rows import rows_of, united_rows, write_rows
+from cascadeforest.reports.store.rows import united_rows, write_rows
 
 #: Problems and conflicts that an error shows.
 N_SHOWN = 20

@@ -9,7 +9,6 @@ Tolerances would hide a wrong formula. So every stored table is also drawn anew 
 from the new cells: both must come out exactly, with all means, deviations, ranks, marks and counts.
 """
 
-import csv
 import difflib
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from cascadeforest.experiments.plan import Experiment
 from cascadeforest.experiments.records import PLAN_FILE
 from cascadeforest.reports.drawing.table import make_table
 from cascadeforest.reports.numbers import metrics
-from cascadeforest.reports.numbers.frame import ALL, read_csv
+from cascadeforest.reports.numbers.frame import ALL, OF_INTERVALS, parse_csv, read_csv
 from cascadeforest.reports.numbers.results import Results, read_results
 from cascadeforest.reports.store.findings import Finding, Key, Row, by_key, compare_exactly, missing, words
 from cascadeforest.reports.store.folders import recover
@@ -135,7 +134,7 @@ def _redrawn(name: str, folder: Path, results: Results, source: str) -> Iterable
                 yield Finding(name, path.name, f"file ({source})", *note, is_drift=False)
         elif path.is_file():
             place = source if file.startswith("tables") else f"drawn in the figure, {source}"
-            yield from compare_exactly(name, read_csv(path), csv.DictReader(text.splitlines()), place)
+            yield from compare_exactly(name, read_csv(path), parse_csv(text, file), place)
         else:
             yield missing(name, file, f"file ({source})", False, True)
 
@@ -198,7 +197,8 @@ def compare(
             if metric not in metrics.COST_RATIOS or {**before, **after}[key]["published"]:
                 findings.append(missing(name, words(key), "row", key in before, key in after))
         elif dataset == ALL:
-            of = condition or experiment.metrics[0]  # a table of one metric does not name it here
+            # A table of one metric does not name it here; what intervals decide names the reference before it.
+            of = condition.rpartition(", ")[2] or experiment.metrics[0]
             if of not in metrics.COSTS:
                 moves = of in {group[2] for group in moved}
                 findings += _derived(name, key, both[key], ("mean", "n", "status"), moves)
@@ -206,6 +206,8 @@ def compare(
             if metric not in metrics.COST_RATIOS:  # they follow from the costs, which are compared below
                 is_foreign = bool(experiment.libraries.get(column)) and (dataset, column) not in exact
                 findings += _compare_row(name, key, both[key], is_foreign or metric in metrics.FOREIGN_METRICS, suite)
+                # An interval also moves with single predictions, which may move with foreign libraries.
+                findings += _derived(name, key, both[key], OF_INTERVALS, is_foreign or _group(key) in moved)
             findings += _derived(name, key, both[key], ("rank", "mark"), _group(key) in moved)
     return findings + list(_compare_costs(name, both))
 

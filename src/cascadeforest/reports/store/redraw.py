@@ -3,9 +3,7 @@
 A table follows from its cells on every machine, so numbers are compared without any tolerance.
 """
 
-import csv
 import difflib
-import io
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,7 +13,7 @@ from pathlib import Path
 from cascadeforest.data.files import atomic_write
 from cascadeforest.experiments.batches import COSTS
 from cascadeforest.reports.drawing.page import index_page
-from cascadeforest.reports.numbers.frame import read_csv
+from cascadeforest.reports.numbers.frame import parse_csv, read_csv
 from cascadeforest.reports.store import stored as store
 from cascadeforest.reports.store.accept import refuse
 from cascadeforest.reports.store.findings import Finding, compare_exactly, missing
@@ -100,5 +98,5 @@ def _other_numbers(files: Mapping[str, bytes], stored: Path) -> Iterable[Finding
         if file not in tables or file not in files:
             yield missing(Path(file).stem, file, "file", file in tables, file in files)
             continue
-        drawn = csv.DictReader(io.StringIO(files[file].decode()))
+        drawn = parse_csv(files[file].decode(), file)
         yield from compare_exactly(Path(file).stem, read_csv(stored / file), drawn, file)

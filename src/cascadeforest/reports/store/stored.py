@@ -18,11 +18,12 @@ from typing import cast
 from cascadeforest.data.errors import ConfigError, DamagedFile, UserError
 from cascadeforest.data.files import CONTENT_DIGEST, atomic_write, digest_of, parse_signed_json, signed_json
 from cascadeforest.data.typed_json import Json, from_json, to_json
-from cascadeforest.experiments.cells import SavedArrays
+from cascadeforest.experiments.cells import SavedArrays, read_arrays
 from cascadeforest.experiments.plan import Experiment, Plan
 from cascadeforest.experiments.records import RunResult
 from cascadeforest.reports.drawing.table import make_table
 from cascadeforest.reports.numbers.results import Results, origin
+from cascadeforest.reports.numbers.rows import Arrays
 
 FORMAT = 2
 CELLS, EXTRAS, ROWS, PROVENANCE = "cells.json.gz", "extras", "rows", "provenance.json"
@@ -91,7 +92,21 @@ def read_stored(root: Path, suite: str) -> Results:
     stored = unpack(folder / CELLS, suite)
     runs = {run.run.pair: run for run in stored.runs}
     published, remedy = root / "reports" / "published", from_git(folder / EXTRAS)
-    return Results(stored.plan, runs, {}, stored.summaries, published, arrays_folder=folder / EXTRAS, remedy=remedy)
+
+    def row_source(_: Results, dataset: str) -> Arrays:
+        saved = stored.rows.get(dataset)
+        return read_arrays(folder / ROWS, saved, from_git(folder / ROWS / saved.file)) if saved else {}
+
+    return Results(
+        stored.plan,
+        runs,
+        {},
+        stored.summaries,
+        published,
+        arrays_folder=folder / EXTRAS,
+        remedy=remedy,
+        row_source=row_source,
+    )
 
 
 def needed_arrays(experiment: Experiment, results: Results) -> Iterable[SavedArrays]:

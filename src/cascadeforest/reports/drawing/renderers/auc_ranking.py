@@ -8,15 +8,19 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import pandas as pd
+
 from cascadeforest.data.errors import ConfigError
+from cascadeforest.reports.drawing.differences import folded, told_of
 from cascadeforest.reports.drawing.lines import numbered_lines
 from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.words import reasons
 from cascadeforest.reports.numbers import importances
 from cascadeforest.reports.numbers.cells import Cells
-from cascadeforest.reports.numbers.frame import OK, UNAVAILABLE, to_rows
+from cascadeforest.reports.numbers.differences import Difference, of_repeats
+from cascadeforest.reports.numbers.frame import OK, UNAVAILABLE, TidyRow, to_rows
 from cascadeforest.reports.numbers.scores import averages, frame_of_repeats, with_published
-from cascadeforest.reports.numbers.statistics import RankSumTest, mark_worse, ranked
+from cascadeforest.reports.numbers.statistics import RankSumTest, complete, mark_worse, ranked
 
 AUC = "roc_auc"
 NOT_FINITE = "an importance is no finite number"
@@ -42,20 +46,37 @@ def render(cells: Cells) -> Table:
     values = frame_of_repeats(_repeats(cells, columns))
     frame = ranked(averages(values), compared, experiment.marks)
     rows = to_rows(with_published(cells, mark_worse(frame, values, options.test, compared, f"{place}/test")))
+    below = list(_differences(cells, columns, values, options.test.column))
     lines = []
     for dataset in experiment.datasets:
         shown = [row for row in rows if row.dataset == dataset]
         half = cells.facts(dataset).get("features", 0) // 2
         size = ", ".join(f"{n} × ({half:,} + {half:,})" for n in sorted({row.n for row in shown if row.n is not None}))
         lines += numbered_lines(cells, (dataset,), shown, size)
+    labels = {name: column.label for name, column in columns.items()}
     told = dict(
         test=options.test,
-        labels={name: column.label for name, column in columns.items()},
+        labels=labels,
         among=[columns[name].label for name in compared] if len(compared) < len(columns) else [],
         reasons=reasons(cells, rows, lambda row: columns[row.model].label),
+        intervals=told_of(below, cells),
     )
-    heads = [column.label for column in columns.values()]
-    return Table.of(cells, told, rows, ["data set"], heads, lines, "repeats × (features + copies)")
+    rows += [one.row for one in below]
+    size, under = "repeats × (features + copies)", folded(cells, below, labels=labels)
+    return Table.of(cells, told, rows, ["data set"], labels.values(), lines, size, folded=under)
+
+
+def _differences(
+    cells: Cells, columns: Mapping[str, importances.ImportanceColumn], values: pd.DataFrame, reference: str
+) -> Iterable[Difference]:
+    """Yield the differences of the areas of each importance and of the one that others are compared with."""
+    found = complete(values)
+    for dataset in cells.experiment.datasets:
+        for name in columns:
+            own, other = (found.get((dataset, one), []) for one in (name, reference))
+            row = TidyRow(dataset, name, f"against {reference}", f"{AUC}_difference")
+            if name != reference and own and other:
+                yield of_repeats(cells, row, own, other, columns[name].model)
 
 
 def _repeats(cells: Cells, columns: Mapping[str, importances.ImportanceColumn]) -> Iterable[tuple[object, ...]]:

@@ -14,14 +14,15 @@ from typing import NamedTuple, TypeAlias, cast
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.drawing import lines as draw
+from cascadeforest.reports.drawing.differences import told_of
 from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.view import Cell, metric_head
 from cascadeforest.reports.drawing.words import reasons
 from cascadeforest.reports.numbers import scores
 from cascadeforest.reports.numbers.cells import Cells
+from cascadeforest.reports.numbers.differences import Difference, difference
 from cascadeforest.reports.numbers.frame import OK, Key, TidyRow, to_rows
 from cascadeforest.reports.numbers.splits import ALL_SPLITS, FIRST_SPLIT, kinds, parts, shared_splits
-from cascadeforest.reports.numbers.statistics import LEVEL
 
 TREES, LAYERS = "n_estimators", "max_layers"
 #: Two columns that are compared, and pairs of them with equal numbers of trees.
@@ -77,13 +78,15 @@ def render(cells: Cells) -> Table:
     if alone := [column for column in experiment.columns if column not in named]:
         raise ConfigError(f"{experiment.place}/options/pairs lacks {', '.join(alone)}: give each column a partner.")
     sizes = {column: None if options.sides else _size(cells, column) for column in named}
-    found = dict(_numbers(cells, options.pairs, sizes))
+    compared: list[Difference] = []
+    found = dict(_numbers(cells, options.pairs, sizes, compared))
     shown = _rungs(options.pairs, sizes)
     layout = Layout(cells, metric, options.sides or _models(cells, options.pairs), sizes, shown, found)
     heads = [cells.label(rung[0][0]) if options.sides else _head(layout, rung) for rung in shown]
     lines = [line for dataset in experiment.datasets for line in draw.said_once(_lines(layout, dataset))]
     label_heads = ("data set", "trained" if options.sides else "model")
-    return Table.of(cells, _told(layout, is_ladder=not options.sides), found.values(), label_heads, heads, lines)
+    told = _told(layout, is_ladder=not options.sides) | {"intervals": told_of(compared, cells)}
+    return Table.of(cells, told, found.values(), label_heads, heads, lines)
 
 
 def _size(cells: Cells, column: str) -> Size | None:
@@ -116,21 +119,32 @@ def _rungs(pairs: tuple[Pair, ...], sizes: dict[str, Size | None]) -> list[Rung]
     return list(groups.values())
 
 
-def _numbers(cells: Cells, pairs: tuple[Pair, ...], sizes: dict[str, Size | None]) -> Iterable[tuple[Key, TidyRow]]:
-    """Yield a row for each column and each pair's difference; conditions have real numbers of trees."""
+def _numbers(
+    cells: Cells, pairs: tuple[Pair, ...], sizes: dict[str, Size | None], compared: list[Difference]
+) -> Iterable[tuple[Key, TidyRow]]:
+    """Yield a row for each column and each pair's difference, which `compared` gets; conditions have real numbers."""
     partner = {second: first for first, second in pairs}
     for part, values in parts(cells, scores.repeats(cells)).items():
         is_first = part == FIRST_SPLIT
         rows = to_rows(scores.with_published(cells, scores.averages(values)))
-        shared = {} if is_first else shared_splits(cells)
-        rows += to_rows(scores.differences(cells, values, list(partner.items()), shared))
-        for row in rows:
+        own = list(_differences(cells, partner, is_first))
+        compared += own
+        for row in [*rows, *(one.row for one in own)]:
             names = [row.model, partner[row.model]] if row.condition else [row.model]
             trees = " and ".join(str(sizes[name]) for name in names if sizes[name])
             words = [row.condition, f"{trees} trees" if trees else "", "" if is_first else ALL_SPLITS]
             row = replace(row, condition=", ".join(filter(None, words)))
             row = row if is_first else replace(row, published=None, published_std=None)
             yield (part, row.dataset, row.model, row.metric), row
+
+
+def _differences(cells: Cells, partner: Mapping[str, str], is_first: bool) -> Iterable[Difference]:
+    """Yield the differences of a part: on the first split, where several repeats share it, seeds are what varies."""
+    metric, shared = scores.compared_metric(cells.experiment), shared_splits(cells)
+    for dataset in cells.experiment.datasets if is_first else shared:
+        repeats = shared[dataset][0] if is_first and dataset in shared else None
+        for second, first in partner.items():
+            yield difference(cells, dataset, second, first, metric, repeats, None if repeats is None else "given")
 
 
 def _lines(layout: Layout, dataset: str) -> Iterable[draw.Lines]:
@@ -194,7 +208,7 @@ def _is_bounded(layout: Layout, rung: Rung) -> bool:
     return len(rung) > 1 or any(printed and printed != str(own.trees) for printed, own in known)
 
 
-def _told(layout: Layout, is_ladder: bool) -> Mapping[str, object]:
+def _told(layout: Layout, is_ladder: bool) -> dict[str, object]:
     cells, sizes = layout.cells, layout.sizes
     bounded = [rung for rung in layout.rungs if _is_bounded(layout, rung)]
     side_of = {column: side for rung in layout.rungs for pair in rung for side, column in enumerate(pair)}
@@ -210,7 +224,5 @@ def _told(layout: Layout, is_ladder: bool) -> Mapping[str, object]:
         bounded={_head(layout, rung): [_printed_head(layout, pair) for pair in rung] for rung in bounded},
         unequal=[_head(layout, rung) for rung in bounded if len({own.total for c in rung[0] if (own := sizes[c])}) > 1],
         kinds=kinds(cells),
-        has_shared=bool(shared_splits(cells)),
-        level=LEVEL,
         reasons=reasons(cells, (row for row in layout.found.values() if row.metric == layout.metric), label),
     )

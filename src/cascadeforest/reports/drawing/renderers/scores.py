@@ -3,7 +3,7 @@
 One metric: models are columns. Several metrics: a line for each model, metrics are columns, as the papers print
 accuracy beside time and memory. ``options: {splits: n}``: a line for each split and metric, models are columns.
 ``{differences: {to: column, of: [...]}}`` adds these columns minus that one, ``{ratio_of: column}`` the cost of that
-column divided by the cost of each other one.
+column divided by the cost of each other one. ``{control: true}``: a model is compared with itself.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -12,15 +12,16 @@ from functools import partial
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.drawing import lines as draw
+from cascadeforest.reports.drawing.differences import folded, told_of
 from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.view import SUMMARY, Cell, Row, metric_head
 from cascadeforest.reports.drawing.words import reasons
 from cascadeforest.reports.numbers import costs, scores
 from cascadeforest.reports.numbers.cells import Cells
+from cascadeforest.reports.numbers.differences import COMPARED, Difference, difference, outcomes, pairs_of
 from cascadeforest.reports.numbers.frame import ALL, OK, Key, TidyRow, to_rows
 from cascadeforest.reports.numbers.metrics import COST_FLOORS
 from cascadeforest.reports.numbers.splits import conditions, kinds
-from cascadeforest.reports.numbers.statistics import LEVEL
 
 REFERENCE, NOT_COMPARED = "reference", "not compared"
 
@@ -40,6 +41,7 @@ class Options:
     splits: int | None = None
     differences: Differences | None = None
     ratio_of: str | None = None
+    control: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,15 +72,40 @@ def render(cells: Cells) -> Table:
     frame = scores.scores(cells, values)
     measured = to_rows(scores.split_scores(cells, values, options.splits) if options.splits else frame)
     rows = [*measured, *to_rows(scores.summaries(cells, values, frame)), *costs.memory_rows(cells)]
-    if wanted := options.differences:
-        rows += to_rows(scores.differences(cells, values, [(column, wanted.to) for column in wanted.of]))
+    found, below = _differences(cells, options)
+    counts = [
+        row
+        for reference in experiment.references
+        for metric in dict.fromkeys(one.row.metric.removesuffix("_difference") for one in below)
+        for row in outcomes(cells, below, metric, reference)
+    ]
+    rows += [*(one.row for one in found), *counts]
     if options.ratio_of:
         rows += costs.ratio_rows(cells, {row.key: row for row in measured}, options.ratio_of)
     layout = Layout(cells, {row.key: row for row in rows}, _grid(cells, options))
     several = len(experiment.metrics) > 1
     heads = map(metric_head, experiment.metrics) if several and not options.splits else experiment.labels.values()
     label_heads = ("data set", "split", "measure") if options.splits else ("data set", "model")[: 1 + several]
-    return Table.of(cells, _told(layout, options), rows, label_heads, heads, _lines(layout, options))
+    told = _told(layout, options) | {"intervals": told_of(found, cells, options.control)}
+    lines = _lines(layout, options)
+    return Table.of(cells, told, rows, label_heads, heads, lines, folded=folded(cells, below, counts))
+
+
+def _differences(cells: Cells, options: Options) -> tuple[list[Difference], list[Difference]]:
+    """Return all differences, and those that tables below show."""
+    experiment = cells.experiment
+    pairs = [(column, options.differences.to) for column in options.differences.of] if options.differences else []
+    if options.ratio_of:
+        pairs += [(column, options.ratio_of) for column in experiment.columns if column != options.ratio_of]
+    below = pairs_of(cells)
+    found = {
+        (dataset, metric, pair): difference(cells, dataset, *pair, metric)
+        for pair in dict.fromkeys([*pairs, *below])
+        for dataset in experiment.datasets
+        for metric in scores.metrics_for(cells, dataset)
+        if metric in COMPARED
+    }
+    return list(found.values()), [one for (_, _, pair), one in found.items() if pair in below]
 
 
 def _checked(cells: Cells) -> Options:
@@ -119,10 +146,6 @@ def _lines(layout: Layout, options: Options) -> Iterable[Row]:
     if reference := experiment.win_tie_lose:
         label = f"win/tie/lose of {cells.label(reference)}"
         yield from _summary_lines(layout, label, scores.OUTCOMES, summarised, NOT_COMPARED, reference)
-    for reference in experiment.paired_tests:
-        label = f"win/tie/lose of {cells.label(reference)}, tested"
-        tested = [f"tested_{outcome}" for outcome in scores.OUTCOMES]
-        yield from _summary_lines(layout, label, tested, {experiment.metrics[0]: reference}, NOT_COMPARED, reference)
     if options.ratio_of:
         yield from _ratio_lines(layout, options.ratio_of)
 
@@ -184,7 +207,7 @@ def _ratio_lines(layout: Layout, reference: str) -> Iterable[Row]:
 
     def text(row: TidyRow) -> str:
         if row.metric == costs.DIFFERENCE:
-            return f"{draw.signed_text(row.metric, row.number, row.std)} points"
+            return f"{draw.difference_cell(row).text} points"
         return draw.ratio_text(row, layout.found)
 
     def printed(row: TidyRow) -> Cell:
@@ -202,7 +225,7 @@ def _ratio_lines(layout: Layout, reference: str) -> Iterable[Row]:
 # Notes ----------------------------------------------------------------------------------------------------------------
 
 
-def _told(layout: Layout, options: Options) -> Mapping[str, object]:
+def _told(layout: Layout, options: Options) -> dict[str, object]:
     cells, metrics, rows = layout.cells, layout.cells.experiment.metrics, list(layout.found.values())
     ran = [cell for pair in cells.pairs for cell in cells.all(*pair)]
     shown = [row for row in rows if row.dataset != ALL and row.metric in metrics]
@@ -212,7 +235,6 @@ def _told(layout: Layout, options: Options) -> Mapping[str, object]:
         conditions={row.condition for row in shown},
         kinds=kinds(cells) if options.splits else [],
         ranked_over=scores.ranked_datasets(cells.experiment),
-        level=LEVEL,
         floors=COST_FLOORS,
         threads=sorted({cell.threads for cell in ran}),
         memory_methods=sorted({cell.costs.memory_method for cell in ran if cell.costs.memory_method}),

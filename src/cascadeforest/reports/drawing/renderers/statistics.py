@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from cascadeforest.data.errors import ConfigError
+from cascadeforest.reports.drawing.differences import folded, told_of
 from cascadeforest.reports.drawing.lines import numbered_lines, published_cell
 from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.view import Cell, Row, number_text
 from cascadeforest.reports.drawing.words import reasons
 from cascadeforest.reports.numbers.cells import Cells
+from cascadeforest.reports.numbers.differences import difference, pairs_of
 from cascadeforest.reports.numbers.frame import UNAVAILABLE, TidyRow, to_rows
 from cascadeforest.reports.numbers.scores import repeats, scores
 from cascadeforest.reports.numbers.statistics import RankSumTest, mark_worse
@@ -39,18 +41,24 @@ def render(cells: Cells) -> Table:
     experiment, options = cells.experiment, cells.options(Options)
     facts = [row for dataset in experiment.datasets for row in _facts(cells, dataset, options)]
     errors = to_rows(_errors(cells, options)) if experiment.columns else []
-    rows = [*facts, *errors]
+    found = [
+        difference(cells, dataset, *pair, ERROR if _metric(cells, dataset) == ACCURACY else RMSE)
+        for pair in pairs_of(cells)
+        for dataset in experiment.datasets
+    ]
+    rows = [*facts, *errors, *(one.row for one in found)]
     heads = [*options.facts.values(), *(["rows of each class"] if options.class_counts else [])]
     heads += [f"test error, {label}" for label in experiment.labels.values()]
-    lines = [line for dataset in experiment.datasets for line in _lines(cells, dataset, options, rows)]
+    lines = [line for dataset in experiment.datasets for line in _lines(cells, dataset, options, [*facts, *errors])]
     told = dict(
         options=options,
         n_listed=N_LISTED,
         differs=any(row.mark == DIFFERS for row in facts),
         reasons=reasons(cells, errors),
+        intervals=told_of(found, cells),
     )
     size = "repeats × test rows" if experiment.columns else ""
-    return Table.of(cells, told, rows, ["data set"], heads, lines, size)
+    return Table.of(cells, told, rows, ["data set"], heads, lines, size, folded=folded(cells, found))
 
 
 def _facts(cells: Cells, dataset: str, options: Options) -> Iterable[TidyRow]:

@@ -9,13 +9,15 @@ from dataclasses import dataclass, field, replace
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.experiments.plan import Pair
+from cascadeforest.reports.drawing.differences import folded, told_of
 from cascadeforest.reports.drawing.lines import Lines, number_cell, numbered_lines, said_once
 from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.view import metric_head
 from cascadeforest.reports.drawing.words import reasons
 from cascadeforest.reports.numbers.cells import Cells
+from cascadeforest.reports.numbers.differences import COMPARED, difference
 from cascadeforest.reports.numbers.frame import Key, TidyRow, to_rows
-from cascadeforest.reports.numbers.scores import repeats, scores
+from cascadeforest.reports.numbers.scores import metrics_for, repeats, scores
 from cascadeforest.reports.numbers.splits import kinds
 
 EXTRA = "iterations"
@@ -45,8 +47,17 @@ def render(cells: Cells) -> Table:
     heads = [*map(metric_head, metrics), "easy in iteration 1 (% of training rows)", "fell back to the mean"]
     lines = [line for dataset in experiment.datasets for line in said_once(_lines(cells, dataset, rows, metrics))]
     same = {name: [data for data, other in cells.pairs if other == name and (data, name) in ties] for name in means}
+    found = [
+        difference(cells, dataset, *pair, metric)
+        for pair in means.items()
+        for dataset in experiment.datasets
+        for metric in metrics_for(cells, dataset)
+        if metric in COMPARED
+    ]
     told = dict(same=same, means=means, kinds=kinds(cells), reasons=reasons(cells, scored))
-    return Table.of(cells, told, rows.values(), ("data set", "model"), heads, lines)
+    told |= {"intervals": told_of(found, cells)}
+    every = [*rows.values(), *(one.row for one in found)]
+    return Table.of(cells, told, every, ("data set", "model"), heads, lines, folded=folded(cells, found))
 
 
 def _is_tie(cells: Cells, dataset: str, column: str, mean: str) -> bool:

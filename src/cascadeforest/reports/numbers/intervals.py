@@ -1,0 +1,385 @@
+"""Intervals of the difference of two models, one for each design of an experiment, and what an interval decides.
+
+All are 95 % intervals without a correction for the number of comparisons. `cascadeforest.reports.numbers.differences`
+chooses the one that fits the design of a data set.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+from scipy import stats
+
+#: Share of the intervals that hold the true difference.
+LEVEL: Final = 0.95
+#: With this probability the smallest difference that could be found is found.
+POWER: Final = 0.8
+#: A ratio of costs is this much less certain than its repeats say, since they are of one machine.
+MACHINE: Final = 1.2
+#: By this factor a single timing may be wrong.
+SINGLE_TIMING: Final = 1.5
+#: More repeats have too many changes of sign to list.
+MOST_FLIPS: Final = 20
+
+Outcome: TypeAlias = Literal["win", "equivalent", "lose", "undecided"]
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Parts of the variance of a mean difference over test rows and seeds; they sum to 1 (0: there is no variance).
+
+    Parameters
+    ----------
+    rows : float
+        Of other test rows: it stays, however many seeds are run.
+    seeds : float
+        Of other seeds of the models.
+    rest : float
+        Of rows and seeds together.
+    """
+
+    rows: float
+    seeds: float
+    rest: float
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A difference (or ratio) with its interval.
+
+    Parameters
+    ----------
+    difference : float
+        The estimate, in the unit of the metric.
+    low, high : float
+        Ends; infinite where the repeats are too few to exclude anything.
+    error : float
+        Standard error.
+    df : float
+        Its degrees of freedom; infinite for a normal approximation.
+    shares : Shares, optional
+        Where its variance comes from, for a given test set and several seeds.
+    n_rows : int
+        Test rows behind it, where rows are what varies.
+    """
+
+    difference: float
+    low: float
+    high: float
+    error: float
+    df: float
+    shares: Shares | None = None
+    n_rows: int = 0
+
+    @property
+    def detectable(self) -> float:
+        """Smallest difference that is found with a probability of `POWER`, from the standard error alone."""
+        return self.error * float(_t(1 - (1 - LEVEL) / 2, self.df) + _t(POWER, self.df))
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether a difference is found."""
+        return self.low > 0 or self.high < 0
+
+    def wider(self, other: "Interval") -> "Interval":
+        """Return the wider of two intervals of the same difference; this one if they are equally wide."""
+        return other if other.high - other.low > self.high - self.low else self
+
+    def rows_needed(self, difference: float) -> int | None:
+        """Return how many test rows would find a difference whatever the number of seeds; None if these rows can.
+
+        Seeds take the variance of seeds and of the rest away, never that of the rows.
+        """
+        if self.shares is None or not self.n_rows:
+            return None
+        of_rows = (
+            math.sqrt(self.shares.rows) * self.error * float(_t(1 - (1 - LEVEL) / 2, math.inf) + _t(POWER, math.inf))
+        )
+        return math.ceil(self.n_rows * (of_rows / difference) ** 2) if of_rows > difference else None
+
+
+def _t(share: float, df: float) -> float:
+    return float(stats.t.ppf(share, df) if math.isfinite(df) else stats.norm.ppf(share))
+
+
+def _symmetric(difference: float, variance: float, df: float) -> Interval:
+    error = math.sqrt(variance)
+    half = _t(1 - (1 - LEVEL) / 2, df) * error if error else 0.0
+    return Interval(difference, difference - half, difference + half, error, df)
+
+
+# A given test set --------------------------------------------------------------------------------------------------
+
+
+def given_test_set(differences: np.ndarray) -> Interval:
+    r"""Interval over test rows and seeds, for models trained and tested on the same rows.
+
+    In a two-way layout of rows and seeds, the variance of the mean is estimated by
+    :math:`\max(MS_\mathrm{row} + MS_\mathrm{seed} - MS_\mathrm{err}, MS_\mathrm{row}, MS_\mathrm{seed}) / (n S)`, with
+    Satterthwaite's (1946) degrees of freedom. A t test over seeds takes the test rows for all there are, and a test
+    over rows the seeds: both find differences where there are none.
+
+    Parameters
+    ----------
+    differences : ndarray of shape (n_rows, n_seeds)
+        Loss, or whether it is right, of one model minus that of the other, of each test row with each seed. With one
+        seed the interval is that of this fit: rows vary only.
+
+    Raises
+    ------
+    ValueError
+        For fewer than two rows.
+    """
+    return _over_rows_and_seeds((differences,), differences.mean(axis=0))
+
+
+def given_test_set_auc(placements: np.ndarray, positive: np.ndarray) -> Interval:
+    """Interval of a difference of areas under the ROC curve over test rows and seeds.
+
+    DeLong et al. (1988) within each seed, and the variance over seeds. What rows and seeds make together is in both,
+    and counted once: this is the rule of `given_test_set` with DeLong's variance for that of the rows.
+
+    Parameters
+    ----------
+    placements : ndarray of shape (n_rows, n_seeds)
+        Placement of each row (share of the rows of the other class that it is placed right of, ties counted half) with
+        one model minus that with the other.
+    positive : ndarray of bool, shape (n_rows,)
+        Rows of the positive class.
+
+    Raises
+    ------
+    ValueError
+        For fewer than two rows of a class.
+    """
+    return _over_rows_and_seeds((placements[positive], placements[~positive]), placements[positive].mean(axis=0))
+
+
+def _over_rows_and_seeds(groups: Sequence[np.ndarray], of_seeds: np.ndarray) -> Interval:
+    """Interval of the mean of `of_seeds`, whose variance over rows is the sum of those of the means of `groups`."""
+    smallest, n_seeds = min(len(group) for group in groups), len(of_seeds)
+    if smallest < 2:
+        raise ValueError(f"differences are of {smallest} test rows (of a class); an interval needs two.")
+
+    def variance_of_mean(columns: Callable[[np.ndarray], np.ndarray]) -> float:
+        return float(sum(columns(group).var(axis=0, ddof=1).mean() / len(group) for group in groups))
+
+    n_rows, mean = sum(map(len, groups)), float(of_seeds.mean())
+    # MS_row / (n S), and MS_seed / (n S): variances of a mean over both.
+    row = variance_of_mean(lambda group: group.mean(axis=1, keepdims=True))
+    if n_seeds == 1:
+        return replace(_symmetric(mean, row, smallest - 1), n_rows=n_rows)
+    seed = float(of_seeds.var(ddof=1)) / n_seeds
+    # The variance over rows within a seed has MS_row + (S - 1) MS_err.
+    err = max(variance_of_mean(lambda group: group) - row, 0.0) / (n_seeds - 1)
+    df = {row: smallest - 1.0, seed: n_seeds - 1.0}
+    if row + seed - err > max(row, seed):
+        squares = row**2 / (smallest - 1) + seed**2 / (n_seeds - 1) + err**2 / ((smallest - 1) * (n_seeds - 1))
+        df[row + seed - err] = (row + seed - err) ** 2 / squares
+    variance = max(df)
+    parts = np.array([max(row - err, 0.0), max(seed - err, 0.0), err])
+    shares = Shares(*map(float, parts / parts.sum())) if parts.any() else Shares(0.0, 0.0, 0.0)
+    return replace(_symmetric(mean, variance, df[variance]), shares=shares, n_rows=n_rows)
+
+
+# Folds and repeated splits -----------------------------------------------------------------------------------------
+
+
+def repeated_splits(differences: Sequence[float], test_to_train: float) -> Interval:
+    r"""Interval over folds or repeated splits of one set of rows (Nadeau and Bengio 2003, section 3.3).
+
+    Training sets overlap, so the variance over J splits, divided by J, is too small. It is multiplied by
+    :math:`1/J + n_\mathrm{test}/n_\mathrm{train}` instead.
+
+    Parameters
+    ----------
+    differences : sequence of float
+        One for each split, of one model minus the other.
+    test_to_train : float
+        Test rows divided by training rows.
+
+    Raises
+    ------
+    ValueError
+        For fewer than two splits.
+    """
+    values = _several(differences, 2)
+    n = len(values)
+    return _symmetric(float(values.mean()), float(values.var(ddof=1)) * (1 / n + test_to_train), n - 1)
+
+
+def pooled_rows(rows: np.ndarray, differences: np.ndarray) -> Interval:
+    """Interval over the test rows of several splits, for the models trained on these training sets.
+
+    Bayle et al. (2020), 'Cross-validation confidence intervals for test error', section 3: the differences of all test
+    rows are pooled. There each row is tested once; a row that several splits test counts as one here.
+
+    Parameters
+    ----------
+    rows : ndarray of int, shape (n,)
+        Number of the row that each difference belongs to.
+    differences : ndarray of shape (n,)
+        Of one model minus the other.
+
+    Raises
+    ------
+    ValueError
+        For fewer than two rows.
+    """
+    _, place = np.unique(rows, return_inverse=True)
+    n = int(place.max(initial=-1)) + 1
+    if n < 2:
+        raise ValueError(f"differences are of {n} test rows; an interval needs two.")
+    mean = float(differences.mean())
+    of_row = np.bincount(place, differences - mean)
+    variance = float((of_row**2).sum()) / len(differences) ** 2 * n / (n - 1)
+    return replace(_symmetric(mean, variance, math.inf), n_rows=n)
+
+
+# Training sets of their own ----------------------------------------------------------------------------------------
+
+
+def sign_flips(differences: Sequence[float]) -> Interval:
+    """Interval over repeats with small training draws: the exact test that flips signs, inverted (Hartigan 1969).
+
+    The differences that the test does not reject lie between two of the means of all subsets of the repeats, so that
+    nothing is approximated. Fewer than six repeats cannot reject anything at this level.
+
+    Parameters
+    ----------
+    differences : sequence of float
+        One for each repeat, of one model minus the other.
+
+    Raises
+    ------
+    ValueError
+        For fewer than two repeats, or more than `MOST_FLIPS`.
+    """
+    values = _several(differences, 2)
+    n = len(values)
+    if n > MOST_FLIPS:
+        raise ValueError(f"differences are of {n} repeats; the exact test lists all subsets of {MOST_FLIPS} at most.")
+    sums, counts = np.zeros(1), np.zeros(1)
+    for value in values:
+        sums, counts = np.concatenate([sums, sums + value]), np.concatenate([counts, counts + 1])
+    means = np.sort(sums[1:] / counts[1:])
+    rejected = int((1 - LEVEL) / 2 * 2**n)
+    low, high = (float(means[rejected - 1]), float(means[-rejected])) if rejected else (-math.inf, math.inf)
+    return Interval(float(values.mean()), low, high, float(values.std(ddof=1)) / math.sqrt(n), n - 1)
+
+
+def paired_t(differences: Sequence[float]) -> Interval:
+    """Interval over repeats that each have training and test rows of their own, as made data can: paired t.
+
+    Parameters
+    ----------
+    differences : sequence of float
+        One for each repeat, of one model minus the other.
+
+    Raises
+    ------
+    ValueError
+        For fewer than two repeats.
+    """
+    return repeated_splits(differences, 0.0)
+
+
+# Costs -------------------------------------------------------------------------------------------------------------
+
+
+def cost_ratio(own: Sequence[float], other: Sequence[float]) -> Interval:
+    """Interval of the ratio of two costs, from timings that alternated on one machine with nothing else running.
+
+    Geometric mean and t interval of the logarithms of the paired ratios, widened by the factor `MACHINE` on both sides.
+    A single timing may be wrong by the factor `SINGLE_TIMING`.
+
+    Parameters
+    ----------
+    own, other : sequence of float
+        Costs of both models, repeat by repeat.
+
+    Returns
+    -------
+    Interval
+        Its numbers are ratios, but for `error` and `df`, which are those of the logarithm.
+
+    Raises
+    ------
+    ValueError
+        If a cost is not positive.
+    """
+    if min(chain(own, other)) <= 0:
+        raise ValueError(f"a cost is {min(chain(own, other))}; ratios need positive costs.")
+    logs = np.log(np.array(own, float) / np.array(other, float))
+    found = paired_t(logs.tolist()) if len(logs) > 1 else Interval(float(logs[0]), float(logs[0]), float(logs[0]), 0, 0)
+    wide = MACHINE if len(logs) > 1 else SINGLE_TIMING
+    ratio, low, high = (math.exp(one) for one in (found.difference, found.low, found.high))
+    return replace(found, difference=ratio, low=low / wide, high=high * wide)
+
+
+def _several(differences: Sequence[float], least: int) -> np.ndarray:
+    values = np.array(differences, float)
+    if len(values) < least:
+        raise ValueError(f"differences are of {len(values)} repeats; an interval needs {least}.")
+    return values
+
+
+# What an interval decides ------------------------------------------------------------------------------------------
+
+#: Metrics whose region is a part of the rival's error, within limits; of others it is a part of the number itself.
+_SHARES: Final = frozenset({"accuracy", "balanced_accuracy", "roc_auc"})
+_RELATIVE: Final = {"rmse": 0.02, "log_loss": 0.02}
+
+
+def region(metric: str, rival: float, published: float | None) -> float | None:
+    """Return the largest difference that does not matter, in the unit of the metric; None for metrics without a rule.
+
+    Accuracy, balanced accuracy and AUC: 5 % of the rival's published error, at least .1 and at most .5 points; .3
+    points where nothing is published. RMSE and log loss: 2 % of the rival's, published or else measured.
+
+    Parameters
+    ----------
+    metric : str
+        Name of the metric.
+    rival : float
+        Measured mean of the model that another one is compared with.
+    published : float or None
+        Its published number.
+    """
+    if metric in _RELATIVE:
+        return _RELATIVE[metric] * abs(rival if published is None else published)
+    if metric not in _SHARES:
+        return None
+    return 0.003 if published is None else min(max(0.05 * (1 - published), 0.001), 0.005)
+
+
+def outcome(low: float, high: float, region: float, higher_is_better: bool) -> Outcome:
+    """Say what an interval decides about a model: win, lose, equivalent, or nothing.
+
+    An interval within the region is ``equivalent`` even if it excludes 0: such a difference is too small to matter.
+
+    Parameters
+    ----------
+    low, high : float
+        Ends of the interval of the model's number minus the rival's.
+    region : float
+        Largest difference that does not matter.
+    higher_is_better : bool
+        Whether a larger number is a better one.
+    """
+    if max(abs(low), abs(high)) <= region:
+        return "equivalent"
+    if low > 0 or high < 0:
+        return "win" if (low > 0) == higher_is_better else "lose"
+    return "undecided"
+
+
+def most_by_chance(n: int) -> int:
+    """Return how many of n intervals may exclude 0 where no model differs: 99 % quantile of the binomial with p = .05.
+
+    Of a model and itself with other seeds, more would say that intervals are too narrow.
+    """
+    return int(stats.binom.ppf(0.99, n, 1 - LEVEL))

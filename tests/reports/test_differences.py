@@ -1,0 +1,220 @@
+"""Differences of two models: the interval follows from the design, and only equal test rows are paired."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+from tests.reports.conftest import ROOT
+
+from cascadeforest.data.registry import load_dataset_files
+from cascadeforest.experiments.designs import design_of
+from cascadeforest.experiments.resolve import load_plan
+from cascadeforest.reports.numbers.cells import Cells
+from cascadeforest.reports.numbers.differences import difference
+from cascadeforest.reports.numbers.intervals import given_test_set, given_test_set_auc, pooled_rows, sign_flips
+from cascadeforest.reports.numbers.results import read_results
+from cascadeforest.reports.numbers.rows import placements
+
+N_ROWS = 60
+
+
+@pytest.mark.parametrize(
+    ("variant", "design"),
+    [
+        ("adult", "given"),
+        ("adult+rows-10000", "given"),
+        ("yeast", "given"),  # one random split, published
+        ("arrhythmia", "folds"),
+        ("digits", "splits"),
+        ("skin_thinned", "splits"),
+        ("wine+train-0.5+irrelevant", "splits"),
+        ("cpusmall+irrelevant", "draws"),  # a tenth
+        ("phishing", "draws"),  # 829 of 11,055 rows
+        ("pendigits+train-0.1+irrelevant", "draws"),
+        ("linear_sum+train-0.1", "draws"),
+        ("sincos", "given"),  # made once
+    ],
+)
+def test_the_design_follows_from_the_protocol_of_a_data_set_and_its_operations(variant, design):
+    datasets = load_dataset_files(ROOT / "config" / "datasets")
+    assert design_of(variant, datasets[variant.partition("+")[0]]) == design
+
+
+def test_a_training_draw_is_small_up_to_a_fifth_of_the_rows_and_made_data_are_made():
+    protocol = {"kind": "holdout", "test_size": 0.3, "seed": "per_repeat", "repeats": 3}
+    assert design_of("own+train-0.2", {"protocol": protocol}) == "draws"
+    assert design_of("own+train-0.3", {"protocol": protocol}) == "splits"
+    assert design_of("own", {"protocol": protocol | {"train_size": 100}}) == "splits"
+    assert design_of("own", {"protocol": protocol | {"train_size": 100}, "expected": {"rows": 500}}) == "draws"
+    assert design_of("own", {"protocol": {"kind": "made", "repeats": 20}}) == "made"
+
+
+def rows_of(generator, n_repeats, same_rows=True, task="classification"):
+    """Arrays of the store for two models; in repeat r rows 100 r to 100 r + 59 are tested, or the same in all."""
+    arrays = {"split": np.zeros(n_repeats, np.int16) if same_rows else np.arange(n_repeats, dtype=np.int16)}
+    for split in set(arrays["split"].tolist()):
+        arrays[f"test_rows/{split}"] = np.arange(N_ROWS, dtype=np.int32) + 30 * split
+    truth = np.arange(N_ROWS) % 2
+    for model in ("random_forest", "gbdt"):
+        own = truth + generator.normal(0, 0.6, N_ROWS)
+        for repeat in range(n_repeats):
+            scores = own + generator.normal(0, 0.2, N_ROWS)
+            predicted = (scores > 0.5).astype(np.uint8)
+            one = {"predicted": predicted, "right": np.packbits(predicted == truth)}
+            one["placed"] = placements(scores, truth == 1)
+            if task == "regression":
+                one = {"residual": generator.normal(0, 1, N_ROWS).astype(np.float32)}
+            arrays |= {f"{model}/{repeat}/{name}": values for name, values in one.items()}
+    return arrays
+
+
+def cells_of(suite, arrays, metric="accuracy", n_repeats=3, splits=None, **changes):
+    """Cells of two models with these predictions."""
+    suite.experiment(metrics=[metric], datasets=["adult"], repeats=n_repeats, **changes)
+    suite.summary("adult")
+    truth = np.arange(N_ROWS) % 2
+    for model in ("random_forest", "gbdt"):
+        values = []
+        for repeat in range(n_repeats):
+            one = {name: arrays.get(f"{model}/{repeat}/{name}") for name in ("right", "placed", "residual")}
+            if metric == "accuracy":
+                values.append(float(np.unpackbits(one["right"], count=N_ROWS).mean()))
+            elif metric == "roc_auc":
+                values.append(float(one["placed"][truth == 1].sum() / 2 / 30**2))
+            else:
+                values.append(float(np.sqrt((one["residual"].astype(float) ** 2).mean())))
+        suite.run("adult", model, values, metric=metric, splits=splits, n_test=N_ROWS)
+    results = replace(read_results(suite.root, suite.name), row_source=lambda *_: arrays)
+    return Cells(results.experiments["hidf-table2"], results)
+
+
+def right(arrays, repeat, model):
+    return np.unpackbits(arrays[f"{model}/{repeat}/right"], count=N_ROWS).astype(float)
+
+
+def leads(arrays, n_repeats=3):
+    return [right(arrays, k, "random_forest") - right(arrays, k, "gbdt") for k in range(n_repeats)]
+
+
+def found_of(cells, metric="accuracy", **changes):
+    return difference(cells, "adult", "random_forest", "gbdt", metric, **changes)
+
+
+def test_a_given_test_set_pairs_rows_and_seeds(suite):
+    arrays = rows_of(np.random.default_rng(0), 3)
+    found = found_of(cells_of(suite, arrays, designs={"adult": "given"}))
+    expected = given_test_set(np.column_stack(leads(arrays)))
+    assert (found.row.low, found.row.high) == (expected.low, expected.high)
+    assert found.row.smallest == expected.detectable
+    assert found.row.mean == pytest.approx(expected.difference)
+    assert found.row.note.startswith("test rows and 3 seeds; variance: rows ")
+    # The region is 0.3 points where nothing is published, which 60 rows can never show.
+    assert found.rows_needed > 10_000
+    one = found_of(cells_of(suite, arrays, designs={"adult": "given"}, n_repeats=1))
+    assert one.why == "test rows, this fit"
+    assert one.row.high == given_test_set(leads(arrays, 1)[0][:, None]).high
+
+
+def test_areas_and_errors_of_a_regression_have_intervals_of_rows_and_seeds(suite):
+    arrays = rows_of(np.random.default_rng(1), 3)
+    found = found_of(cells_of(suite, arrays, "roc_auc", designs={"adult": "given"}), "roc_auc")
+    placed = [arrays[f"random_forest/{k}/placed"] / 60 - arrays[f"gbdt/{k}/placed"] / 60 for k in range(3)]
+    expected = given_test_set_auc(np.column_stack(placed), np.arange(N_ROWS) % 2 == 1)
+    assert (found.row.low, found.row.high) == pytest.approx((expected.low, expected.high))
+    arrays = rows_of(np.random.default_rng(2), 3, task="regression")
+    found = found_of(cells_of(suite, arrays, "rmse", designs={"adult": "given"}), "rmse")
+    assert found.interval.difference == pytest.approx(found.row.mean, abs=1e-9)
+    # The delta method, by a step towards each row.
+    residual = arrays["random_forest/0/residual"].astype(float)
+    step = 1e-6
+    weights = np.full((N_ROWS, N_ROWS), (1 - step) / N_ROWS) + step * np.eye(N_ROWS)
+    influence = (np.sqrt(weights @ residual**2) - np.sqrt((residual**2).mean())) / step
+    one = found_of(cells_of(suite, arrays, "rmse", designs={"adult": "given"}, n_repeats=1), "rmse")
+    other = arrays["gbdt/0/residual"].astype(float)
+    influence -= (np.sqrt(weights @ other**2) - np.sqrt((other**2).mean())) / step
+    assert one.interval.error == pytest.approx(influence.std(ddof=1) / N_ROWS**0.5, rel=1e-4)
+
+
+def test_splits_are_decided_by_nadeau_and_bengio_and_rows_speak_for_these_training_sets(suite):
+    arrays = rows_of(np.random.default_rng(3), 3, same_rows=False)
+    seeds = [1, 2, 3]
+    found = found_of(cells_of(suite, arrays, designs={"adult": "splits"}, splits=seeds))
+    means = [lead.mean() for lead in leads(arrays)]
+    half = stats.t.ppf(0.975, 2) * np.std(means, ddof=1) * (1 / 3 + N_ROWS / 100) ** 0.5
+    assert found.row.high - found.row.mean == pytest.approx(half)
+    assert found.why == "3 splits"
+    # The forest is right wherever GBDT is, and on more rows in each split by another number.
+    for k in range(3):
+        worse = np.arange(N_ROWS) >= 4 * (k + 1)
+        arrays[f"random_forest/{k}/right"], arrays[f"gbdt/{k}/right"] = (
+            np.packbits(np.ones(N_ROWS, bool)),
+            np.packbits(worse),
+        )
+    found = found_of(cells_of(suite, arrays, designs={"adult": "splits"}, splits=seeds))
+    assert found.row.low < 0
+    rows = np.concatenate([np.arange(N_ROWS) + 30 * k for k in range(3)])
+    assert pooled_rows(rows, np.concatenate(leads(arrays))).low > 0
+    assert found.only_here
+    assert found.row.note == "3 splits; on these training sets only"
+    one = found_of(cells_of(suite, arrays, designs={"adult": "folds"}, n_repeats=1, splits=[42]))
+    assert one.why == "test rows, on this training set only"
+    assert one.row.low > 0
+
+
+def test_folds_count_each_and_repeats_of_a_split_together(suite):
+    arrays = rows_of(np.random.default_rng(4), 3, same_rows=False)
+    for design, seeds, words in (("folds", [42] * 3, "3 folds"), ("splits", [1, 1, 2], "2 splits")):
+        found = found_of(cells_of(suite, arrays, designs={"adult": design}, splits=seeds))
+        assert found.why == words
+
+
+def test_small_training_draws_are_decided_by_the_wider_of_repeats_and_rows(suite):
+    for seed in range(4):
+        arrays = rows_of(np.random.default_rng(seed), 8)
+        found = found_of(cells_of(suite, arrays, designs={"adult": "draws"}, n_repeats=8))
+        flips = sign_flips([lead.mean() for lead in leads(arrays, 8)])
+        rows = given_test_set(np.column_stack(leads(arrays, 8)))
+        wide = max((flips, rows), key=lambda one: one.high - one.low)
+        assert (found.row.low, found.row.high) == (pytest.approx(wide.low), pytest.approx(wide.high))
+        assert found.why == ("8 training draws" if wide is flips else "test rows, wider than 8 training draws")
+
+
+def test_only_cells_of_equal_test_rows_data_and_splits_are_paired(suite):
+    arrays = rows_of(np.random.default_rng(5), 3)
+    cells = cells_of(suite, arrays, designs={"adult": "given"})
+    rows = dict(cells.results.rows("adult"))
+    rows["gbdt", 1] = rows["gbdt", 1] | {"test_rows": rows["gbdt", 1]["test_rows"] + 1}
+    cells.results._rows["adult"] = rows
+    found = found_of(cells)
+    assert (found.interval, found.row.note) == (None, "no interval: the two models were tested on other rows")
+    suite.run("adult", "gbdt", [0.5] * 3, data_digest="0ther", n_test=N_ROWS)
+    results = replace(read_results(suite.root, suite.name), row_source=lambda *_: arrays)
+    found = found_of(Cells(results.experiments["hidf-table2"], results))
+    assert found.row.note == "no interval: the two models were tested on other rows"
+
+
+def test_what_is_not_known_is_said_and_no_interval_is_made_up(suite):
+    arrays = rows_of(np.random.default_rng(6), 3)
+    cells = cells_of(suite, arrays, designs={"adult": "given"})
+    without = replace(cells.results, row_source=lambda *_: {})
+    found = found_of(Cells(cells.experiment, without))
+    assert (found.row.low, found.row.note) == (None, "no interval: no predictions of single test rows were kept")
+    assert found.row.mark == ""
+    cells.results.rows("adult")["gbdt", 0].pop("right")
+    assert "no mean over test rows" in found_of(cells).row.note
+    same = {name: values for name, values in arrays.items() if not name.startswith("gbdt")}
+    same |= {name.replace("random_forest", "gbdt"): v for name, v in same.items() if name.startswith("random_forest")}
+    for design in ("given", "splits"):
+        found = found_of(cells_of(suite, same, designs={"adult": design}, splits=[1, 2, 3]))
+        assert (found.row.low, found.row.high, found.row.mark, found.why) == (
+            0,
+            0,
+            "equivalent",
+            "equal on every test row",
+        )
+
+
+def test_the_plan_says_the_design_of_every_row():
+    for one in load_plan(ROOT, {"suite": "standard"}).experiments.values():
+        assert one.designs.keys() == set(one.datasets)

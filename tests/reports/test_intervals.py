@@ -1,0 +1,309 @@
+"""Intervals of differences: coverage on simulated results, brute force, enumeration, and formulas by hand."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from cascadeforest.reports.numbers import intervals
+
+N = 2000
+#: 95 % of 2,000, and four standard errors to both sides.
+FEWEST, MOST = 0.93, 0.97
+
+
+def coverage(interval, draw, truth=0.0, n=N):
+    """Share of simulations whose interval holds the true difference."""
+    generator = np.random.default_rng(0)
+    found = (interval(*draw(generator)) for _ in range(n))
+    return np.mean([one.low <= truth <= one.high for one in found])
+
+
+def persistent(generator, n_rows, n_seeds, rows=0.03, seeds=0.0, rest=0.015):
+    """Differences of being right: rows where one model always is, noise of seeds, and noise of both together."""
+
+    def signs(share, *shape):
+        uniform = generator.random(shape)
+        return np.where(uniform < share / 2, 1.0, np.where(uniform < share, -1.0, 0.0))
+
+    return signs(rows, n_rows, 1) + seeds * generator.normal(size=(1, n_seeds)) + signs(rest, n_rows, n_seeds)
+
+
+def test_seeds_are_no_replicates_of_rows():
+    """No true difference, 3 % of 2,000 rows in persistent disagreement, 5 seeds."""
+    generator = np.random.default_rng(0)
+    over_seeds, over_both = [], []
+    for _ in range(N):
+        table = persistent(generator, 2000, 5, rest=0.0125)
+        means = table.mean(axis=0)
+        over_seeds.append(abs(means.mean()) > 2.776445 * means.std(ddof=1) / 5**0.5)
+        over_both.append(intervals.given_test_set(table).excludes_zero)
+    assert 0.4 < np.mean(over_seeds) < 0.52
+    assert 0.03 <= np.mean(over_both) <= 0.06
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_seeds", "parts"),
+    [
+        (400, 1, {}),
+        (400, 3, {"rows": 0.1, "rest": 0.1}),
+        (300, 10, {"rows": 0.1, "seeds": 0.015}),
+        (300, 10, {"rows": 0.0, "seeds": 0.02, "rest": 0.1}),
+    ],
+)
+def test_intervals_of_rows_and_seeds_hold_the_difference_as_often_as_they_say(n_rows, n_seeds, parts):
+    found = coverage(intervals.given_test_set, lambda generator: (persistent(generator, n_rows, n_seeds, **parts),))
+    assert FEWEST <= found <= MOST
+
+
+def test_the_variance_over_rows_and_seeds_is_that_of_the_two_way_layout():
+    table = persistent(np.random.default_rng(1), 40, 4, 0.3, 0.2, 0.3)
+    n, s = table.shape
+    rows, seeds, mean = table.mean(axis=1, keepdims=True), table.mean(axis=0, keepdims=True), table.mean()
+    ms_row = s * ((rows - mean) ** 2).sum() / (n - 1)
+    ms_seed = n * ((seeds - mean) ** 2).sum() / (s - 1)
+    ms_err = ((table - rows - seeds + mean) ** 2).sum() / ((n - 1) * (s - 1))
+    found = intervals.given_test_set(table)
+    assert ms_row + ms_seed - ms_err > max(ms_row, ms_seed)
+    assert found.error**2 == pytest.approx((ms_row + ms_seed - ms_err) / (n * s))
+    squares = ms_row**2 / (n - 1) + ms_seed**2 / (s - 1) + ms_err**2 / ((n - 1) * (s - 1))
+    assert found.df == pytest.approx((ms_row + ms_seed - ms_err) ** 2 / squares)
+    shares = np.array([ms_row - ms_err, ms_seed - ms_err, ms_err])
+    assert list(vars(found.shares).values()) == pytest.approx(shares / shares.sum())
+    assert found.high - found.difference == pytest.approx(stats.t.ppf(0.975, found.df) * found.error)
+    assert intervals.given_test_set(table[:, :1]).error == pytest.approx(table[:, 0].std(ddof=1) / 40**0.5)
+
+
+def test_the_largest_mean_square_is_the_least_variance():
+    """Without seeds the sum may be smaller than the part of the rows, whose degrees of freedom then count."""
+    rows = np.repeat([[1.0], [-1.0], [0.0], [1.0]], 3, axis=1)
+    table = rows + np.outer([1, -1, 1, -1], [0.1, -0.1, 0.0])
+    found = intervals.given_test_set(table)
+    assert found.df == 3
+    assert found.error**2 == pytest.approx(table.mean(axis=1).var(ddof=1) / 4)
+
+
+# Areas under the ROC curve -----------------------------------------------------------------------------------------
+
+
+def placed(scores, positive):
+    """Share of the other class that each row is placed right of, pair by pair; ties count half."""
+    found = np.zeros(len(scores))
+    for i, j in itertools.product(np.flatnonzero(positive), np.flatnonzero(~positive)):
+        right = 1.0 if scores[i] > scores[j] else 0.5 if scores[i] == scores[j] else 0.0
+        found[i] += right / (~positive).sum()
+        found[j] += right / positive.sum()
+    return found
+
+
+def test_areas_have_the_interval_of_delong_by_brute_force():
+    """One seed: DeLong, DeLong and Clarke-Pearson (1988), with covariances of two models."""
+    generator = np.random.default_rng(2)
+    positive = np.arange(30) < 12
+    both = [np.round(generator.normal(positive, 1.0), 1) for _ in range(2)]
+    own, other = (placed(scores, positive) for scores in both)
+    found = intervals.given_test_set_auc((own - other)[:, None], positive)
+    contrast = np.array([1.0, -1.0])
+    of_positives = np.cov(own[positive], other[positive]) / 12
+    of_negatives = np.cov(own[~positive], other[~positive]) / 18
+    assert found.difference == pytest.approx(own[positive].mean() - other[positive].mean())
+    assert found.error**2 == pytest.approx(contrast @ (of_positives + of_negatives) @ contrast)
+
+
+def test_areas_of_several_seeds_have_the_same_rule_as_means_over_rows():
+    """Placements that are the same number for a row's own class are a mean over one group."""
+    table = persistent(np.random.default_rng(3), 60, 4, 0.3, 0.2, 0.3)
+    positive = np.arange(60) < 30
+    both = np.vstack([table[:30], np.tile(table[:30].mean(axis=0), (30, 1))])
+    auc, rows = intervals.given_test_set_auc(both, positive), intervals.given_test_set(table[:30])
+    # Negatives vary with the seed only: they add nothing to the rows.
+    assert auc.difference == pytest.approx(rows.difference)
+    assert auc.error == pytest.approx(rows.error)
+    assert auc.n_rows == 60
+    assert auc.shares.rows == pytest.approx(rows.shares.rows)
+
+
+def test_intervals_of_areas_hold_the_difference_as_often_as_they_say():
+    """Two models as good as each other, whose seeds add noise to the scores."""
+    positive = np.arange(160) < 80
+
+    def ranks(scores):
+        return scores.argsort(axis=0).argsort(axis=0)
+
+    def draw(generator):
+        row = generator.normal(positive[:, None], 1.0)
+
+        def placements():
+            own = generator.normal(0, 0.5, (160, 1))
+            scores = row + own + generator.normal(0, 0.3, (160, 4))
+            found = np.empty_like(scores)
+            everywhere = ranks(scores)
+            for side in (positive, ~positive):
+                found[side] = everywhere[side] - ranks(scores[side])
+            return np.where(positive[:, None], found / 80, 1 - found / 80)
+
+        return placements() - placements(), positive
+
+    assert FEWEST <= coverage(intervals.given_test_set_auc, draw) <= MOST
+
+
+# Splits ------------------------------------------------------------------------------------------------------------
+
+
+def test_splits_have_the_variance_of_nadeau_and_bengio():
+    """Differences 1, 2, 3 and 6, half as many test rows as training rows: s² = 14 / 3, factor 1 / 4 + 1 / 2."""
+    found = intervals.repeated_splits([1.0, 2.0, 3.0, 6.0], 0.5)
+    assert (found.difference, found.df) == (3.0, 3)
+    assert found.error**2 == pytest.approx(14 / 3 * 0.75)
+    assert found.high == pytest.approx(3 + 3.182446 * math.sqrt(3.5), rel=1e-6)
+    # (3.182446 + 0.978472) standard errors: tables of Student's t at 97.5 and 80 %.
+    assert found.detectable == pytest.approx(4.160918 * math.sqrt(3.5), rel=1e-6)
+
+
+def test_intervals_of_splits_hold_the_difference_as_often_as_they_say():
+    """Differences of splits share a part, as overlapping training sets make them: correlation n_test / (n_test + n)."""
+
+    def draw(generator):
+        shared = generator.normal(0, math.sqrt(0.2))
+        return shared + generator.normal(0, math.sqrt(0.8), 5), 0.25
+
+    assert FEWEST <= coverage(intervals.repeated_splits, draw) <= MOST
+
+
+def test_pooled_rows_are_those_of_one_sample_and_a_row_tested_twice_counts_once():
+    values = np.array([1.0, 0.0, -1.0, 0.0, 1.0, 1.0])
+    found = intervals.pooled_rows(np.arange(6), values)
+    assert found.error == pytest.approx(values.std(ddof=1) / 6**0.5)
+    assert found.df == math.inf
+    twice = intervals.pooled_rows(np.tile(np.arange(6), 3), np.tile(values, 3))
+    assert (twice.low, twice.high) == (pytest.approx(found.low), pytest.approx(found.high))
+
+
+def test_intervals_of_pooled_rows_hold_the_difference_as_often_as_they_say():
+    def draw(generator):
+        rows = generator.integers(0, 300, 400)
+        return rows, persistent(generator, 300, 1, 0.3)[rows, 0] + persistent(generator, 400, 1, 0, 0, 0.2)[:, 0]
+
+    assert FEWEST <= coverage(intervals.pooled_rows, draw) <= MOST
+
+
+# Training draws ----------------------------------------------------------------------------------------------------
+
+
+def p_value(differences, shift):
+    """Two-sided p of the exact test that flips signs, by enumeration of all of them."""
+    centred = np.array(differences) - shift
+    sums = [abs(np.dot(signs, centred)) for signs in itertools.product((-1, 1), repeat=len(centred))]
+    return np.mean(np.array(sums) >= abs(centred.sum()) - 1e-9)
+
+
+@settings(deadline=None, derandomize=True, max_examples=20)
+@given(st.lists(st.integers(-60, 60), min_size=6, max_size=8, unique=True))
+def test_the_interval_of_sign_flips_has_what_enumeration_does_not_reject(values):
+    found = intervals.sign_flips(values)
+    step = 1e-6
+    for end, outside in ((found.low, -step), (found.high, step)):
+        assert p_value(values, end + outside) <= 0.05
+        assert p_value(values, end - outside) > 0.05
+    assert p_value(values, found.difference) == 1
+
+
+def test_few_repeats_exclude_nothing_and_many_are_refused():
+    found = intervals.sign_flips([1.0, 1.1, 1.2, 1.3, 1.4])
+    assert (found.low, found.high) == (-math.inf, math.inf)
+    assert intervals.sign_flips([1.0, 1.1, 1.2, 1.3, 1.4, 1.5]).low == 1.0
+    with pytest.raises(ValueError, match="subsets of 20 at most"):
+        intervals.sign_flips([0.0] * 21)
+
+
+def test_intervals_of_sign_flips_hold_the_difference_as_often_as_they_say():
+    assert FEWEST <= coverage(intervals.sign_flips, lambda generator: (generator.laplace(1.0, 1.0, 10),), 1.0) <= MOST
+
+
+def test_intervals_of_paired_t_hold_the_difference_as_often_as_they_say():
+    assert FEWEST <= coverage(intervals.paired_t, lambda generator: (generator.normal(1.0, 1.0, 5),), 1.0) <= MOST
+
+
+# Costs -------------------------------------------------------------------------------------------------------------
+
+
+def test_ratios_of_costs_are_geometric_means_and_wider_than_their_repeats_say():
+    """Ratios 1, 2 and 4: mean log 2, deviation log 2."""
+    found = intervals.cost_ratio([1.0, 2.0, 12.0], [1.0, 1.0, 3.0])
+    assert found.difference == pytest.approx(2)
+    factor = math.exp(4.302653 * math.log(2) / math.sqrt(3))
+    assert (found.low, found.high) == (
+        pytest.approx(2 / factor / 1.2, rel=1e-5),
+        pytest.approx(2 * factor * 1.2, rel=1e-5),
+    )
+    single = intervals.cost_ratio([3.0], [2.0])
+    assert (single.low, single.difference, single.high) == pytest.approx((1.0, 1.5, 2.25))
+    with pytest.raises(ValueError, match="positive"):
+        intervals.cost_ratio([1.0], [0.0])
+
+
+def test_ratios_of_costs_are_in_their_interval_at_least_as_often_as_it_says():
+    def draw(generator):
+        return generator.lognormal(math.log(2), 0.1, 5), generator.lognormal(0, 0.1, 5)
+
+    assert coverage(intervals.cost_ratio, draw, 2.0) >= FEWEST
+
+
+# What intervals decide ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("metric", "published", "expected"),
+    [
+        ("accuracy", 0.95, 0.0025),
+        ("accuracy", 0.999, 0.001),
+        ("balanced_accuracy", 0.62, 0.005),
+        ("roc_auc", 0.97, 0.0015),
+        ("accuracy", None, 0.003),
+        ("rmse", 2.5, 0.05),
+        ("rmse", None, 0.06),
+        ("log_loss", 0.5, 0.01),
+        ("ece", 0.1, None),
+    ],
+)
+def test_regions_follow_from_the_published_error(metric, published, expected):
+    found = intervals.region(metric, 3.0, published)
+    assert found == (expected if expected is None else pytest.approx(expected))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (0.004, 0.02, "win"),
+        (-0.02, -0.004, "lose"),
+        (-0.002, 0.003, "equivalent"),
+        (0.001, 0.002, "equivalent"),
+        (-0.002, 0.004, "undecided"),
+        (-math.inf, math.inf, "undecided"),
+    ],
+)
+def test_an_interval_and_a_region_decide(low, high, expected):
+    assert intervals.outcome(low, high, 0.003, higher_is_better=True) == expected
+    flipped = {"win": "lose", "lose": "win"}
+    assert intervals.outcome(low, high, 0.003, higher_is_better=False) == flipped.get(expected, expected)
+
+
+def test_rows_needed_are_those_without_which_no_seed_helps():
+    """The variance of the rows falls with their number: as many more as the square of what is too wide."""
+    generator = np.random.default_rng(4)
+    table = persistent(generator, 1000, 10, rows=0.3, rest=0.0)
+    found = intervals.given_test_set(table)
+    assert found.shares.rows == pytest.approx(1)
+    wide = 2.801585 * found.error  # 1.96 + 0.84
+    assert found.rows_needed(wide * 1.01) is None
+    assert found.rows_needed(wide / 2) == pytest.approx(4000, rel=0.001)
+    assert intervals.paired_t([1.0, 2.0, 4.0]).rows_needed(0.1) is None
+
+
+def test_by_chance_one_of_twenty_intervals_excludes_zero():
+    """Of 20: P(X > 4) = 0.0026, P(X > 3) = 0.0159."""
+    assert [intervals.most_by_chance(n) for n in (0, 1, 20)] == [0, 1, 4]
