@@ -302,6 +302,7 @@ IDS = {
     "arena",
     "claims",
     "forest-check",  # not in that list: the kernel beside scikit-learn
+    "self-check",  # nor this: a model beside itself with other seeds
     "interp-quality",  # nor this: contributions beside planted ones
 }
 
