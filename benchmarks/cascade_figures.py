@@ -28,7 +28,8 @@ def main() -> None:
 
     X, y = load_digits(return_X_y=True)
     X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
-    model = MDDFClassifier(n_forests=4, n_estimators=50, max_layers=8, patience=8, random_state=0).fit(X_train, y_train)
+    model = MDDFClassifier(preset="paper", n_estimators=50, max_layers=8, patience=8, random_state=0)
+    model.fit(X_train, y_train)
     print(f"gamma {model.gamma_}, mu {model.mu_}, theta {model.theta_}, {model.n_layers_} layers kept")
     print("out-of-fold accuracy", model.validation_scores_.round(4))
     print("margin ratio", model.margin_ratio_.round(3))

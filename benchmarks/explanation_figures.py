@@ -41,7 +41,7 @@ def main() -> None:
 
     X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     X_train, X_test, y_train, _ = train_test_split(X, y, random_state=0)
-    regressor = CascadeForestRegressor(random_state=0).fit(X_train, y_train)
+    regressor = CascadeForestRegressor(preset="paper", random_state=0).fit(X_train, y_train)
     explanation = Explainer(regressor).explain(X_test)
     _save(plot_dependence(explanation, "bmi"), output / "explanation_dependence.png")
 

@@ -41,6 +41,20 @@ def test_every_preset_that_runs_can_be_built(plans, suite):
         assert {name: known[name] for name in run.params} == run.params
 
 
+@pytest.mark.parametrize("suite", SUITES)
+def test_every_cascade_of_the_workflow_names_its_preset(plans, suite):
+    """So that no number of it comes from our own sizes, which may change."""
+    asked = [(run.model, run.estimator, run.params) for run in plans[suite].runs]
+    asked += [(model, p["learner"]["estimator"], p["learner"]["params"]) for model, _, p in asked if "learner" in p]
+    with_presets = {
+        model: params.get("preset")
+        for model, estimator, params in asked
+        if "preset" in make_estimator(estimator, params, seed=0, threads=1).get_params()
+    }
+    assert {"gcforest", "gcforest_cs", "hidf", "mddf"} <= with_presets.keys()
+    assert set(with_presets.values()) == {"paper", "official"}
+
+
 @pytest.mark.parametrize(
     ("experiment", "column", "settings"),
     [

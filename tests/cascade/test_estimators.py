@@ -884,16 +884,16 @@ def test_lines_are_seen_without_a_logging_set_up(verbose):
 
 NAN = float("nan")
 WRONG = {
-    "n_forests": [0, -1, 2.5, "many", None, True],
-    "n_estimators": [0, -1, 2.5, "many", None, True],
+    "n_forests": [0, -1, 2.5, "many", True],
+    "n_estimators": [0, -1, 2.5, "many", True],
     "estimators": [[], "random_forest", 3, ["random_tree"], [3], [RandomForestClassifier], [SVC], ["extra_trees"] * 3],
-    "n_folds": [1, 0, -1, 2.5, None, "three", True],
+    "n_folds": [1, 0, -1, 2.5, "three", True],
     "class_vectors": ["kfold", None, 3, True],
-    "max_layers": [0, -1, 2.5, None, "all", True],
+    "max_layers": [0, -1, 2.5, "all", True],
     "patience": [0, -1, 1.5, "long", True],
     "tol": [-0.1, NAN, float("inf"), "0", None, True],
     "scoring": ["accurate", 3],
-    "preset": ["papers", None, 1],
+    "preset": ["papers", 1],
     "max_depth": [0, -1, 1.5, "deep", True],
     "min_samples_leaf": [0, -1, 0.0, 1.0, 1.5, NAN, "1", None, True],
     "max_features": [0, -1, 0.0, 1.5, NAN, "auto", True, ["sqrt"]],
@@ -923,8 +923,8 @@ WRONG = {
     "shared_folds": [0, 1, "yes"],
     "keep": ["first", 1, True, ["last"]],
     "layers_dir": [3, True, b"folder", ["folder"]],
-    "search_estimators": [0, -1, 2.5, "many", None, True],
-    "search_layers": [0, -1, 2.5, "many", None, True],
+    "search_estimators": [0, -1, 2.5, "many", True],
+    "search_layers": [0, -1, 2.5, "many", True],
 }
 #: Parameters of scanning have tests of their own.
 ELSEWHERE = {"scanning", "input_shape"}

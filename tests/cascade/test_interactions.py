@@ -172,7 +172,7 @@ class Twin:
 
     def __init__(self, model, X, y, weights=None):
         self.model, self.X, self.y, self.weights = model, np.asarray(X), np.asarray(y), weights
-        self.choice = dict(CHOICES[model.preset])
+        self.choice = dict(CHOICES[model.preset or "paper"])  # without a preset, the paper's algorithm
         names = {
             "n_forests": "n_forests",
             "patience": "patience",
@@ -621,16 +621,16 @@ def test_the_presets_are_the_papers_numbers_and_the_codes():
     """Section III.B of the paper; the released code's driver counts the features alone as the first of ten layers."""
     X, y = planted(40)
     wanted = {
-        "paper": (1, 500, False, 10, 2, "bootstrap", 5, True),
-        "official": (5, 100, True, 9, None, "subsample", 4, False),
+        "paper": (1, 500, 5, 100, False, 10, 2, "bootstrap", 5, True),
+        "official": (5, 100, 5, 100, True, 9, None, "subsample", 4, False),
     }
-    names = ["n_forests", "n_estimators", "use_class_vectors", "max_layers", "patience", "resampling"]
-    names += ["intersection_depth", "deepest_only"]
+    names = ["n_forests", "n_estimators", "n_folds", "cv_estimators", "use_class_vectors", "max_layers", "patience"]
+    names += ["resampling", "intersection_depth", "deepest_only"]
     for preset, values in wanted.items():
         given = HiDFClassifier(preset=preset)
         assert [getattr(given, name) for name in names] == [None] * len(names)
         assert (given.n_bootstraps, given.n_intersection_trees, given.n_children) == (10, 20, 2)
-        assert (given.rule_estimators, given.n_folds, given.stability_threshold) == (10, 5, 0.5)
+        assert (given.rule_estimators, given.stability_threshold) == (10, 0.5)
         assert tuple(module.PRESETS[preset][name] for name in names) == values
         # What a preset says is what the same numbers say.
         quick = {"n_bootstraps": 1, "n_intersection_trees": 2, "cv_estimators": 2, "random_state": 0}
@@ -1182,12 +1182,13 @@ def test_a_pickle_holds_no_training_rows(preset):
 def test_a_pickle_is_small_beside_that_of_gcforest(preset, factor):
     """The paper's Table III: memory an order of magnitude below gcForest, which keeps all layers.
 
-    With the same trees a forest, gcForest at its defaults (eight forests of three folds, here three layers) has 72
+    With the same trees a forest, gcForest of the paper (eight forests of three folds, here three layers) has 72
     times the trees of preset "paper"; "official" keeps two layers of 25 fold models.
     """
     X, y = planted(400, noise=0.2)
     model = small(preset=preset, keep="last", n_estimators=10, n_folds=5).fit(X, y)
-    other = GCForestClassifier(n_estimators=10, max_layers=3, keep="last", patience=3, random_state=0).fit(X, y)
+    layers = {"max_layers": 3, "keep": "last", "patience": 3}
+    other = GCForestClassifier(n_estimators=10, preset="paper", **layers, random_state=0).fit(X, y)
     assert factor * len(pickle.dumps(model)) < len(pickle.dumps(other))
 
 
@@ -1197,8 +1198,8 @@ WRONG = {
     "keep_stages": [None, 1, "yes"],
     "n_forests": [0, -1, 1.5, "two", True],
     "n_estimators": [0, 2.0, "many"],
-    "n_folds": [1, 0, 2.5, None, "five"],
-    "cv_estimators": [0, 1.5, None, True],
+    "n_folds": [1, 0, 2.5, "five"],
+    "cv_estimators": [0, 1.5, True],
     "use_class_vectors": [1, "yes"],
     "n_bootstraps": [-1, 1.5, None, "ten"],
     "resampling": ["jackknife", 1, True],
@@ -1217,7 +1218,7 @@ WRONG = {
     "keep": ["first", None],
     "tol": [-1.0, math.inf, None, "small"],
     "scoring": ["no_such_score", 5],
-    "preset": ["code", None, 1],
+    "preset": ["code", 1],
     "max_depth": [0, 1.5, "deep"],
     "min_samples_leaf": [0, 1.5, None],
     "max_features": [0, 1.5, "all"],

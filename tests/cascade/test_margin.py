@@ -1071,19 +1071,19 @@ def test_the_literal_reading_stalls_and_the_normalised_one_does_not(seed):
 @pytest.mark.parametrize("preset", ["paper", "official"])
 def test_presets_stand_for_parameters_that_are_open(preset):
     X, y = noisy(60)
-    settings = {name: value for name, value in PRESETS[preset].items() if value is not None}
-    if preset == "paper":
-        assert settings.keys() == PRESETS["official"].keys() - {"gamma", "mu", "theta"}
-        others = {"patience": 2, "estimators": ["random_forest", "completely_random_forest"]}
-    else:
-        assert settings.keys() == PRESETS["paper"].keys()
-        others = {"patience": 4, "estimators": ["random_forest", "extra_trees"]}
     given = {**SMALL, "max_layers": 4, "search_layers": 2, "patience": None}
+    settings = {name: value for name, value in PRESETS[preset].items() if given.get(name) is None}
+    if preset == "paper":
+        assert [settings.pop(name) for name in ("gamma", "mu", "theta")] == [None] * 3
+    else:
+        assert settings["patience"] is None
+        settings["patience"] = 4  # all layers
+    assert None not in settings.values()
     by_name = MDDFClassifier(**given, preset=preset).fit(X, y)
     other_preset = {"paper": "official", "official": "paper"}[preset]
     # Open in "paper", fixed in "official": what was found is given.
     settings |= {"gamma": by_name.gamma_, "mu": by_name.mu_, "theta": by_name.theta_}
-    by_hand = MDDFClassifier(**{**given, **settings, **others}, preset=other_preset).fit(X, y)
+    by_hand = MDDFClassifier(**{**given, **settings}, preset=other_preset).fit(X, y)
     assert same_predictions(by_name, by_hand, X)
     assert by_name.validation_scores_.tolist() == by_hand.validation_scores_.tolist()
 

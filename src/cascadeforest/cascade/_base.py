@@ -42,7 +42,6 @@ from cascadeforest.forest._types import MatrixLike
 from cascadeforest.forest.categories import TakesCategories
 from cascadeforest.forest.estimators import FORESTS
 
-PRESETS = ("paper", "official")
 #: What the layers of a cascade see of X.
 Features = PlainFeatures | FixedGrains | FreshGrains
 
@@ -54,15 +53,28 @@ class Cascade(TakesCategories):
     #: In cascades without this parameter, and in models that were kept before it was made.
     layers_dir: str | os.PathLike[str] | None = None
     _sparse_formats: tuple[str, ...] = ("csr", "csc")
+    #: Values of parameters that are None, by preset; without a preset, the sizes of docs/defaults.md.
+    _presets: Mapping[str | None, Mapping[str, Any]]
+
+    def _chosen(self, name: str) -> Any:
+        """Value of a parameter; the preset's value if the parameter is None."""
+        value = getattr(self, name)
+        return self._presets[self.preset][name] if value is None else value
+
+    def _chosen_patience(self) -> int:
+        """Value of `patience`; a preset without one grows all layers."""
+        patience = self._chosen("patience")
+        return self._chosen("max_layers") if patience is None else patience
+
+    def _check_preset(self) -> None:
+        check_choice("preset", self.preset, [name for name in self._presets if name is not None], optional=True)
 
     def _check_shared(self) -> None:
         """Parameters that every cascade has."""
-        check_choice("preset", self.preset, PRESETS)
-        check_count("n_forests", self.n_forests)
-        check_count("n_estimators", self.n_estimators)
-        check_count("n_folds", self.n_folds, 2)
-        check_count("max_layers", self.max_layers)
-        check_count("patience", self.patience, optional=True)
+        self._check_preset()
+        for name in ("n_forests", "n_estimators", "max_layers", "patience"):
+            check_count(name, getattr(self, name), optional=True)
+        check_count("n_folds", self.n_folds, 2, optional=True)
         check_number("tol", self.tol)
         check_count("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
         check_choice("class_vectors", self.class_vectors, CLASS_VECTORS)
@@ -72,23 +84,23 @@ class Cascade(TakesCategories):
         check_layers_dir(self.layers_dir)
         check_jobs(self.n_jobs)
 
-    def _kinds(self) -> tuple[str, ...]:
-        """Kinds of forests if `estimators` is None."""
-        return ("random_forest", {"paper": "completely_random_forest", "official": "extra_trees"}[self.preset])
+    def _kinds(self) -> Sequence[str | BaseEstimator]:
+        """Kinds of forests, taken in turn."""
+        return self._chosen("estimators")
 
     def _members(self) -> list[BaseEstimator]:
         """The unfitted forests of a layer: `n_forests` forests, of the kinds in `estimators` in turn."""
         classification = isinstance(self, ClassifierMixin)
-        kinds = self._kinds() if self.estimators is None else self.estimators
+        kinds, n_forests = self._kinds(), self._chosen("n_forests")
         if isinstance(kinds, str) or not isinstance(kinds, Sequence) or not len(kinds):
             raise ValueError(f"estimators is {kinds!r}; give a list of names of forests or of estimators, or None.")
-        if self.estimators is not None and len(kinds) > self.n_forests:
+        if self.estimators is not None and len(kinds) > n_forests:
             raise ValueError(
-                f"estimators has {len(kinds)} entries, but n_forests is {self.n_forests}, so that some would not be "
+                f"estimators has {len(kinds)} entries, but n_forests is {n_forests}, so that some would not be "
                 "used; raise n_forests."
             )
         members = []
-        for k in range(self.n_forests):
+        for k in range(n_forests):
             member = kinds[k % len(kinds)]
             if isinstance(member, str):
                 member = self._forest(member, classification=classification)
@@ -101,16 +113,14 @@ class Cascade(TakesCategories):
         forest = FORESTS[kind][0 if classification else 1]()
         known = forest.get_params()
         parameters = {
-            name: getattr(self, name)
-            for name in ("n_estimators", "max_depth", "min_samples_leaf", "max_features")
-            if name in known
+            name: getattr(self, name) for name in ("max_depth", "min_samples_leaf", "max_features") if name in known
         }
-        return forest.set_params(**parameters)
+        return forest.set_params(n_estimators=self._chosen("n_estimators"), **parameters)
 
     def _layer_rules(self, classes: np.ndarray | None, vector_dtype: str, progress: Progress) -> LayerRules:
         return LayerRules(
             classes,
-            self.n_folds,
+            self._chosen("n_folds"),
             self.class_vectors,
             vector_dtype,
             entropy_of(self.random_state),
@@ -166,12 +176,12 @@ class Cascade(TakesCategories):
         weights: np.ndarray | None,
         rules: LayerRules,
         scoring: Scoring,
-        patience: int,
     ) -> tuple[list[Layer], BestLayer]:
         """Grow layers, each on the features and the vectors of the layer before; return the layers and their scores."""
         layers: list[Layer] = []
+        max_layers, patience = self._chosen("max_layers"), self._chosen_patience()
         best, vectors, added_mapper = BestLayer(patience, self.tol, features.cycle), None, None
-        for level in range(self.max_layers):
+        for level in range(max_layers):
             seen = features.at(level, rows, y, weights)
             if vectors is not None:
                 added_mapper = seen.fit_added(vectors.reshape(len(rows), -1), rows, self.n_jobs)
@@ -181,7 +191,7 @@ class Cascade(TakesCategories):
             score = scoring(y, self._mean(vectors), weights)
             best.is_better(score)
             rules.progress.say("layer %d: out-of-fold score %#.6g, %d trees", level + 1, score, layer.n_trees)
-            if best.is_over or (scoring.cannot_rise(score) and patience < self.max_layers):
+            if best.is_over or (scoring.cannot_rise(score) and patience < max_layers):
                 break
         return layers, best
 
@@ -271,7 +281,9 @@ class CascadeClassifier(StagedClassifier, Cascade):
         scanner = clone(scanner).set_params(n_jobs=self.n_jobs)
         if scanner.shape is None:
             scanner.set_params(shape=checked_shape("input_shape", self.input_shape, n_features))
-        settings = scanner.checked(n_features, self.n_classes_, rules.entropy, self.n_estimators, rules.progress)
+        settings = scanner.checked(
+            n_features, self.n_classes_, rules.entropy, self._chosen("n_estimators"), rules.progress
+        )
         kind = FixedGrains if scanner.subsample is None else FreshGrains
         return kind(settings, len(members) * self.n_classes_)
 

@@ -20,6 +20,22 @@ from cascadeforest.forest._parameters import check_choice
 from cascadeforest.forest._types import ClassWeight, MatrixLike, MaxFeatures, RandomState, Scorer
 from cascadeforest.forest.categories import CategoricalFeatures
 
+_PAPER: dict[str, Any] = {
+    "n_forests": 8,
+    "n_estimators": 500,
+    "n_folds": 3,
+    "max_layers": 20,
+    "patience": 1,
+    "estimators": ("random_forest", "completely_random_forest"),
+    "vector_dtype": "float32",
+}
+#: Values of parameters that are None, by preset.
+PRESETS: dict[str | None, dict[str, Any]] = {
+    None: _PAPER | {"n_forests": 4, "n_estimators": 50},
+    "paper": _PAPER,
+    "official": _PAPER | {"patience": 4},
+}
+
 
 class GCForestClassifier(ExplainableCascade, CascadeClassifier):
     """gcForest: a cascade of layers of forests, which grows as long as the out-of-fold score rises.
@@ -30,16 +46,17 @@ class GCForestClassifier(ExplainableCascade, CascadeClassifier):
 
     Parameters
     ----------
-    n_forests : int, default=8
-        Number of forests in a layer, all kinds together.
-    n_estimators : int, default=500
-        Number of trees in a forest; with k folds each forest has k times as many.
+    n_forests : int or None, default=None
+        Number of forests in a layer, all kinds together. None: 4; 8 in presets "paper" and "official".
+    n_estimators : int or None, default=None
+        Number of trees in a forest; with k folds each forest has k times as many. None: 50; 500 in presets "paper" and
+        "official".
     estimators : sequence of {"random_forest", "completely_random_forest", "extra_trees"} or estimators, default=None
         Kinds of forests, taken in turn: forest i is of kind ``i % len(estimators)``. Any scikit-learn classifier with
         ``predict_proba`` can take the place of a forest. It learns from the original values, our forests learn from
         bins. It gets another random_state in each fold. None: random and completely random forests.
-    n_folds : int, default=3
-        Number of folds of each forest. Each forest of each layer draws its folds. Fewer rows make fewer folds.
+    n_folds : int or None, default=None
+        Number of folds of each forest. Each forest of each layer draws its folds. Fewer rows make fewer folds. None: 3.
     class_vectors : {"k_fold", "k_fold_refit", "oob"}, default="k_fold"
         Which models predict class vectors. "k_fold": for a training row, the model of the fold in which the row was
         held out; for a new row, all fold models (mean). "k_fold_refit": the same for a training row; for a new row, a
@@ -47,12 +64,12 @@ class GCForestClassifier(ExplainableCascade, CascadeClassifier):
         training row, the trees that did not draw it (mean). If several rows have the same values in all features,
         "oob" can reveal labels: the vector of a row depends on the labels of its duplicates but not on its own label,
         and the next layer can infer the label that is missing.
-    max_layers : int, default=20
-        Maximum number of layers.
+    max_layers : int or None, default=None
+        Maximum number of layers. None: 20.
     patience : int or None, default=None
         Growing stops after this many consecutive layers that are not better than the best layer; a value of
-        `max_layers` or more turns early stopping off. None: 1 in preset "paper", 4 in preset "official". With scanning,
-        all layers of a cycle of window sizes count as one layer here.
+        `max_layers` or more turns early stopping off. None: 1; 4 in preset "official". With scanning, all layers of a
+        cycle of window sizes count as one layer here.
     keep : {"best", "last"}, default="best"
         The last layer of the fitted cascade: "best", the first layer with the best score, also if `max_layers` is
         reached; "last", the last layer that was grown. Later layers are dropped.
@@ -60,8 +77,9 @@ class GCForestClassifier(ExplainableCascade, CascadeClassifier):
         A layer is better if its score exceeds the best score by more than this.
     scoring : str, callable or None, default=None
         Scorer of scikit-learn for the out-of-fold predictions of the training rows; None: accuracy.
-    preset : {"paper", "official"}, default="paper"
-        Source of the values of parameters that are None: the paper's text or the released code (v1.0).
+    preset : {"paper", "official"} or None, default=None
+        Source of the values of parameters that are None. None: the paper's algorithm with fewer trees, chosen on
+        twelve data sets (``docs/defaults.md``). "paper": the paper's text. "official": the released code (v1.0).
     max_depth : int or None, default=None
         Maximum depth of a tree.
     min_samples_leaf : int or float, default=1
@@ -148,21 +166,22 @@ class GCForestClassifier(ExplainableCascade, CascadeClassifier):
     """
 
     walk = ExplainableCascade.walk
+    _presets = PRESETS
 
     def __init__(
         self,
-        n_forests: int = 8,
-        n_estimators: int = 500,
+        n_forests: int | None = None,
+        n_estimators: int | None = None,
         *,
         estimators: Sequence[str | BaseEstimator] | None = None,
-        n_folds: int = 3,
+        n_folds: int | None = None,
         class_vectors: str = "k_fold",
-        max_layers: int = 20,
+        max_layers: int | None = None,
         patience: int | None = None,
         keep: str = "best",
         tol: float = 0.0,
         scoring: Scorer = None,
-        preset: str = "paper",
+        preset: str | None = None,
         max_depth: int | None = None,
         min_samples_leaf: int | float = 1,
         max_features: MaxFeatures = "sqrt",
@@ -227,18 +246,14 @@ class GCForestClassifier(ExplainableCascade, CascadeClassifier):
         X, label, rows, weights = self._training_data(X, y, sample_weight)
         members = self._members()
         scoring = Scoring(self.scoring, self.classes_)
-        patience = {"paper": 1, "official": 4}[self.preset] if self.patience is None else self.patience
-        rules = self._layer_rules(self.classes_, self.vector_dtype or "float32", Progress(self.verbose))
+        rules = self._layer_rules(self.classes_, self._chosen("vector_dtype"), Progress(self.verbose))
         features = self._features(members, X.shape[1], rules)
         data = (rows, label[rows], weights_at(weights, rows))
         features.fit(X, *data)
-        layers, best = self._grow_layers(members, features, *data, rules, scoring, patience)
+        layers, best = self._grow_layers(members, features, *data, rules, scoring)
         self._remember(features, label, weights)
         self._keep_layers(features, layers, best, rules.progress)
         return self
-
-    def _kinds(self) -> tuple[str, ...]:
-        return ("random_forest", "completely_random_forest")
 
     def staged_predict_proba(self, X: MatrixLike) -> Iterator[np.ndarray]:
         """Predict class probabilities after layer 1, 2, ..., as if the cascade ended there.

@@ -54,24 +54,30 @@ from cascadeforest.forest.walks import INTERRUPTED, Given, Reached, SharedColumn
 _FORESTS, _SEARCH = 2**20, 2**21
 #: Seed addresses in the search: draws of rows, of trees, of rules.
 _ROWS, _TREES, _RULES = 0, 1, 2
+_PAPER: dict[str, Any] = {
+    "n_forests": 1,
+    "n_estimators": 500,
+    "n_folds": 5,
+    "cv_estimators": 100,
+    "use_class_vectors": False,
+    "max_layers": 10,
+    "patience": 2,
+    "resampling": "bootstrap",
+    "intersection_depth": 5,
+    "deepest_only": True,
+    "threshold_counts": False,
+    "weight_floor": 1e-3,
+    "weights": "layer",
+}
 #: Values of parameters that are None, by preset.
-PRESETS: dict[str, dict[str, Any]] = {
-    "paper": {
-        "n_forests": 1,
-        "n_estimators": 500,
-        "use_class_vectors": False,
-        "max_layers": 10,
-        "patience": 2,
-        "resampling": "bootstrap",
-        "intersection_depth": 5,
-        "deepest_only": True,
-        "threshold_counts": False,
-        "weight_floor": 1e-3,
-        "weights": "layer",
-    },
+PRESETS: dict[str | None, dict[str, Any]] = {
+    None: _PAPER | {"n_estimators": 100, "cv_estimators": 50},
+    "paper": _PAPER,
     "official": {
         "n_forests": 5,
         "n_estimators": 100,
+        "n_folds": 5,
+        "cv_estimators": 100,
         "use_class_vectors": True,
         "max_layers": 9,
         "patience": None,  # all layers
@@ -214,12 +220,13 @@ class HiDFClassifier(ExplainableCascade, CascadeClassifier):
     n_forests : int or None, default=None
         Number of forests that predict from a representation. None: 1; 5 in preset "official".
     n_estimators : int or None, default=None
-        Number of trees in each forest. None: 500; 100 in preset "official", where each forest has 100 trees in every
-        fold.
-    n_folds : int, default=5
-        Number of folds of the cross-validation. All layers use the same folds.
-    cv_estimators : int, default=100
+        Number of trees in each forest. None: 100; 500 in preset "paper"; 100 in preset "official", where each forest
+        has 100 trees in every fold.
+    n_folds : int or None, default=None
+        Number of folds of the cross-validation. All layers use the same folds. None: 5.
+    cv_estimators : int or None, default=None
         Number of trees in the forests of the cross-validation, at most `n_estimators`. Without class vectors only.
+        None: 50; 100 in preset "paper".
     use_class_vectors : bool or None, default=None
         Whether forests also see the class vectors of a layer that was fitted to the features and interactions. The
         released code does this for the paper's Table II. None: False, as in Algorithm 2; True in "official".
@@ -274,8 +281,9 @@ verbose
         As in `GCForestClassifier`. `max_depth`, `min_samples_leaf` and `max_features` apply to enriched forests too.
         A condition on a categorical feature is that its level is in a set; Eq. 3 then has 1 for levels in the set and
         0 for others in the place of ``x - t`` (our own extension; the paper has numbers only).
-    preset : {"paper", "official"}, default="paper"
-        Source of the values of parameters that are None: the paper's text or the released code.
+    preset : {"paper", "official"} or None, default=None
+        Source of the values of parameters that are None. None: the paper's algorithm with fewer trees, chosen on
+        twelve data sets (``docs/defaults.md``). "paper": the paper's text. "official": the released code.
 
     Attributes
     ----------
@@ -335,6 +343,7 @@ verbose
     (3, 2)
     """
 
+    _presets = PRESETS
     # Parameters that other cascades have and this class does not.
     scanning = input_shape = vector_dtype = estimators = None
     class_vectors = "k_fold"
@@ -344,8 +353,8 @@ verbose
         n_forests: int | None = None,
         n_estimators: int | None = None,
         *,
-        n_folds: int = 5,
-        cv_estimators: int = 100,
+        n_folds: int | None = None,
+        cv_estimators: int | None = None,
         use_class_vectors: bool | None = None,
         n_bootstraps: int = 10,
         resampling: str | None = None,
@@ -364,7 +373,7 @@ verbose
         keep: str = "best",
         tol: float = 0.0,
         scoring: Scorer = None,
-        preset: str = "paper",
+        preset: str | None = None,
         keep_stages: bool = False,
         max_depth: int | None = None,
         min_samples_leaf: int | float = 1,
@@ -442,7 +451,7 @@ verbose
         room = len(members) * self.n_classes_ if chosen["use_class_vectors"] else 0
         data = _Training(X, rows, label[rows], weights, room, self.n_jobs, self._n_levels)
 
-        patience = chosen["max_layers"] if chosen["patience"] is None else chosen["patience"]
+        patience = self._chosen_patience()
         best = BestLayer(patience, self.tol)
         found: list[Interaction] = []
         n_new: list[int] = []
@@ -511,15 +520,15 @@ verbose
 
     def _checked_parameters(self) -> dict[str, Any]:
         """Checked parameter values: the user's, or the preset's where the user's value is None."""
-        check_choice("preset", self.preset, PRESETS)
+        self._check_preset()
         chosen = {
             name: value if getattr(self, name, None) is None else getattr(self, name)
             for name, value in PRESETS[self.preset].items()
         }
         counts = ("n_forests", "n_estimators", "max_layers", "intersection_depth")
-        for name in (*counts, "patience", "max_new_features"):
+        for name in (*counts, "patience", "cv_estimators", "max_new_features"):
             check_count(name, getattr(self, name), optional=True)
-        for name in ("cv_estimators", "rule_estimators", "n_intersection_trees", "n_children"):
+        for name in ("rule_estimators", "n_intersection_trees", "n_children"):
             check_count(name, getattr(self, name))
         check_count("n_bootstraps", self.n_bootstraps, 0)
         if n_nodes(chosen["intersection_depth"], self.n_children) > _MOST_NODES:
@@ -527,7 +536,7 @@ verbose
                 f"intersection_depth is {chosen['intersection_depth']!r} and n_children {self.n_children!r}: an "
                 f"intersection tree would have more than {_MOST_NODES:,} nodes, each with a rule; lower one of them."
             )
-        check_count("n_folds", self.n_folds, 2)
+        check_count("n_folds", self.n_folds, 2, optional=True)
         check_number("tol", self.tol)
         check_number("stability_threshold", self.stability_threshold, 0.0, 1.0)
         check_choice("resampling", chosen["resampling"], RESAMPLING)
@@ -580,7 +589,9 @@ verbose
                 layer, own = fit_layer(members, data.seen, rows, y, weights, rules, 2 * level + 1, added_mapper)
             importances = _importances_of_layer(layer, data, self.n_jobs)
             return _Fitted(_Final([], vectors_from, layer), scoring(y, mean_vector(own), weights), importances)
-        fewer = [clone(m).set_params(n_estimators=min(self.cv_estimators, chosen["n_estimators"])) for m in members]
+        fewer = [
+            clone(m).set_params(n_estimators=min(chosen["cv_estimators"], chosen["n_estimators"])) for m in members
+        ]
         with rules.progress.layer(level, n_models):
             _, own = fit_layer(fewer, data.seen, rows, y, weights, rules, level, None)
         grown = [

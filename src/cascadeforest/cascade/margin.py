@@ -45,32 +45,45 @@ MAX_DEPTH = 100
 ABLATIONS = (None, "same_forests", "stacking", "no_preconc")
 #: Values of gamma and mu during the search for theta, unless the user gave them.
 _MIDDLE = {"gamma": 0.85, "mu": 0.05}
+_PAPER: dict[str, Any] = {
+    "n_forests": 4,
+    "n_estimators": 100,
+    "n_folds": 5,
+    "max_layers": 20,
+    "patience": 2,
+    "estimators": ("random_forest", "completely_random_forest"),
+    "gamma": None,
+    "mu": None,
+    "theta": None,
+    "alpha": "exact",
+    "cumulative": "normalized",
+    "scaled_loss": True,
+    "bounded_forests": "random_forest",
+    "depth_shift": 1,
+    "shared_folds": False,
+    "keep": "best",
+    "search_estimators": 20,
+    "search_layers": 5,
+}
+_OFFICIAL: dict[str, Any] = {
+    "patience": None,  # all layers
+    "estimators": ("random_forest", "extra_trees"),
+    "gamma": 0.98,
+    "mu": 0.05,
+    "theta": 4,
+    "alpha": "log",
+    "cumulative": "sum",
+    "scaled_loss": False,
+    "bounded_forests": "all",
+    "depth_shift": 0,
+    "shared_folds": True,
+    "keep": "last",
+}
 #: Values of parameters that are None, by preset.
-PRESETS: dict[str, dict[str, Any]] = {
-    "paper": {
-        "gamma": None,
-        "mu": None,
-        "theta": None,
-        "alpha": "exact",
-        "cumulative": "normalized",
-        "scaled_loss": True,
-        "bounded_forests": "random_forest",
-        "depth_shift": 1,
-        "shared_folds": False,
-        "keep": "best",
-    },
-    "official": {
-        "gamma": 0.98,
-        "mu": 0.05,
-        "theta": 4,
-        "alpha": "log",
-        "cumulative": "sum",
-        "scaled_loss": False,
-        "bounded_forests": "all",
-        "depth_shift": 0,
-        "shared_folds": True,
-        "keep": "last",
-    },
+PRESETS: dict[str | None, dict[str, Any]] = {
+    None: _PAPER | {"n_estimators": 50, "search_estimators": 5, "search_layers": 2},
+    "paper": _PAPER,
+    "official": _PAPER | _OFFICIAL,
 }
 #: A mean margin of 1 has no finite logarithm.
 _LARGEST_MEAN = 1.0 - 1e-6
@@ -391,10 +404,11 @@ class MDDFClassifier(ExplainableCascade, CascadeClassifier):
 
     Parameters
     ----------
-    n_forests : int, default=4
-        Number of forests in a layer, all kinds together.
-    n_estimators : int, default=100
-        Number of trees in a forest; with k folds each forest has k times as many.
+    n_forests : int or None, default=None
+        Number of forests in a layer, all kinds together. None: 4.
+    n_estimators : int or None, default=None
+        Number of trees in a forest; with k folds each forest has k times as many. None: 50; 100 in presets "paper" and
+        "official".
     gamma : float or None, default=None
         Margin without loss, from 0.001 to 0.999. None: chosen from the paper's grid (`GAMMAS`); 0.98 in preset
         "official".
@@ -431,8 +445,8 @@ class MDDFClassifier(ExplainableCascade, CascadeClassifier):
         As in `GCForestClassifier`. Estimators that are given as objects keep their own depth, and their ``fit`` must
         accept `sample_weight`. None: random and completely random forests; in preset "official" random forests and
         Extra-Trees.
-    n_folds : int, default=5
-        Number of folds of each forest.
+    n_folds : int or None, default=None
+        Number of folds of each forest. None: 5.
     shared_folds : bool or None, default=None
         Whether all layers and forests use the same folds. None: False; True in preset "official".
     class_vectors, max_layers, tol, scoring, min_samples_leaf, max_features, class_weight, categorical_features, \
@@ -443,12 +457,13 @@ layers_dir, n_jobs, random_state, verbose
     keep : {"best", "last"} or None, default=None
         Last layer of the prediction: the first of the best layers, or the last that was grown. None: "best"; "last" in
         preset "official".
-    search_estimators : int, default=20
-        Number of trees in a forest during the search of the grids.
-    search_layers : int, default=5
-        Largest number of layers during the search of the grids.
-    preset : {"paper", "official"}, default="paper"
-        Whether parameters that are None follow the paper's text or the released code.
+    search_estimators : int or None, default=None
+        Number of trees in a forest during the search of the grids. None: 5; 20 in preset "paper".
+    search_layers : int or None, default=None
+        Largest number of layers during the search of the grids. None: 2; 5 in preset "paper".
+    preset : {"paper", "official"} or None, default=None
+        Source of the values of parameters that are None. None: the paper's algorithm with fewer trees, chosen on
+        twelve data sets (``docs/defaults.md``). "paper": the paper's text. "official": the released code.
 
     Attributes
     ----------
@@ -492,13 +507,14 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
     (3, 150)
     """
 
+    _presets = PRESETS
     # Parameters that other cascades have and this class does not.
     scanning = input_shape = max_depth = vector_dtype = None
 
     def __init__(
         self,
-        n_forests: int = 4,
-        n_estimators: int = 100,
+        n_forests: int | None = None,
+        n_estimators: int | None = None,
         *,
         gamma: float | None = None,
         mu: float | None = None,
@@ -512,17 +528,17 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         weight_floor: float = 1e-3,
         ablation: str | None = None,
         estimators: Sequence[str | BaseEstimator] | None = None,
-        n_folds: int = 5,
+        n_folds: int | None = None,
         shared_folds: bool | None = None,
         class_vectors: str = "k_fold",
-        max_layers: int = 20,
+        max_layers: int | None = None,
         patience: int | None = None,
         keep: str | None = None,
         tol: float = 0.0,
         scoring: Scorer = None,
-        search_estimators: int = 20,
-        search_layers: int = 5,
-        preset: str = "paper",
+        search_estimators: int | None = None,
+        search_layers: int | None = None,
+        preset: str | None = None,
         min_samples_leaf: int | float = 1,
         max_features: MaxFeatures = "sqrt",
         class_weight: ClassWeight = None,
@@ -605,10 +621,9 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         data = TrainingRows(seen, self._alone(seen), rows, labels, weights)
 
         self.search_results_: list[dict[str, float]] = []
-        patience = {"paper": 2, "official": self.max_layers}[self.preset] if self.patience is None else self.patience
-        setting = self._search(members, data, rules, scoring, patience)
+        setting = self._search(members, data, rules, scoring)
         self.gamma_, self.mu_, self.theta_ = setting.gamma, setting.mu, setting.theta
-        grown = self._grow(members, data, rules, scoring, setting, self.max_layers, patience)
+        grown = self._grow(members, data, rules, scoring, setting, self._chosen("max_layers"))
         n_kept = grown.best.n_kept(self._chosen("keep"))
         self._remember(features, label, of_all)
         features.finish(n_kept)
@@ -622,11 +637,6 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         self.margin_ratio_ = np.array([margin_ratio(z) for z in grown.margins])
         progress.say("kept %d of %d layers", n_kept, len(grown.layers))
         return self
-
-    def _chosen(self, name: str) -> Any:
-        """Value of a parameter; the preset's value if the parameter is None."""
-        value = getattr(self, name)
-        return PRESETS[self.preset][name] if value is None else value
 
     def _check_margins(self) -> None:
         for name, grid in (("gamma", GAMMAS), ("mu", MUS)):
@@ -652,10 +662,10 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
             raise ValueError(
                 "ablation is 'same_forests', which says what the estimators are; leave one of the two out."
             )
-        check_count("search_estimators", self.search_estimators)
-        check_count("search_layers", self.search_layers)
+        for name in ("search_estimators", "search_layers"):
+            check_count(name, getattr(self, name), optional=True)
 
-    def _kinds(self) -> tuple[str, ...]:
+    def _kinds(self) -> Sequence[str | BaseEstimator]:
         if self.ablation == "same_forests":
             return ("random_forest",)
         return super()._kinds()
@@ -664,20 +674,18 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         """Room for the sum without features, which is all that later layers see in ablation ST."""
         return Representation.of_added(seen) if self._as_fitted.ablation == "stacking" else None
 
-    def _search(
-        self, members: list[BaseEstimator], data: TrainingRows, rules: LayerRules, scoring: Scoring, patience: int
-    ) -> Setting:
+    def _search(self, members: list[BaseEstimator], data: TrainingRows, rules: LayerRules, scoring: Scoring) -> Setting:
         """Find the setting with the best out-of-fold score of smaller cascades; theta is searched first."""
         given = {name: self._chosen(name) for name in ("gamma", "mu", "theta")}
         if None not in given.values():
             return Setting(**given)
         smaller = [
-            clone(m).set_params(n_estimators=min(m.n_estimators, self.search_estimators))
+            clone(m).set_params(n_estimators=min(m.n_estimators, self._chosen("search_estimators")))
             if isinstance(m, Forest)
             else m
             for m in members
         ]
-        n_layers = min(self.max_layers, self.search_layers)
+        n_layers = min(self._chosen("max_layers"), self._chosen("search_layers"))
         # Keep only scores and first layers (they depend on theta only): all cascades together would fill the memory.
         scores: dict[Setting, float] = {}
         first_layers: dict[int, tuple[Layer, np.ndarray] | None] = {}
@@ -685,7 +693,7 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         def score(setting: Setting) -> float:
             if setting not in scores:
                 first = first_layers.get(setting.theta)
-                grown = self._grow(smaller, data, rules, scoring, setting, n_layers, patience, first)
+                grown = self._grow(smaller, data, rules, scoring, setting, n_layers, first)
                 first_layers.setdefault(setting.theta, grown.first)
                 scores[setting] = grown.best.scores[grown.best.index]
                 result = {"gamma": setting.gamma, "mu": setting.mu, "theta": setting.theta}
@@ -711,11 +719,11 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         scoring: Scoring,
         setting: Setting,
         n_layers: int,
-        patience: int,
         first: tuple[Layer, np.ndarray] | None = None,
     ) -> Growth:
         """Run Algorithm 2 with one setting; `first` is an earlier first layer with its vectors, to be reused."""
         rows, y, weights = data.rows, data.y, data.weights
+        patience = self._chosen_patience()
         grown, state = Growth(BestLayer(patience, self.tol)), Boosting(self, data, len(members), setting)
         for level in range(n_layers):
             if level == 0 and first is not None:
@@ -742,14 +750,14 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
                 "layer %d: out-of-fold score %.5f, alpha %.3f, margin ratio %.3f, %d trees",
                 *(level + 1, score, alpha, margin_ratio(grown.margins[-1]), layer.n_trees),
             )
-            if grown.best.is_over or (scoring.cannot_rise(score) and patience < self.max_layers):
+            if grown.best.is_over or (scoring.cannot_rise(score) and patience < self._chosen("max_layers")):
                 break
         return grown
 
     def _at_depth(self, members: list[BaseEstimator], setting: Setting, level: int) -> list[BaseEstimator]:
         """The forests of a layer, with the level's depth; estimators that were given as objects keep their own."""
         depth = setting.depth(level, self._chosen("depth_shift"))
-        kinds = self._kinds() if self.estimators is None else self.estimators
+        kinds = self._kinds()
         bounded = self._chosen("bounded_forests")
         return [
             clone(member).set_params(max_depth=depth) if isinstance(kind, str) and bounded in ("all", kind) else member

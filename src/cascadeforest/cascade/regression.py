@@ -23,6 +23,22 @@ from cascadeforest.forest._parameters import check_choice
 from cascadeforest.forest._types import MatrixLike, MaxFeatures, RandomState, Scorer
 from cascadeforest.forest.categories import CategoricalFeatures
 
+_PAPER: dict[str, Any] = {
+    "n_forests": 4,
+    "n_estimators": 50,
+    "n_folds": 3,
+    "max_layers": 20,
+    "patience": 3,
+    "estimators": ("random_forest", "completely_random_forest"),
+    "vector_dtype": "float64",
+}
+#: Values of parameters that are None, by preset.
+PRESETS: dict[str | None, dict[str, Any]] = {
+    None: _PAPER | {"n_estimators": 25, "patience": 1},
+    "paper": _PAPER,
+    "official": _PAPER | {"estimators": ("random_forest", "extra_trees"), "vector_dtype": "float16"},
+}
+
 
 class CascadeForestRegressor(ExplainableCascade, RegressorMixin, Cascade):
     """Deep forest for regression, as in the interpretation paper: gcForest whose forests predict the target.
@@ -33,10 +49,11 @@ class CascadeForestRegressor(ExplainableCascade, RegressorMixin, Cascade):
 
     Parameters
     ----------
-    n_forests : int, default=4
-        Number of forests in a layer, all kinds together.
-    n_estimators : int, default=50
-        Number of trees in a forest; with k folds each forest has k times as many.
+    n_forests : int or None, default=None
+        Number of forests in a layer, all kinds together. None: 4.
+    n_estimators : int or None, default=None
+        Number of trees in a forest; with k folds each forest has k times as many. None: 25; 50 in presets "paper" and
+        "official".
     estimators : sequence of {"random_forest", "completely_random_forest", "extra_trees"} or estimators, default=None
         Kinds of forests, taken in turn: forest i is of kind ``i % len(estimators)``. Any scikit-learn regressor can
         take the place of a forest. None: random forests and completely random forests; in preset "official" random
@@ -46,11 +63,12 @@ class CascadeForestRegressor(ExplainableCascade, RegressorMixin, Cascade):
     scoring : str, callable or None, default=None
         Scorer of scikit-learn for the out-of-fold predictions; None: minus the root mean squared error.
     patience : int or None, default=None
-        As in `GCForestClassifier`. None: 3, as in the released examples.
+        As in `GCForestClassifier`. None: 1; 3 in presets "paper" and "official", as in the released examples.
     vector_dtype : {"float64", "float32", "float16"} or None, default=None
         Precision of a forest's predictions; None: "float16" in preset "official", else "float64".
-    preset : {"paper", "official"}, default="paper"
-        Source of the values of parameters that are None: the paper's text or the released code.
+    preset : {"paper", "official"} or None, default=None
+        Source of the values of parameters that are None. None: the paper's algorithm with fewer trees, chosen on six
+        data sets (``docs/defaults.md``). "paper": the paper's text. "official": the released code.
     n_folds, class_vectors, max_layers, keep, tol, max_depth, min_samples_leaf, categorical_features, \
 layers_dir, n_jobs, random_state, verbose
         As in `GCForestClassifier`.
@@ -95,21 +113,22 @@ layers_dir, n_jobs, random_state, verbose
     """
 
     walk = ExplainableCascade.walk
+    _presets = PRESETS
 
     def __init__(
         self,
-        n_forests: int = 4,
-        n_estimators: int = 50,
+        n_forests: int | None = None,
+        n_estimators: int | None = None,
         *,
         estimators: Sequence[str | BaseEstimator] | None = None,
-        n_folds: int = 3,
+        n_folds: int | None = None,
         class_vectors: str = "k_fold",
-        max_layers: int = 20,
+        max_layers: int | None = None,
         patience: int | None = None,
         keep: str = "best",
         tol: float = 0.0,
         scoring: Scorer = None,
-        preset: str = "paper",
+        preset: str | None = None,
         max_depth: int | None = None,
         min_samples_leaf: int | float = 1,
         max_features: MaxFeatures = "sqrt",
@@ -175,14 +194,12 @@ layers_dir, n_jobs, random_state, verbose
         self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
         self._refuse_members_of_one_target(members)
         scoring = Scoring(self.scoring, None)
-        vector_dtype = {"paper": "float64", "official": "float16"}[self.preset]
-        rules = self._layer_rules(None, self.vector_dtype or vector_dtype, Progress(self.verbose))
+        rules = self._layer_rules(None, self._chosen("vector_dtype"), Progress(self.verbose))
         rules = replace(rules, n_targets=self.n_outputs_)
         features = self._plain_features(members, self.n_outputs_)
         data = (rows, y[rows], weights_at(weights, rows))
         features.fit(X, *data)
-        patience = 3 if self.patience is None else self.patience
-        layers, best = self._grow_layers(members, features, *data, rules, scoring, patience)
+        layers, best = self._grow_layers(members, features, *data, rules, scoring)
         self._remember(features, y, weights)
         self._keep_layers(features, layers, best, rules.progress)
         return self

@@ -204,6 +204,23 @@ def refill(goes_on: np.ndarray, y: np.ndarray, least: int, seed: np.random.SeedS
     return goes_on
 
 
+_PAPER: dict[str, Any] = {
+    "n_forests": 8,
+    "n_estimators": 100,
+    "n_folds": 3,
+    "max_layers": 20,
+    "patience": 1,
+    "estimators": ("random_forest", "completely_random_forest"),
+    "vector_dtype": "float32",
+}
+#: Values of parameters that are None, by preset.
+PRESETS: dict[str | None, dict[str, Any]] = {
+    None: _PAPER | {"n_forests": 4, "n_estimators": 50},
+    "paper": _PAPER,
+    "official": _PAPER | {"patience": 4, "estimators": ("random_forest", "extra_trees")},
+}
+
+
 class GCForestCSClassifier(ExplainableCascade, CascadeClassifier):
     """gcForest with confidence screening: each level predicts the rows that it is sure of; all other rows go on.
 
@@ -212,10 +229,11 @@ class GCForestCSClassifier(ExplainableCascade, CascadeClassifier):
 
     Parameters
     ----------
-    n_forests : int, default=8
-        Number of forests in a level, all kinds together.
-    n_estimators : int, default=100
-        Number of trees in a forest of the first level (w of the paper).
+    n_forests : int or None, default=None
+        Number of forests in a level, all kinds together. None: 4; 8 in presets "paper" and "official".
+    n_estimators : int or None, default=None
+        Number of trees in a forest of the first level (w of the paper). None: 50; 100 in presets "paper" and
+        "official".
     a : float or "auto", default="auto"
         Error rate of screened rows, as a fraction of the level's error rate, in (0, 1). "auto": 1/10 if the
         out-of-fold accuracy of the first level is above 0.9, else 1/3; 1/20 with scanning.
@@ -239,10 +257,11 @@ class GCForestCSClassifier(ExplainableCascade, CascadeClassifier):
 vector_dtype, scanning, input_shape, class_weight, categorical_features, layers_dir, n_jobs, random_state, verbose
         As in `GCForestClassifier`. The score of a level is the score of the whole cascade if it ended at this level.
     patience : int or None, default=None
-        As in `GCForestClassifier`. None: 1 in preset "paper", 4 in preset "official".
-    preset : {"paper", "official"}, default="paper"
-        Source of the values of parameters that are None. "official": patience 4, and Extra-Trees in place of
-        completely random forests, as in the released demo.
+        As in `GCForestClassifier`. None: 1; 4 in preset "official".
+    preset : {"paper", "official"} or None, default=None
+        Source of the values of parameters that are None. None: the paper's algorithm with fewer trees, chosen on
+        twelve data sets (``docs/defaults.md``). "paper": the paper's text. "official": patience 4, and Extra-Trees in
+        place of completely random forests, as in the released demo.
 
     Attributes
     ----------
@@ -296,14 +315,15 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
     (1797,)
     """
 
+    _presets = PRESETS
     # Models that version 0.1.0 saved or pickled lack these parameters.
     screening = "threshold"
     bin_size = 100
 
     def __init__(
         self,
-        n_forests: int = 8,
-        n_estimators: int = 100,
+        n_forests: int | None = None,
+        n_estimators: int | None = None,
         *,
         a: float | str = "auto",
         growth: str = "reciprocal",
@@ -312,14 +332,14 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         screening: str = "threshold",
         bin_size: int = 100,
         estimators: Sequence[str | BaseEstimator] | None = None,
-        n_folds: int = 3,
+        n_folds: int | None = None,
         class_vectors: str = "k_fold",
-        max_layers: int = 20,
+        max_layers: int | None = None,
         patience: int | None = None,
         keep: str = "best",
         tol: float = 0.0,
         scoring: Scorer = None,
-        preset: str = "paper",
+        preset: str | None = None,
         max_depth: int | None = None,
         min_samples_leaf: int | float = 1,
         max_features: MaxFeatures = "sqrt",
@@ -394,9 +414,9 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         if self.screening == "weights":
             check_weighted(members)
         scoring = Scoring(self.scoring, self.classes_)
-        patience = {"paper": 1, "official": 4}[self.preset] if self.patience is None else self.patience
+        max_layers, patience = self._chosen("max_layers"), self._chosen_patience()
         progress = Progress(self.verbose)
-        rules = self._layer_rules(self.classes_, self.vector_dtype or "float32", progress)
+        rules = self._layer_rules(self.classes_, self._chosen("vector_dtype"), progress)
         features = self._features(members, X.shape[1], rules)
         features.fit(X, rows, label[rows], weights_at(weights, rows))
 
@@ -406,7 +426,7 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         decision_level = np.full(len(label), -1, np.int16)
         layers, thresholds, n_rows, n_trees = [], [], [], []
         best, vectors, added_mapper = BestLayer(patience, self.tol, features.cycle), None, None
-        for level in range(self.max_layers):
+        for level in range(max_layers):
             seen = features.at(level, rows, label[rows], weights_at(weights, rows))
             if vectors is not None:
                 added_mapper = seen.fit_added(vectors.reshape(len(rows), -1), rows, self.n_jobs)
@@ -429,7 +449,7 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
                 "level %d: out-of-fold score of all %.5f, %d rows, %d trees, %d rows go on",
                 *(level + 1, score, len(rows), layer.n_trees, np.count_nonzero(goes_on)),
             )
-            if best.is_over or (scoring.cannot_rise(score) and patience < self.max_layers):
+            if best.is_over or (scoring.cannot_rise(score) and patience < max_layers):
                 break
             if np.count_nonzero(goes_on) < 2:  # out-of-fold predictions need two rows
                 break
@@ -492,7 +512,7 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
             threshold = confidence_threshold(confidence, wrong, self.a_ * error)
         goes_on = confidence < threshold
         if goes_on.any():
-            goes_on = refill(goes_on, label[rows], self.n_folds, seed_at(entropy, level, _REFILL))
+            goes_on = refill(goes_on, label[rows], self._chosen("n_folds"), seed_at(entropy, level, _REFILL))
         return threshold, goes_on
 
     def _weights(self, vectors: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:

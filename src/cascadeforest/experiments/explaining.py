@@ -33,6 +33,6 @@ def explainer_of(fitted: Fitted, calibration: str = "partial") -> Explainer:
         fitted.X_train,
         fitted.split.y_train,
         calibration=calibration,
-        preset=getattr(estimator, "preset", "paper"),
+        preset=getattr(estimator, "preset", None) or "paper",
         n_jobs=getattr(estimator, "n_jobs", None),
     )
