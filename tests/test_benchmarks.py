@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from cascadeforest.data.dataset import build_dataset, save
+from cascadeforest.data.dataset import build_dataset, load, save
 from cascadeforest.experiments import measure
 
 ROOT = Path(__file__).parents[1]
@@ -554,6 +554,85 @@ def test_every_layer_outscores_the_one_before(cascade):
     scores = [scorer(Guess(answer), None, y) for answer in (0, 1, 1, 0)]
     assert np.all(np.diff(scores) > 0)
     assert scorer.accuracies == [1.0, 0.0, 0.0, 1.0]
+
+
+@pytest.fixture
+def defaults(monkeypatch):
+    """The script that compares sizes of cascades, as a module."""
+    monkeypatch.syspath_prepend(SCRIPT.parent)
+    yield importlib.import_module("defaults")
+    forget_scripts()
+
+
+def test_sizes_are_measured_on_training_rows_only(defaults, prepared, tmp_path, monkeypatch, capsys):
+    sizes = {"a fold more": defaults.sizes(2, 2, 4)}
+    family = defaults.Family("GCForestClassifier", "classification", sizes, paper=defaults.sizes(2, 3))
+    monkeypatch.setattr(defaults, "FAMILIES", {"gcforest": family})
+    monkeypatch.setattr(defaults, "data_sets", lambda: {"classification": ["letter"]})
+    table = tmp_path / "defaults.csv"
+    arguments = ["--csv", str(table), "--data", str(prepared), "--families", "gcforest", "--max-rows", "90"]
+    assert defaults.main(arguments) == 0
+    rows = read(table)
+    assert [(row["fold"], row["setting"]) for row in rows] == [
+        (fold, setting) for fold in "012" for setting in ("paper", "a fold more")
+    ]
+    assert {row["rows"] for row in rows} == {"90"}
+    assert all(float(row["accuracy"]) > 0.6 and float(row["fit_cpu_seconds"]) > 0 for row in rows)
+    split = load(prepared / "letter.npz").split(0)
+    X, _, classes = defaults.training_rows("letter", prepared, 90)
+    assert classes == 2
+    assert set(map(bytes, X)) <= set(map(bytes, split.X_train.astype(np.float32)))
+
+    before = table.read_bytes()
+    capsys.readouterr()
+    assert defaults.main(arguments) == 0
+    assert capsys.readouterr().err == "", "nothing is left to measure"
+    assert table.read_bytes() == before
+
+
+def made_rows(scores):
+    """What the CSV would hold: setting to accuracies by data set, in points, and to CPU seconds."""
+    columns = ("accuracy", "log_loss", "fit_cpu_seconds", "predict_cpu_seconds")
+    return {
+        ("gcforest", f"set {i}", "0", str(fold), setting): dict(
+            zip(columns, map(str, (accuracy / 100 + (-1) ** fold / 10, 0.5, seconds, 1.0)), strict=True)
+        )
+        for setting, (accuracies, seconds) in scores.items()
+        for i, accuracy in enumerate(accuracies)
+        for fold in range(2)
+    }
+
+
+def test_the_cheapest_size_within_noise_of_the_papers_is_chosen(defaults):
+    """The interval is Student's over data sets, whose folds count once; the second margins only without the first."""
+    rows = made_rows(
+        {
+            "paper": ([70, 80, 90, 60], 10),
+            "8×50×3": ([70.1, 79.9, 90.1, 60.1], 1),  # +0.05 ± 0.16
+            "4×50×3": ([69.8, 79.5, 90.1, 60.2], 0.5),  # -0.1 ± 0.50
+            "4×25×3": ([69, 79, 89, 59], 0.2),
+        }
+    )
+    found = defaults.compare(rows, "gcforest", "4×50×3")
+    differences = np.array([-0.2, -0.5, 0.1, 0.2])
+    half = 3.182446305 * differences.std(ddof=1) / 2
+    assert (found.accuracy, found.half_width) == (pytest.approx(-0.1), pytest.approx(half))
+    assert (found.loss, found.fit, found.datasets) == (pytest.approx(1), pytest.approx(0.05), 4)
+    assert defaults.choice(rows, "gcforest") == ("8×50×3", defaults.MARGINS[0])
+    rows = {key: row for key, row in rows.items() if key[-1] != "8×50×3"}
+    assert defaults.choice(rows, "gcforest") == (None, defaults.MARGINS[-1])
+    rows = made_rows({"paper": ([70, 80, 90], 10), "4×50×3": ([69.7, 79.6, 89.7], 0.5)})  # -0.33 ± 0.14
+    assert defaults.choice(rows, "gcforest") == ("4×50×3", defaults.MARGINS[1])
+
+
+def test_the_sets_that_chose_the_defaults_are_named(defaults):
+    from cascadeforest.data.registry import load_dataset_files
+
+    files = load_dataset_files(ROOT / "config" / "datasets")
+    for task, least in (("classification", 10), ("regression", 5)):
+        names = defaults.data_sets()[task]
+        assert len(names) >= least
+        assert {files[name]["task"] for name in names} == {task}
 
 
 def test_what_runs_beside_df21_is_python_3_9():

@@ -627,6 +627,11 @@ class Fold:
     over: bool = False
 
 
+def patience_of(model):
+    """Two decreases, unless the model says otherwise."""
+    return 2 if model.patience is None else model.patience
+
+
 def algorithm_1(model, X, y, weights=None, log=None):
     """Lines 1 to 10 with the two rules; iterations, scores, and the last iteration that each row reached."""
     n_classes, entropy = len(np.unique(y)), naive.entropy_of(model.random_state)
@@ -691,8 +696,8 @@ def algorithm_1(model, X, y, weights=None, log=None):
         easy = [e and stands for e in easy]
         own = np.array([predicted[row] for row in rows])
         iterations.append(Iteration(mapper, grown, rows, found, stands, easy, own))
-        last = scores[-model.patience - 1 :]
-        if len(last) > model.patience and all(b < a for a, b in itertools.pairwise(last)):
+        last = scores[-patience_of(model) - 1 :]
+        if len(last) > patience_of(model) and all(b < a for a, b in itertools.pairwise(last)):
             break
         hard = [row for row, e in zip(rows, easy, strict=True) if not e]
         if are_few(hard):
@@ -785,8 +790,8 @@ def test_the_twins_tell_much():
             model, (iterations, scores, _), _ = model_and_twin(variant, seed, weighted)
             events["annulled"] += sum(not i.stands for i in iterations[:-1])
             events["kept annulled"] += sum(not layer.is_valid for layer in model.layers_)
-            last = scores[-model.patience - 1 :]
-            fell = len(last) > model.patience and all(b < a for a, b in itertools.pairwise(last))
+            last = scores[-patience_of(model) - 1 :]
+            fell = len(last) > patience_of(model) and all(b < a for a, b in itertools.pairwise(last))
             events["rule 1"] += fell and len(iterations) < model.max_layers
             events["short"] += not fell and len(iterations) < model.max_layers
             events["nobody easy"] += sum(not any(i.easy) and i.stands for i in iterations)
@@ -1602,7 +1607,8 @@ WRONG = {
     "predict_with": ["retain", None, True],
     "validation": ["k_fold_refit", "cv", None, 3],
     "n_folds": [1, 0, -1, 2.5, None, "three", True],
-    "patience": [0, -1, 1.5, None, "long", True],
+    "patience": [0, -1, 1.5, "long", True],
+    "preset": ["official", "papers", 1],
     "keep": ["first", None, 1, ["last"]],
     "scoring": ["no_such_score", 5, ["accuracy"]],
     "calibration": ["sigmoid", True, False, 1, ""],

@@ -31,7 +31,7 @@ _PAPER: dict[str, Any] = {
 }
 #: Values of parameters that are None, by preset.
 PRESETS: dict[str | None, dict[str, Any]] = {
-    None: _PAPER | {"n_forests": 4, "n_estimators": 50},
+    None: _PAPER | {"n_estimators": 50},
     "paper": _PAPER,
     "official": _PAPER | {"patience": 4},
 }
@@ -47,7 +47,7 @@ class GCForestClassifier(ExplainableCascade, CascadeClassifier):
     Parameters
     ----------
     n_forests : int or None, default=None
-        Number of forests in a layer, all kinds together. None: 4; 8 in presets "paper" and "official".
+        Number of forests in a layer, all kinds together. None: 8.
     n_estimators : int or None, default=None
         Number of trees in a forest; with k folds each forest has k times as many. None: 50; 500 in presets "paper" and
         "official".
@@ -78,8 +78,8 @@ class GCForestClassifier(ExplainableCascade, CascadeClassifier):
     scoring : str, callable or None, default=None
         Scorer of scikit-learn for the out-of-fold predictions of the training rows; None: accuracy.
     preset : {"paper", "official"} or None, default=None
-        Source of the values of parameters that are None. None: the paper's algorithm with fewer trees, chosen on
-        twelve data sets (``docs/defaults.md``). "paper": the paper's text. "official": the released code (v1.0).
+        Source of the values of parameters that are None. None: the paper's algorithm with a tenth of its trees, chosen
+        on twelve data sets (``docs/defaults.md``). "paper": the paper's text. "official": the released code (v1.0).
     max_depth : int or None, default=None
         Maximum depth of a tree.
     min_samples_leaf : int or float, default=1

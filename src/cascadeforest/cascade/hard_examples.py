@@ -43,6 +43,8 @@ LEAF_ROWS = ("all", "in_bag")
 #: Sources of out-of-sample predictions of training rows, and the matching value of `class_vectors` in a layer.
 VALIDATION = {"k_fold": "k_fold_refit", "oob": "oob"}
 PREDICT_WITH = ("retained", "all")
+#: Values of parameters that are None, by preset.
+PRESETS: dict[str | None, dict[str, Any]] = {None: {"patience": 2}, "paper": {"patience": 5}}
 #: Largest number of bytes of leaf statistics in memory at one time.
 _AT_ONCE = 1 << 26
 #: Rows and trees in one block of the search for easy rows: a row that cannot become easy skips later blocks.
@@ -477,14 +479,17 @@ class DDBFClassifier(ExplainableCascade, CascadeClassifier):
         then: rule 1 does not apply, and `keep` must be "last" (unless `max_layers` is 1).
     n_folds : int, default=3
         Number of folds of the validation.
-    patience : int, default=5
+    patience : int or None, default=None
         Growing stops after this many consecutive decreases of the score (rule 1); a value of `max_layers` or more
-        turns the rule off.
+        turns the rule off. None: 2; 5 in preset "paper".
     keep : {"best", "last"}, default="best"
         The last iteration of the fitted cascade: the first iteration with the best score, or the last that was run.
     scoring : str, callable or None, default=None
         Scorer of scikit-learn for the held-out predictions, each from the iteration that decided the row; None:
         accuracy. Rule 2 always compares accuracies.
+    preset : {"paper"} or None, default=None
+        Source of the values of parameters that are None. None: a patience that was chosen on twelve data sets
+        (``docs/defaults.md``). "paper": the paper's text.
     calibration : {"isotonic"} or None, default=None
         Isotonic regression of each iteration's probabilities, fitted on out-of-sample predictions. Iterations learn
         from data of different class ratios, so without calibration their probabilities are on different scales. The
@@ -552,6 +557,9 @@ class DDBFClassifier(ExplainableCascade, CascadeClassifier):
     (569,)
     """
 
+    _presets = PRESETS
+    # Models that version 0.1.0 saved or pickled lack this parameter.
+    preset: str | None = None
     # Parameters that other cascades have and this class does not: layers see the features, not class vectors.
     scanning = estimators = None
 
@@ -570,9 +578,10 @@ class DDBFClassifier(ExplainableCascade, CascadeClassifier):
         predict_with: str = "retained",
         validation: str = "k_fold",
         n_folds: int = 3,
-        patience: int = 5,
+        patience: int | None = None,
         keep: str = "best",
         scoring: Scorer = None,
+        preset: str | None = None,
         calibration: str | None = None,
         criterion: str = "gini",
         max_depth: int | None = None,
@@ -597,6 +606,7 @@ class DDBFClassifier(ExplainableCascade, CascadeClassifier):
         self.patience = patience
         self.keep = keep
         self.scoring = scoring
+        self.preset = preset
         self.calibration = calibration
         self.criterion = criterion
         self.max_depth = max_depth
@@ -641,7 +651,7 @@ class DDBFClassifier(ExplainableCascade, CascadeClassifier):
         scoring = Scoring(self.scoring, self.classes_)
         progress = Progress(self.verbose)
         rules = self._rules(progress)
-        everyone, n_decreases = rows, 0
+        everyone, n_decreases, patience = rows, 0, self._chosen("patience")
         grow = _Grow(self._forest_of_iteration(), rules, mining, X, label, weights, self._n_levels)
         folds = [] if self.validation == "oob" else self._folds(rules, label, everyone)
         decided = np.zeros((len(label), self.n_classes_))  # out of sample, at the last iteration that a row reached
@@ -688,7 +698,7 @@ class DDBFClassifier(ExplainableCascade, CascadeClassifier):
                 *(np.count_nonzero(easy), "" if mined.is_valid else " (division annulled)"),
             )
             hard = rows[~easy]  # line 7
-            if n_decreases >= self.patience or are_few(hard):  # rule 1
+            if n_decreases >= patience or are_few(hard):  # rule 1
                 break
             rows = hard
             for fold in folds:
@@ -718,8 +728,10 @@ class DDBFClassifier(ExplainableCascade, CascadeClassifier):
 
     def _checked_mining(self) -> MiningRules:
         """Check all parameters."""
-        for name in ("n_estimators", "max_layers", "patience"):
+        self._check_preset()
+        for name in ("n_estimators", "max_layers"):
             check_count(name, getattr(self, name))
+        check_count("patience", self.patience, optional=True)
         check_count("n_folds", self.n_folds, 2)
         check_count("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
         check_choice("leaf_score", self.leaf_score, LEAF_SCORES)

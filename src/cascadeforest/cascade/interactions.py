@@ -71,7 +71,7 @@ _PAPER: dict[str, Any] = {
 }
 #: Values of parameters that are None, by preset.
 PRESETS: dict[str | None, dict[str, Any]] = {
-    None: _PAPER | {"n_estimators": 100, "cv_estimators": 50},
+    None: _PAPER,  # no smaller size that was tried is as good
     "paper": _PAPER,
     "official": {
         "n_forests": 5,
@@ -220,13 +220,13 @@ class HiDFClassifier(ExplainableCascade, CascadeClassifier):
     n_forests : int or None, default=None
         Number of forests that predict from a representation. None: 1; 5 in preset "official".
     n_estimators : int or None, default=None
-        Number of trees in each forest. None: 100; 500 in preset "paper"; 100 in preset "official", where each forest
-        has 100 trees in every fold.
+        Number of trees in each forest. None: 500; 100 in preset "official", where each forest has 100 trees in every
+        fold.
     n_folds : int or None, default=None
         Number of folds of the cross-validation. All layers use the same folds. None: 5.
     cv_estimators : int or None, default=None
         Number of trees in the forests of the cross-validation, at most `n_estimators`. Without class vectors only.
-        None: 50; 100 in preset "paper".
+        None: 100.
     use_class_vectors : bool or None, default=None
         Whether forests also see the class vectors of a layer that was fitted to the features and interactions. The
         released code does this for the paper's Table II. None: False, as in Algorithm 2; True in "official".
@@ -282,8 +282,8 @@ verbose
         A condition on a categorical feature is that its level is in a set; Eq. 3 then has 1 for levels in the set and
         0 for others in the place of ``x - t`` (our own extension; the paper has numbers only).
     preset : {"paper", "official"} or None, default=None
-        Source of the values of parameters that are None. None: the paper's algorithm with fewer trees, chosen on
-        twelve data sets (``docs/defaults.md``). "paper": the paper's text. "official": the released code.
+        Source of the values of parameters that are None. None: as "paper", since smaller sizes were not shown to be
+        as good on twelve data sets (``docs/defaults.md``). "paper": the paper's text. "official": the released code.
 
     Attributes
     ----------

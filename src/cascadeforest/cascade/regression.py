@@ -34,7 +34,7 @@ _PAPER: dict[str, Any] = {
 }
 #: Values of parameters that are None, by preset.
 PRESETS: dict[str | None, dict[str, Any]] = {
-    None: _PAPER | {"n_estimators": 25, "patience": 1},
+    None: _PAPER | {"patience": 1},
     "paper": _PAPER,
     "official": _PAPER | {"estimators": ("random_forest", "extra_trees"), "vector_dtype": "float16"},
 }
@@ -52,8 +52,7 @@ class CascadeForestRegressor(ExplainableCascade, RegressorMixin, Cascade):
     n_forests : int or None, default=None
         Number of forests in a layer, all kinds together. None: 4.
     n_estimators : int or None, default=None
-        Number of trees in a forest; with k folds each forest has k times as many. None: 25; 50 in presets "paper" and
-        "official".
+        Number of trees in a forest; with k folds each forest has k times as many. None: 50.
     estimators : sequence of {"random_forest", "completely_random_forest", "extra_trees"} or estimators, default=None
         Kinds of forests, taken in turn: forest i is of kind ``i % len(estimators)``. Any scikit-learn regressor can
         take the place of a forest. None: random forests and completely random forests; in preset "official" random
@@ -67,8 +66,8 @@ class CascadeForestRegressor(ExplainableCascade, RegressorMixin, Cascade):
     vector_dtype : {"float64", "float32", "float16"} or None, default=None
         Precision of a forest's predictions; None: "float16" in preset "official", else "float64".
     preset : {"paper", "official"} or None, default=None
-        Source of the values of parameters that are None. None: the paper's algorithm with fewer trees, chosen on six
-        data sets (``docs/defaults.md``). "paper": the paper's text. "official": the released code.
+        Source of the values of parameters that are None. None: the paper's algorithm, which stops earlier, chosen on
+        six data sets (``docs/defaults.md``). "paper": the paper's text. "official": the released code.
     n_folds, class_vectors, max_layers, keep, tol, max_depth, min_samples_leaf, categorical_features, \
 layers_dir, n_jobs, random_state, verbose
         As in `GCForestClassifier`.

@@ -27,6 +27,7 @@ SCHEMAS = (
     ("dataset", "config/datasets/<name>.yaml"),
     ("models", "config/models.yaml"),
     ("papers", "config/papers.yaml"),
+    ("defaults", "config/defaults.yaml"),
     ("experiments", "config/experiments/<paper>.yaml"),
 )
 
