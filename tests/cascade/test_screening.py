@@ -18,7 +18,9 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from cascadeforest import (
     CompletelyRandomForestClassifier,
+    Explainer,
     ExtraTreesClassifier,
+    GCForestClassifier,
     GCForestCSClassifier,
     RandomForestClassifier,
 )
@@ -280,10 +282,11 @@ def noisy(n_rows=160, n_classes=3, seed=0):
 
 
 def twin_of(X, y, n_classes, entropy, *, n_levels, w, a, growth="reciprocal", scope="level", second=None,
-            bins=None, weighting=False, **rules):  # fmt: skip
+            bins=None, weighting=False, gates=False, **rules):  # fmt: skip
     """Algorithm 1, with a matrix of its own for each level; ends when fewer than two rows go on.
 
     `bins` is the size of DBC-Forest's bins, and `weighting` says whether rows get AWDF's weights instead of leaving.
+    With `gates` each level learns from all rows, and `rows` are those that the gates let through.
     """
     n, d = X.shape
     n_folds = rules.get("n_folds", 3)
@@ -294,13 +297,16 @@ def twin_of(X, y, n_classes, entropy, *, n_levels, w, a, growth="reciprocal", sc
     decided, level_of = np.zeros((n, n_classes)), np.zeros(n, int)
     twin = {"mapper": mapper, "layers": [], "mappers": [], "thresholds": [], "n_rows": [], "scores": [], "exits": []}
     for level in range(n_levels):
-        seen, added = naive.of_rows(all_rows, rows), BinMapper()
+        learned = np.arange(n) if gates else rows
+        seen, added = naive.of_rows(all_rows, learned), BinMapper()
         if level:
             seen = naive.add_columns(seen, vectors, added, fit=True)
-        trees = trees_of_level(w, len(rows), n, d, 2 * n_classes if level else 0, growth, 10.0)
+        trees = trees_of_level(w, len(learned), n, d, 2 * n_classes if level else 0, growth, 10.0)
         members = [RandomForestClassifier(trees), second(trees)]
-        layer, vectors = naive.fit_layer(members, seen, y[rows], n_classes, entropy, level, weights=weights, **rules)
-        decided[rows] = naive.mean(vectors)
+        layer, vectors = naive.fit_layer(members, seen, y[learned], n_classes, entropy, level, weights=weights, **rules)
+        for i, probabilities in zip(learned, naive.mean(vectors), strict=True):
+            if i in rows:
+                decided[i] = probabilities
         level_of[rows] = level
         is_wrong = decided.argmax(axis=1) != y
         twin["layers"].append(layer)
@@ -330,10 +336,12 @@ def twin_of(X, y, n_classes, entropy, *, n_levels, w, a, growth="reciprocal", sc
             break
         for c in np.unique(y[rows]):  # the draw itself is that of `refill`, which has tests of its own
             assert np.count_nonzero(y[rows] == c) >= 1
-        goes_on = refill(goes_on, y[rows], n_folds, seed_at(entropy, level, _REFILL))
+        if not gates:
+            goes_on = refill(goes_on, y[rows], n_folds, seed_at(entropy, level, _REFILL))
+            vectors = vectors[goes_on]
         if goes_on.sum() < 2:
             break
-        rows, vectors = rows[goes_on], vectors[goes_on]
+        rows = rows[goes_on]
     return twin
 
 
@@ -363,6 +371,12 @@ VARIANTS = [
     ({"a": 0.8, "screening": "bins", "bin_size": 7, "error_scope": "all"}, {"a": 0.8, "bins": 7, "scope": "all"}),
     ({"screening": "weights"}, {"a": "auto", "weighting": True}),
     ({"screening": "weights", "class_vectors": "oob"}, {"a": "auto", "weighting": True, "class_vectors": "oob"}),
+    ({"a": 0.8, "screening": "gates"}, {"a": 0.8, "gates": True}),
+    ({"a": 0.9, "screening": "gates", "error_scope": "all"}, {"a": 0.9, "gates": True, "scope": "all"}),
+    (
+        {"screening": "gates", "growth": "linear", "class_vectors": "oob"},
+        {"a": "auto", "gates": True, "growth": "linear", "class_vectors": "oob"},
+    ),
 ]
 
 
@@ -639,3 +653,26 @@ def test_weights_need_estimators_that_take_them():
     with pytest.raises(ValueError, match=r"KNeighborsClassifier\(\), whose fit takes no sample_weight, but layers"):
         model.fit(X, y)
     assert model.set_params(screening="bins", max_layers=2).fit(X, y).n_layers_
+
+
+def test_gates_that_let_all_rows_through_are_gcforest():
+    """Levels learn from all rows: the layers are gcForest's, and gates only choose among them."""
+    X, y = noisy()
+    new = noisy(80, seed=3)[0]
+    sizes = {"n_forests": 2, "n_estimators": 6, "max_layers": 3, "patience": 3, "keep": "last", "random_state": 0}
+    plain = list(GCForestClassifier(**sizes).fit(X, y).staged_predict_proba(new))
+    model = GCForestCSClassifier(**sizes, a=0.9, screening="gates").fit(X, y)
+    levels = model.decision_level(new)
+    assert len(set(levels)) > 1
+    assert len(plain) == model.n_layers_ == 3
+    wanted = np.array([plain[level][row] for row, level in enumerate(levels)])
+    assert model.predict_proba(new).tobytes() == wanted.tobytes()
+    assert model.n_trees_.tolist() == [6, 6, 6]
+
+
+def test_gates_are_not_explained():
+    X, y = noisy()
+    model = GCForestCSClassifier(2, 4, screening="gates", max_layers=2, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match=r"^screening is 'gates'.* Fit it with screening='threshold' to explain it\.$"):
+        Explainer(model)
+    assert not hasattr(model, "feature_importances_")

@@ -244,12 +244,15 @@ class GCForestCSClassifier(ExplainableCascade, CascadeClassifier):
     error_scope : {"level", "all"}, default="level"
         Rows whose error rate `a` multiplies: the rows at the level, or all training rows. A row that left counts with
         the prediction of the level that it left.
-    screening : {"threshold", "bins", "weights"}, default="threshold"
+    screening : {"threshold", "bins", "weights", "gates"}, default="threshold"
         What happens to confident rows. "threshold": they leave if together they are wrong less often than `a` times
         the error rate (Eq. 4). "bins": they leave up to the first bin of rows of similar confidence that is wrong more
         often (DBC-Forest [2]_, see `bin_threshold`). "weights": no row leaves, and each row weighs 1 - p at the next
         level, where p is the out-of-fold probability of its class (AWDF [3]_, see `weights_of_rows`); `a`, `growth`,
-        `max_growth` and `error_scope` then have no effect.
+        `max_growth` and `error_scope` then have no effect. "gates": as "threshold", but rows leave in prediction only,
+        and each level learns from all training rows, so that `growth` and `max_growth` have no effect. This is a
+        control, not in the papers: it separates the choice of a row's level from that of the rows to learn from. Such
+        a model is not explained.
     bin_size : int, default=100
         Number of rows in a bin of ``screening="bins"``.
     estimators, n_folds, class_vectors, max_layers, keep, tol, scoring, max_depth, min_samples_leaf, max_features, \
@@ -273,7 +276,7 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         Confidence from which rows leave a level, for all levels but the last, where all rows leave; infinity if no row
         left.
     n_rows_ : ndarray of shape (n_layers_,), int
-        Number of training rows that reached each level.
+        Number of training rows that reached each level. With ``screening="gates"``, levels learn from all rows.
     n_trees_ : ndarray of shape (n_layers_,), int
         For each level, the number of trees in its first forest that is a forest of this package.
     decision_level_ : ndarray of shape (n_samples,), int16
@@ -290,6 +293,9 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
     - The accuracy that stops the growth is the accuracy of out-of-fold predictions of all training rows, each from the
       level that decided the row (the released code has no validation set either).
     - If all rows leave, the cascade ends.
+
+    With ``screening="gates"``, the threshold of a level is that of Eq. 4 for the training rows that the gates before it
+    let through, as new rows are, and no class is refilled.
 
     Of DBC-Forest and AWDF we read the abstracts and the authors' code. DBC-Forest's code is gcForest_CS with another
     threshold; a is 1/3 there, and 1/2 in its demo. AWDF's code has four more weighting functions, a variant that draws
@@ -419,7 +425,8 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         features = self._features(members, X.shape[1], rules)
         features.fit(X, rows, label[rows], weights_at(weights, rows))
 
-        everyone = rows  # all rows of positive weight; `rows` are the rows that reached the level
+        everyone = rows  # all rows of positive weight; the level learns from `rows`
+        reached = np.ones(len(rows), bool)  # which of `rows` reached the level; all of them but with gates
         of_rows = weights_at(weights, rows)  # weights with which the level learns from `rows`
         decided = np.zeros((len(label), self.n_classes_))  # each row's probabilities at the last level it reached
         decision_level = np.full(len(label), -1, np.int16)
@@ -432,27 +439,31 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
             grown = self._grown(members, len(rows), len(everyone), seen.n_given, seen.n_added)
             with progress.layer(level, rules.n_models(len(members), len(rows))):
                 layer, vectors = fit_layer(grown, seen, rows, label[rows], of_rows, rules, level, added_mapper)
-            decided[rows] = mean_vector(vectors)
-            decision_level[rows] = level
+            here = rows[reached]
+            decided[here] = mean_vector(vectors)[reached]
+            decision_level[here] = level
             layers.append(layer)
-            n_rows.append(len(rows))
+            n_rows.append(len(here))
             n_trees.append(next((m.n_estimators for m in grown if grows_on_bins(m)), 0))
             score = scoring(label[everyone], decided[everyone], weights_at(weights, everyone))
             if best.is_better(score) or self.keep == "last":
                 self.decision_level_ = decision_level.copy()
             if level == 0:
-                self.a_ = self._fraction(self._accuracy(decided, label, rows))
-            threshold, goes_on = self._screen(decided, label, rows, everyone, rules.entropy, level)
+                self.a_ = self._fraction(self._accuracy(decided, label, here))
+            threshold, goes_on = self._screen(decided, label, here, everyone, rules.entropy, level)
             thresholds.append(threshold)
             progress.say(
                 "level %d: out-of-fold score of all %.5f, %d rows, %d trees, %d rows go on",
-                *(level + 1, score, len(rows), layer.n_trees, np.count_nonzero(goes_on)),
+                *(level + 1, score, len(here), layer.n_trees, np.count_nonzero(goes_on)),
             )
             if best.is_over or (scoring.cannot_rise(score) and patience < max_layers):
                 break
             if np.count_nonzero(goes_on) < 2:  # out-of-fold predictions need two rows
                 break
-            rows, vectors = rows[goes_on], vectors[goes_on]
+            if self.screening == "gates":
+                reached[reached] = goes_on
+            else:
+                rows, vectors, reached = rows[goes_on], vectors[goes_on], reached[goes_on]
             of_rows = self._weights(vectors, label[rows], weights_at(weights, rows))
 
         self._remember(features, label, weights)
@@ -470,7 +481,7 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         check_choice("growth", self.growth, ("reciprocal", "linear", "none"))
         check_choice("error_scope", self.error_scope, ("level", "all"))
         check_number("max_growth", self.max_growth, 1.0)
-        check_choice("screening", self.screening, ("threshold", "bins", "weights"))
+        check_choice("screening", self.screening, ("threshold", "bins", "weights", "gates"))
         check_count("bin_size", self.bin_size)
 
     def _grown(
@@ -510,7 +521,7 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         else:
             threshold = confidence_threshold(confidence, wrong, self.a_ * error)
         goes_on = confidence < threshold
-        if goes_on.any():
+        if goes_on.any() and self.screening != "gates":
             goes_on = refill(goes_on, label[rows], self._chosen("n_folds"), seed_at(entropy, level, _REFILL))
         return threshold, goes_on
 
@@ -558,7 +569,12 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         return levels
 
     def walk(self, n_jobs: int | None = None) -> Walk:
-        """As in `ExplainableCascade`."""
+        """As in `ExplainableCascade`; an error with ``screening="gates"``."""
+        if self._as_fitted.screening == "gates":
+            raise ValueError(
+                "screening is 'gates': the rows that a level learns from are not those that it decides, which "
+                "explanations do not follow. Fit it with screening='threshold' to explain it."
+            )
         return (WeightingWalk if self._as_fitted.screening == "weights" else ScreeningWalk)(self, n_jobs)
 
 
