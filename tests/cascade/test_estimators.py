@@ -918,6 +918,8 @@ WRONG = {
     "bounded_forests": ["extra_trees", True, 1],
     "depth_shift": [-1, 0.5, "1"],
     "max_share": [0, 1, 0.0, 1.0, -0.1, 1.1, NAN, "0.9", None, True],
+    "reweighting": [0, 1, "yes", None],
+    "average_vectors": [0, 1, "yes", None],
     "weight_floor": [0, 0.0, -0.1, 1.1, NAN, "0.1", None, True],
     "ablation": ["SF", "none", 1, True],
     "shared_folds": [0, 1, "yes"],

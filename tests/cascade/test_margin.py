@@ -24,7 +24,13 @@ from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
-from cascadeforest import CompletelyRandomForestClassifier, ExtraTreesClassifier, MDDFClassifier, RandomForestClassifier
+from cascadeforest import (
+    CompletelyRandomForestClassifier,
+    Explainer,
+    ExtraTreesClassifier,
+    MDDFClassifier,
+    RandomForestClassifier,
+)
 from cascadeforest.cascade import margin
 from cascadeforest.cascade.layer import FoldDraw
 from cascadeforest.cascade.margin import (
@@ -382,7 +388,8 @@ def slow_loss(z, gamma, mu, scaled):
     return np.array(loss)
 
 
-def twin_of(layers, y, alpha, cumulative, scaled, *, gamma=0.85, mu=0.05, most=0.9, floor=1e-3, weights=None):
+def twin_of(layers, y, alpha, cumulative, scaled, *, gamma=0.85, mu=0.05, most=0.9, floor=1e-3, weights=None,
+            reweighting=True, average=False):  # fmt: skip
     """Algorithm 2; `layers` has a function of (features, weights) for each layer, which gives its class vectors."""
     twin = Twin()
     own_weights = np.ones(len(y)) if weights is None else weights
@@ -409,9 +416,11 @@ def twin_of(layers, y, alpha, cumulative, scaled, *, gamma=0.85, mu=0.05, most=0
         sum_of_vectors = sum_of_vectors + factor * vectors
         sum_of_margins = sum_of_margins + factor * own
         loss = slow_loss(sum_of_margins / (total if cumulative == "normalized" else 1), gamma, mu, scaled)
-        of_rows = np.maximum(loss / loss.mean(), floor)
-        of_rows = of_rows / of_rows.mean() * own_weights
-        features = (sum_of_vectors / total).reshape(len(y), -1).astype(np.float32)
+        if reweighting:
+            of_rows = np.maximum(loss / loss.mean(), floor)
+            of_rows = of_rows / of_rows.mean() * own_weights
+        handed_on = sum_of_vectors.mean(axis=1) if average else sum_of_vectors
+        features = (handed_on / total).reshape(len(y), -1).astype(np.float32)
         twin.alphas.append(factor)
         twin.shares.append(factor / total)
         twin.probabilities.append(normalised(normalised(sum_of_vectors).mean(axis=1)))
@@ -473,14 +482,17 @@ ALL_WAYS = list(product(("exact", "log"), ("normalized", "sum"), (True, False)))
 
 @pytest.mark.parametrize(("alpha", "cumulative", "scaled"), ALL_WAYS)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_algorithm_2_is_its_naive_twin(alpha, cumulative, scaled, weighted, monkeypatch):
+@pytest.mark.parametrize(("reweighting", "average"), [(True, False), (False, False), (True, True)])
+def test_algorithm_2_is_its_naive_twin(alpha, cumulative, scaled, weighted, reweighting, average, monkeypatch):
     rng = np.random.default_rng(1)
     y, y_new = rng.integers(0, 3, 40), rng.integers(0, 3, 25)
     X, X_new = rng.normal(size=(40, 2)), rng.normal(size=(25, 2))
     vectors, new = drawn_vectors(y, 5, seed=2, strength=0.5), drawn_vectors(y_new, 5, seed=3)
     weights = rng.uniform(0.2, 3, 40) if weighted else None
-    twin = twin_of([lambda f, w, v=v: v for v in vectors], y, alpha, cumulative, scaled, weights=weights)
+    others = {"weights": weights, "reweighting": reweighting, "average": average}
+    twin = twin_of([lambda f, w, v=v: v for v in vectors], y, alpha, cumulative, scaled, **others)
     ways = {"alpha": alpha, "cumulative": cumulative, "scaled_loss": scaled}
+    ways |= {"reweighting": reweighting, "average_vectors": average}
     model, layers = fit_given(monkeypatch, vectors, X, y, new, weights, **ways)
     assert model.n_layers_ == 5
     assert sum(a > 0 for a in model.alphas_) >= 2  # otherwise little is compared
@@ -502,8 +514,9 @@ def test_algorithm_2_is_its_naive_twin(alpha, cumulative, scaled, weighted, monk
         sums = normalised((alphas * np.array(new[: level + 1], np.float64)).sum(axis=0))
         assert got == pytest.approx(sums.mean(axis=1), abs=1e-6)
         if level < 4:
+            handed_on = sums.mean(axis=1) if average else sums
             assert layers.seen_of_new_rows[level + 1] == pytest.approx(
-                np.hstack([X_new, sums.reshape(25, -1)]), abs=1e-6
+                np.hstack([X_new, handed_on.reshape(25, -1)]), abs=1e-6
             )
     assert model.predict(X_new).tolist() == staged[-1].argmax(axis=1).tolist()
 
@@ -649,6 +662,9 @@ OFFICIAL = {"gamma": 0.98, "most": None, "alpha": "log", "cumulative": "sum", "s
         ({"ablation": "no_preconc"}, PLAIN, "no_preconc"),
         ({"preset": "official", "gamma": None}, (RandomForestClassifier, ExtraTreesClassifier), "plain"),
         ({"shared_folds": True}, PLAIN, "plain"),
+        ({"reweighting": False}, PLAIN, "plain"),
+        ({"average_vectors": True}, PLAIN, "plain"),
+        ({"average_vectors": True, "ablation": "stacking"}, PLAIN, "stacking"),
     ],
 )
 @pytest.mark.parametrize("weighted", [False, True])
@@ -693,6 +709,8 @@ def test_a_cascade_is_its_naive_twin(others, kinds, structure, weighted, monkeyp
         name: others.get(name, PRESETS["official" if official else "paper"][name]) for name in ("alpha", "cumulative")
     }
     ways |= {"scaled": not official, "gamma": 0.98 if official else 0.85}
+    average = others.get("average_vectors", False)
+    ways |= {"reweighting": others.get("reweighting", True), "average": average}
     twin = twin_of([grow] * 3, y, weights=weights, **ways)
     assert model.n_layers_ == 3
     assert model.alphas_ == pytest.approx(np.array(twin.alphas), rel=1e-6, abs=1e-9)
@@ -702,8 +720,23 @@ def test_a_cascade_is_its_naive_twin(others, kinds, structure, weighted, monkeyp
     for layer, added, alpha, got in zip(layers, mappers, twin.alphas, stages(model, new), strict=True):
         sums = sums + alpha * layer.vectors(seen_by(binned_new, features, added)).astype(np.float64)
         total += alpha
-        features = (sums / total).reshape(50, -1).astype(np.float32)
+        features = ((sums.mean(axis=1) if average else sums) / total).reshape(50, -1).astype(np.float32)
         assert got == pytest.approx(normalised(sums).mean(axis=1), abs=1e-6)
+
+
+def test_without_reweighting_estimators_need_not_take_weights():
+    X, y = noisy()
+    model = small(estimators=["random_forest", KNeighborsClassifier()], reweighting=False).fit(X, y)
+    assert model.predict(X).shape == (90,)
+    with pytest.raises(ValueError, match="fit takes no sample_weight; leave it out, or fit without"):
+        model.fit(X, y, sample_weight=np.arange(90.0))
+
+
+def test_the_mean_of_vectors_is_not_explained():
+    model = small(average_vectors=True).fit(*noisy())
+    with pytest.raises(ValueError, match=r"^average_vectors is True.* with average_vectors=False to explain it\.$"):
+        Explainer(model)
+    assert not hasattr(model, "feature_importances_")
 
 
 def test_margins_are_those_of_out_of_fold_probabilities():

@@ -28,6 +28,8 @@ def cascade(**changes):
         ({"preset": "official"}, None),  # shared folds
         ({"ablation": "stacking"}, None),
         ({"ablation": "no_preconc"}, None),
+        ({"average_vectors": True}, WEIGHTS),
+        ({"reweighting": False}, None),
         ({"ablation": "same_forests", "n_jobs": 2}, None),
         ({"estimators": ["random_forest", LogisticRegression(max_iter=300)]}, WEIGHTS),
         ({}, WEIGHTS),
@@ -55,9 +57,10 @@ def test_they_are_the_held_out_vectors_of_the_fit_summed_up(monkeypatch, changes
     ):
         total, summed = total + alpha, summed + alpha * vectors
         weighted = np.ones(len(Y), bool) if weights is None else weights > 0
-        assert features[weighted] == pytest.approx((summed / total).reshape(weighted.sum(), -1), abs=1e-6)
+        handed_on = summed.mean(axis=1) if changes.get("average_vectors") else summed
+        assert features[weighted] == pytest.approx((handed_on / total).reshape(weighted.sum(), -1), abs=1e-6)
         assert np.isnan(features[~weighted]).all()
-        assert features.shape == (150, 6)
+        assert features.shape == (150, 3 if changes.get("average_vectors") else 6)
 
 
 def test_they_are_out_of_fold_and_not_what_the_rows_would_be_predicted():

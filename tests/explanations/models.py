@@ -142,6 +142,7 @@ CASCADES = {
     "mddf refit": Case(MDDFClassifier(**SMALL, **LOG, class_vectors="k_fold_refit"), "margin", weighted=True),
     "mddf shared folds": Case(MDDFClassifier(**SMALL, **LOG, shared_folds=True), "margin"),
     "mddf stacking": Case(MDDFClassifier(**SMALL, **LOG, ablation="stacking"), "margin"),
+    "mddf no reweighting": Case(MDDFClassifier(**SMALL, **LOG, reweighting=False), "margin", weighted=True),
     "mddf no_preconc": Case(MDDFClassifier(**SMALL, **LOG, ablation="no_preconc"), "margin"),
 }
 #: Few rules, many interactions; some of them are made of interactions, and of the same feature twice.

@@ -373,6 +373,8 @@ class Twin:
                 of_rows = [max(1 - mean_vector(v)[self.label[i]], 1e-9) for v, i in zip(vectors, rows, strict=True)]
             if self.kind == "margin":
                 vectors, handed_on, of_rows = self._summed(number, vectors, level)
+                if not model.reweighting:
+                    of_rows = None
                 if model.ablation == "no_preconc":
                     continue
                 if model.ablation == "stacking":

@@ -295,10 +295,12 @@ class Additive:
     ----------
     n_rows, n_forests, n_classes : int
         Sizes.
+    average : bool
+        Whether the next layer sees the mean over the forests.
     """
 
-    def __init__(self, n_rows: int, n_forests: int, n_classes: int):
-        self._mean = np.zeros((n_rows, n_forests, n_classes))
+    def __init__(self, n_rows: int, n_forests: int, n_classes: int, *, average: bool = False):
+        self._mean, self._average = np.zeros((n_rows, n_forests, n_classes)), average
 
     def add(self, vectors: np.ndarray, share: float) -> None:
         """Add a layer's class vectors, of shape (n_rows, n_forests, n_classes), with weight `share` in the mean."""
@@ -307,8 +309,9 @@ class Additive:
 
     @property
     def features(self) -> np.ndarray:
-        """f_t (Eq. 6), each forest's block with sum 1: shape (n_rows, n_forests * n_classes), float32."""
-        return self._mean.reshape(len(self._mean), -1).astype(np.float32)
+        """f_t (Eq. 6), float32: a block with sum 1 for each forest, side by side, or the mean of the blocks."""
+        seen = self.probabilities if self._average else self._mean.reshape(len(self._mean), -1)
+        return seen.astype(np.float32)
 
     @property
     def probabilities(self) -> np.ndarray:
@@ -358,7 +361,7 @@ class Boosting:
 
     def __init__(self, cascade: MDDFClassifier, data: TrainingRows, n_forests: int, setting: Setting):
         self._cascade, self._data, self._setting = cascade, data, setting
-        self.sum = Additive(len(data.rows), n_forests, cascade.n_classes_)
+        self.sum = cascade._additive(len(data.rows), n_forests)
         self.weights, self.cumulative, self.total = data.weights, np.zeros(len(data.rows)), 0.0
 
     def seen(self, level: int, n_jobs: int | None) -> tuple[Representation, BinMapper | None]:
@@ -379,6 +382,8 @@ class Boosting:
         self.total += alpha
         self.cumulative = (1.0 - share) * self.cumulative + share * own
         self.sum.add(vectors, share)
+        if not self._cascade._as_fitted.reweighting:
+            return
         of_rows = self._cascade._as_fitted._row_weights(self.cumulative, self.total, self._setting)
         self.weights = of_rows if self._data.weights is None else of_rows * self._data.weights
 
@@ -436,8 +441,14 @@ class MDDFClassifier(ExplainableCascade, CascadeClassifier):
     max_share : float, default=0.9
         With "normalized" and "exact", largest share of the sum of factors that the newest layer can have. Without a
         bound the newest layer often has the whole sum.
+    reweighting : bool, default=True
+        Whether layers weight rows by their margin loss (Eq. 27). False, a control that is not in the paper: all layers
+        learn with the weights that the user gave.
     weight_floor : float, default=1e-3
         Smallest weight of a row, relative to the mean (see `reweighted`).
+    average_vectors : bool, default=False
+        What the next layer sees of the sum. False: the vectors of all forests. True: their mean, n_classes columns, as
+        section 4 says ('average prediction vector in each layer'). Such a model is not explained.
     ablation : {"same_forests", "stacking", "no_preconc"} or None, default=None
         The other structures of the paper. "same_forests" (SF): random forests only. "stacking" (ST): later layers see
         the sum, not the features. "no_preconc" (NP): layers see the features, not the sum.
@@ -508,6 +519,9 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
     """
 
     _presets = PRESETS
+    # Models that version 0.1.0 saved or pickled lack these parameters.
+    reweighting = True
+    average_vectors = False
     # Parameters that other cascades have and this class does not.
     scanning = input_shape = max_depth = vector_dtype = None
 
@@ -525,7 +539,9 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         bounded_forests: str | None = None,
         depth_shift: int | None = None,
         max_share: float = 0.9,
+        reweighting: bool = True,
         weight_floor: float = 1e-3,
+        average_vectors: bool = False,
         ablation: str | None = None,
         estimators: Sequence[str | BaseEstimator] | None = None,
         n_folds: int | None = None,
@@ -559,7 +575,9 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         self.bounded_forests = bounded_forests
         self.depth_shift = depth_shift
         self.max_share = max_share
+        self.reweighting = reweighting
         self.weight_floor = weight_floor
+        self.average_vectors = average_vectors
         self.ablation = ablation
         self.estimators = estimators
         self.n_folds = n_folds
@@ -608,7 +626,8 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         self._check_margins()
         X, label, rows, of_all = self._training_data(X, y, sample_weight)
         members = self._members()
-        check_weighted(members)
+        if self.reweighting:
+            check_weighted(members)
         scoring = Scoring(self.scoring, self.classes_)
         progress = Progress(self.verbose)
         rules = replace(
@@ -654,6 +673,8 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         check_number("max_share", self.max_share, 0.0, 1.0)
         if self.max_share in (0, 1):
             raise ValueError(f"max_share is {self.max_share!r}; give a number between 0 and 1, both excluded.")
+        check_flag("reweighting", self.reweighting)
+        check_flag("average_vectors", self.average_vectors)
         check_number("weight_floor", self.weight_floor, 0.0, 1.0)
         if self.weight_floor == 0:
             raise ValueError("weight_floor is 0; give a positive number: forests leave rows without weight out.")
@@ -673,6 +694,10 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
     def _alone(self, seen: Representation) -> Representation | None:
         """Room for the sum without features, which is all that later layers see in ablation ST."""
         return Representation.of_added(seen) if self._as_fitted.ablation == "stacking" else None
+
+    def _additive(self, n_rows: int, n_forests: int) -> Additive:
+        """The sum of no layers."""
+        return Additive(n_rows, n_forests, self.n_classes_, average=self._as_fitted.average_vectors)
 
     def _search(self, members: list[BaseEstimator], data: TrainingRows, rules: LayerRules, scoring: Scoring) -> Setting:
         """Find the setting with the best out-of-fold score of smaller cascades; theta is searched first."""
@@ -811,7 +836,12 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
             yield reached.prediction
 
     def walk(self, n_jobs: int | None = None) -> Walk:
-        """As in `ExplainableCascade`."""
+        """As in `ExplainableCascade`; an error with `average_vectors`."""
+        if self._as_fitted.average_vectors:
+            raise ValueError(
+                "average_vectors is True: layers see the mean of the forests' vectors, which explanations do not "
+                "follow. Fit it with average_vectors=False to explain it."
+            )
         return MarginWalk(self, n_jobs)
 
     def _staged(
@@ -823,7 +853,7 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
     ) -> Iterator[tuple[Additive, Representation]]:
         """The sum up to layer 1, 2, ..., and the columns that the layer sees; `vectors_of` computes class vectors."""
         reader = self.features_.reader(X, n_jobs)
-        total, alone = Additive(len(rows), len(self.layers_[0].forests), self.n_classes_), None
+        total, alone = self._additive(len(rows), len(self.layers_[0].forests)), None
         for level, (layer, share) in enumerate(zip(self.layers_, self.shares_, strict=False)):
             seen = reader(level, rows)
             if level == 0:
@@ -850,7 +880,8 @@ n_features_in_, feature_names_in_, is_categorical_, categories_
         Yields
         ------
         ndarray of shape (n_samples, n_forests * n_classes), float32
-            Features from one layer, `n_layers_` times; NaN for rows without weight.
+            Features from one layer, `n_layers_` times; NaN for rows without weight. With `average_vectors`, there are
+            n_classes columns.
 
         Raises
         ------
