@@ -605,6 +605,21 @@ def test_there_are_kept_files_of_every_version_and_model():
     assert sum(file.stat().st_size for file in make.FOLDER.glob("[0-9]*/*")) < 350_000 * saving.VERSION
 
 
+@pytest.mark.parametrize(
+    ("file", "later"),
+    [
+        ("ddbf", {"vote": "trees"}),
+        ("hard_examples", {"rows": "hard"}),
+        ("mddf", {"reweighting": True, "average_vectors": False}),
+    ],
+)
+def test_files_of_the_first_version_have_the_defaults_of_later_parameters(file, later):
+    old = cf.load(make.FOLDER / "1" / f"{file}.model")
+    assert not set(later) & set(vars(old))
+    assert {name: old.get_params()[name] for name in later} == later
+    assert old.predict_proba(make.new_rows(old)).shape[1] == len(old.classes_)
+
+
 def test_a_file_without_later_parameters_has_their_defaults():
     """Version 0.1.0 had no `screening`."""
     old = cf.load(make.FOLDER / "1" / "screening.model")

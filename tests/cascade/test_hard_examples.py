@@ -172,12 +172,13 @@ def test_thresholds_by_hand():
     assert leaf_threshold(scores, counts, "mean") == 3.0
     assert leaf_threshold(scores, counts, "median") == 2.0
     assert leaf_threshold(np.array([7.0, 1.0, 2.0, 6.0]), counts, "median") == 4.0
+    assert leaf_threshold(scores, np.array([[3, 1], [0, 2], [1, 1]]), "row_mean") == 2.5  # 4, 2 and 2 rows
     assert leaf_threshold(scores, counts, "mutual_information") == pytest.approx(0.3094481731)
     assert all(isinstance(leaf_threshold(scores, counts, kind), float) for kind in module.THRESHOLDS)
 
 
 @examples
-@given(st.floats(-1, 1), st.integers(1, 60), st.sampled_from(["mean", "median"]))
+@given(st.floats(-1, 1), st.integers(1, 60), st.sampled_from(["mean", "median", "row_mean"]))
 @example(0.1, 3, "mean")
 def test_none_of_equal_scores_exceeds_the_threshold(score, n, kind):
     """However a mean is rounded: a sum of equal numbers divided by their number may lie below all of them."""
@@ -298,8 +299,12 @@ class Mined:
     needed: int
     kind: str
     answering: list
+    vote: str = "trees"
 
     def is_easy(self, x):
+        if self.vote == "score":
+            own = [np.float32(self.scores[t][self.trees[t].leaf(x)]) for t in self.voters]
+            return sum(map(float, own)) > sum(float(self.thresholds[t]) for t in self.voters) + 1e-9
         votes = [self.scores[t][self.trees[t].leaf(x)] > self.thresholds[t] for t in self.voters]
         return sum(votes) >= self.needed
 
@@ -329,13 +334,16 @@ def mined(rules, grown, mapper, X, y, weights=None):
         means.append(mean)
         if rules.threshold == "mutual_information":
             thresholds.append(information_of(list(leaves.values())))
+        elif rules.threshold == "row_mean":
+            of_rows = {leaf: sum(of_class.values()) for leaf, of_class in leaves.items()}
+            thresholds.append(sum(n * own[leaf] for leaf, n in of_rows.items()) / total)
         else:
             thresholds.append(mean if rules.threshold == "mean" else statistics.median(own.values()))
     dropped = math.floor(Fraction(str(rules.elimination)) * n_trees)
     voters = [t for t in range(n_trees) if sum(other <= fitness[t] for other in fitness) > dropped]
     needed = max(1, math.ceil(Fraction(str(rules.vote_fraction)) * len(voters)))
     answering = voters if rules.predict_with == "retained" else list(range(n_trees))
-    found = Mined(trees, scores, thresholds, voters, needed, rules.threshold, answering)
+    found = Mined(trees, scores, thresholds, voters, needed, rules.threshold, answering, rules.vote)
     easy = [found.is_easy(x) for x in X.tolist()]
     if rules.threshold == "mutual_information" and not any(easy):
         found.thresholds, found.kind = means, "mean"
@@ -378,7 +386,8 @@ def mine(rules, kind="plain", n_jobs=None, n_trees=7):
     return rules.mine(FoldForest.of(grown), mapper, binned, y, weights, n_jobs)
 
 
-SCORES, THRESHOLDS, LEAF_ROWS = ("f1", "gini", "entropy"), ("mean", "median", "mutual_information"), ("all", "in_bag")
+SCORES, LEAF_ROWS = ("f1", "gini", "entropy"), ("all", "in_bag")
+THRESHOLDS = ("mean", "median", "mutual_information", "row_mean")
 every_score = pytest.mark.parametrize("leaf_score", SCORES)
 every_threshold = pytest.mark.parametrize("threshold", THRESHOLDS)
 
@@ -391,8 +400,9 @@ def test_mining_is_its_naive_twin(leaf_score, threshold, leaf_rows, kind):
     X, y, weights, mapper, _, grown = a_forest(kind)
     new = data(60, seed=9)[0]
     for predict_with in ("retained", "all"):
-        for vote_fraction in (1.0, 0.9, 0.5, 0.2, 0.01):
+        for vote, vote_fraction in (*(("trees", f) for f in (1.0, 0.9, 0.5, 0.2, 0.01)), ("score", 1.0)):
             rules = rules_of(
+                vote=vote,
                 leaf_score=leaf_score,
                 threshold=threshold,
                 leaf_rows=leaf_rows,
@@ -432,7 +442,7 @@ def test_the_twins_of_mining_tell_much():
         shares[case] = easy.mean()
         kinds.add((leaf_score, got.threshold_kind))
         n_voters.add(np.count_nonzero(got.votes))
-    assert sum(0.05 < share < 0.95 for share in shares.values()) >= 30  # of 36
+    assert sum(0.05 < share < 0.95 for share in shares.values()) >= 40  # of 48
     assert kinds >= {("f1", "mutual_information"), ("f1", "mean"), ("gini", "mean"), ("entropy", "mean")}
     assert n_voters == {5}
     easy_to_all, easy_to_some = (mine(rules_of(vote_fraction=f))[1].sum() for f in (1.0, 0.2))
@@ -451,14 +461,14 @@ def test_no_vote_is_asked_for_by_rounding():
     assert mine(rules_of(vote_fraction=0.1 + 0.2, elimination=0.0), n_trees=10)[0].n_needed == 3
 
 
-@pytest.mark.parametrize("vote_fraction", [1.0, 0.7, 0.3])
+@pytest.mark.parametrize("vote", [{"vote_fraction": f} for f in (1.0, 0.7, 0.3)] + [{"vote": "score"}])
 @pytest.mark.parametrize("leaf_rows", LEAF_ROWS)
 @pytest.mark.parametrize(
     "sizes", [(1, 1, 1, 0), (7, 2, 1 << 26, 0), (7, 3, 5_000, 0), (50, 5, 1, 0), (50, 5, 1, 20), (7, 2, 1, 50)]
 )
-def test_what_is_done_at_once_changes_no_byte(monkeypatch, vote_fraction, leaf_rows, sizes):
+def test_what_is_done_at_once_changes_no_byte(monkeypatch, vote, leaf_rows, sizes):
     """Rows and trees that are asked at once, bytes of leaf statistics, and how many rows go through all trees."""
-    rules = rules_of(vote_fraction=vote_fraction, leaf_rows=leaf_rows, predict_with="all")
+    rules = rules_of(**vote, leaf_rows=leaf_rows, predict_with="all")
     wanted, easy_wanted = mine(rules)
     assert 0 < easy_wanted.sum() < 120
     for name, value in zip(("_ROWS_AT_ONCE", "_TREES_AT_ONCE", "_AT_ONCE", "_FEW_ROWS"), sizes, strict=True):
@@ -483,13 +493,14 @@ def test_threads_change_no_byte_of_mining(leaf_rows):
     assert one.easy(many, 1).tobytes() == one.easy(many, 2).tobytes() == np.tile(easy_one, 10).tobytes()
 
 
-def test_scores_are_compared_in_double_precision():
+@pytest.mark.parametrize("vote", module.VOTES)
+def test_scores_are_compared_in_double_precision(vote):
     """A mean of single precision scores need not have a place there; rounded, it would pass for one of them."""
     got, _ = mine(rules_of())
     seen, one = a_forest()[4], np.float32(0.1)
     for below, is_easy in ((1e-12, True), (0.0, False), (-1e-12, False)):
         threshold = np.full(len(got.threshold), float(one) - below)
-        equal = replace(got, leaf_score=np.full(len(got.leaf_score), one), threshold=threshold)
+        equal = replace(got, leaf_score=np.full(len(got.leaf_score), one), threshold=threshold, vote=vote)
         assert equal.easy(seen).tolist() == [is_easy] * 120
 
 
@@ -736,6 +747,8 @@ VARIANTS = [
     {"patience": 1, "vote_fraction": 0.9, "max_features": None, "max_layers": 7},
     {"keep": "last", "vote_fraction": 0.8, "max_layers": 7},
     {"keep": "last", "max_depth": 3, "patience": 2, "leaf_rows": "in_bag", "vote_fraction": 0.8},
+    {"vote": "score"},
+    {"vote": "score", "threshold": "row_mean", "leaf_score": "gini", "predict_with": "all"},
 ]
 #: Trees so small that few votes agree by chance, rows so few that the twin is quick.
 DEFAULTS = {"n_estimators": 6, "vote_fraction": 0.6, "max_layers": 5}
@@ -1381,6 +1394,7 @@ def test_every_parameter_reaches_its_place():
         "max_layers": 3,
         "leaf_score": "gini",
         "threshold": "median",
+        "vote": "score",
         "vote_fraction": 0.5,
         "elimination": 0.6,
         "leaf_rows": "in_bag",
@@ -1601,6 +1615,7 @@ WRONG = {
     "max_layers": [0, -1, 2.5, None, "all", True],
     "leaf_score": ["f2", "F1", None, 1, ["f1"]],
     "threshold": ["mode", None, 0.5, True],
+    "vote": ["scores", None, 1.0, True],
     "vote_fraction": [0, 0.0, -0.5, 1.1, 2, math.nan, math.inf, "all", None, True],
     "elimination": [1, 1.0, -0.1, 1.5, math.nan, math.inf, "none", None, False],
     "leaf_rows": ["bag", None, True, 1],

@@ -23,6 +23,14 @@ def fitted(learner, sample_weight=None, **parameters):
     return HardExampleClassifier(learner, **parameters).fit(X[TRAIN], Y[TRAIN], sample_weight)
 
 
+class Memory(DecisionTreeClassifier):
+    """Keeps the rows that it learns from."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.rows_ = np.array(X)
+        return super().fit(X, y, sample_weight)
+
+
 CHECKS = {
     "check_sample_weight_equivalence_on_dense_data": "repeated rows are other rows to draw from, as in our forests"
 }
@@ -56,6 +64,29 @@ def test_the_forest_is_the_first_iteration_of_ddbf():
     assert parameters["max_layers"] == 1
     alone = DDBFClassifier(**parameters | {"max_layers": 4, "keep": "last"}).fit(X[TRAIN], Y[TRAIN])
     np.testing.assert_array_equal(alone.easy(X[TEST]), model.forest_.easy(X[TEST]))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_random_rows_are_as_many_and_all_else_is_the_same(weighted):
+    weights = np.random.default_rng(0).integers(0, 3, len(TRAIN)) if weighted else None
+    hard, random = (fitted(Memory(), sample_weight=weights, rows=rows) for rows in ("hard", "random"))
+    np.testing.assert_array_equal(random.forest_.easy(X), hard.forest_.easy(X))
+    assert random.n_hard_ == hard.n_hard_ == len(random.learner_.rows_)
+    drawn = {row.tobytes() for row in random.learner_.rows_}
+    allowed = X[TRAIN] if weights is None else X[TRAIN][weights > 0]
+    assert len(drawn) == random.n_hard_  # each at most once
+    assert drawn <= {row.tobytes() for row in allowed}
+    is_easy = hard.forest_.easy(random.learner_.rows_)
+    assert 0 < is_easy.sum() < len(is_easy)
+    assert not hard.forest_.easy(hard.learner_.rows_).any()
+    assert random.learner_.rows_.tobytes() == fitted(Memory(), weights, rows="random").learner_.rows_.tobytes()
+    assert (
+        random.learner_.rows_.tobytes()
+        != fitted(Memory(), weights, rows="random", random_state=1).learner_.rows_.tobytes()
+    )
+    easy = hard.forest_.easy(X[TEST])
+    expected = np.where(easy[:, None], hard.forest_.predict_proba(X[TEST]), random.learner_.predict_proba(X[TEST]))
+    np.testing.assert_array_equal(random.predict_proba(X[TEST]), expected)
 
 
 def test_classes_that_no_hard_example_has_get_probability_0_in_hard_rows(monkeypatch):
@@ -188,7 +219,14 @@ def test_what_is_no_learner_is_refused_by_name(learner, words):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("n_estimators", 0), ("leaf_score", "gain"), ("threshold", 3), ("vote_fraction", 0), ("elimination", 1)],
+    [
+        ("n_estimators", 0),
+        ("rows", "easy"),
+        ("leaf_score", "gain"),
+        ("threshold", 3),
+        ("vote_fraction", 0),
+        ("elimination", 1),
+    ],
 )
 def test_bad_parameters_are_named(name, value):
     with pytest.raises(ValueError, match=f"^{name} is {value!r}"):

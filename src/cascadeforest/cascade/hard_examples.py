@@ -37,7 +37,9 @@ from cascadeforest.forest.tree_subsets import some_trees, trees_beside
 from cascadeforest.forest.walks import INTERRUPTED, Given, Reached, TrainedLayer, Walk
 
 LEAF_SCORES = ("f1", "gini", "entropy")
-THRESHOLDS = ("mean", "median", "mutual_information")
+THRESHOLDS = ("mean", "median", "mutual_information", "row_mean")
+#: How the trees decide together which rows are easy.
+VOTES = ("trees", "score")
 #: Rows that leaf scores are computed from: all training rows of the iteration, or the rows each tree's bootstrap drew.
 LEAF_ROWS = ("all", "in_bag")
 #: Sources of out-of-sample predictions of training rows, and the matching value of `class_vectors` in a layer.
@@ -110,8 +112,9 @@ def leaf_threshold(scores: np.ndarray, counts: np.ndarray, kind: str) -> float:
         Scores of the tree's leaves.
     counts : ndarray of shape (n_leaves, n_classes)
         Counts that the scores were computed from.
-    kind : {"mean", "median", "mutual_information"}
-        Mean or median of the scores, or mutual information (Eq. 9).
+    kind : {"mean", "median", "mutual_information", "row_mean"}
+        Mean or median of the scores, mutual information (Eq. 9), or the mean over the rows of the score of the leaf
+        that a row reaches (each leaf counts as often as it has rows).
 
     Returns
     -------
@@ -120,7 +123,10 @@ def leaf_threshold(scores: np.ndarray, counts: np.ndarray, kind: str) -> float:
     """
     if kind == "mutual_information":
         return mutual_information(counts)
-    middle = scores.mean() if kind == "mean" else np.median(scores)
+    if kind == "row_mean":
+        middle = np.average(scores, weights=counts.sum(axis=1))
+    else:
+        middle = scores.mean() if kind == "mean" else np.median(scores)
     return float(np.clip(middle, scores.min(), scores.max()))
 
 
@@ -160,13 +166,15 @@ class HardExampleForest:
     votes : ndarray of shape (n_trees,), bool
         Whether each tree votes on which rows are easy: True for retained trees.
     n_needed : int
-        Number of votes that make a row easy.
+        Number of votes that make a row easy. With ``vote="score"`` it has no effect.
     threshold_kind : str
         Kind of the threshold: "mutual_information" becomes "mean" where no training row was easy.
     is_valid : bool
         Whether the division into easy and hard rows stands (rule 2 of section 3.3.2); if not, no row is easy.
     calibration : list of IsotonicRegression or None
         Calibration of the probabilities, one for each class.
+    vote : {"trees", "score"}
+        As in `DDBFClassifier`.
     """
 
     forest: FoldForest
@@ -178,6 +186,7 @@ class HardExampleForest:
     threshold_kind: str
     is_valid: bool = True
     calibration: list[IsotonicRegression] | None = None
+    vote: str = "trees"
 
     def binned(self, X: MatrixLike, n_jobs: int | None) -> BinnedMatrix:
         """Bin rows with the bins that the trees were grown on."""
@@ -185,6 +194,8 @@ class HardExampleForest:
 
     def easy(self, binned: BinnedMatrix, n_jobs: int | None = None) -> np.ndarray:
         """Find easy rows: rows that enough trees send to a leaf above the tree's threshold (Eqs. 1 and 3).
+
+        With ``vote="score"``: rows whose mean leaf score over the trees is above the mean threshold.
 
         Parameters
         ----------
@@ -205,23 +216,40 @@ class HardExampleForest:
             # Few rows go through all trees in one block: each block of trees reads all its nodes once.
             n_at_once = len(self.votes) if len(rows) <= _FEW_ROWS else _TREES_AT_ONCE
             easy[rows] = False
-            easy[self._enough_votes(binned, rows, n_at_once, n_jobs)] = True
+            found = self._high_scores if self.vote == "score" else self._enough_votes
+            easy[found(binned, rows, n_at_once, n_jobs)] = True
         return easy
 
     def _enough_votes(self, binned: BinnedMatrix, rows: np.ndarray, n_at_once: int, n_jobs: int | None) -> np.ndarray:
         """Rows that `n_needed` trees call easy. A row that can no longer reach `n_needed` skips the remaining trees."""
-        trees = self.forest.trees
         n_votes, n_left = np.zeros(len(rows), np.int32), int(np.count_nonzero(self.votes))
-        for first in range(0, trees.n_trees, n_at_once):
-            last = min(first + n_at_once, trees.n_trees)
-            part = trees if last - first == trees.n_trees else trees_beside(trees, first, last)
-            voters = np.flatnonzero(self.votes[first:last])
-            leaves = part.apply(binned, rows, n_jobs=n_jobs)[:, voters] + trees.offsets[first + voters]
-            n_votes += (self.leaf_score[leaves] > self.threshold[first + voters]).sum(axis=1, dtype=np.int32)
-            n_left -= len(voters)
+        for first in range(0, self.forest.trees.n_trees, n_at_once):
+            scores, thresholds = self._scores(binned, rows, first, n_at_once, n_jobs)
+            n_votes += (scores > thresholds).sum(axis=1, dtype=np.int32)
+            n_left -= len(thresholds)
             still = n_votes + n_left >= self.n_needed
             rows, n_votes = rows[still], n_votes[still]
         return rows
+
+    def _high_scores(self, binned: BinnedMatrix, rows: np.ndarray, n_at_once: int, n_jobs: int | None) -> np.ndarray:
+        """Rows whose leaf scores exceed the thresholds in the mean over the trees that vote."""
+        excess = np.zeros(len(rows))
+        for first in range(0, self.forest.trees.n_trees, n_at_once):
+            scores, thresholds = self._scores(binned, rows, first, n_at_once, n_jobs)
+            for score, threshold in zip(scores.T, thresholds, strict=True):  # one order of summation for any blocks
+                excess += np.subtract(score, threshold, dtype=np.float64)
+        return rows[excess > 0]
+
+    def _scores(
+        self, binned: BinnedMatrix, rows: np.ndarray, first: int, n_at_once: int, n_jobs: int | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Scores of the rows' leaves in those of a block of trees that vote, (n_rows, n_voters), and the thresholds."""
+        trees = self.forest.trees
+        last = min(first + n_at_once, trees.n_trees)
+        part = trees if last - first == trees.n_trees else trees_beside(trees, first, last)
+        voters = np.flatnonzero(self.votes[first:last])
+        leaves = part.apply(binned, rows, n_jobs=n_jobs)[:, voters] + trees.offsets[first + voters]
+        return self.leaf_score[leaves], self.threshold[first + voters]
 
     def probabilities(self, binned: BinnedMatrix, rows: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
         """Class probabilities of rows.
@@ -258,6 +286,7 @@ class MiningRules:
     elimination: float
     vote_fraction: float
     predict_with: str
+    vote: str = "trees"
 
     def mine(
         self,
@@ -308,7 +337,7 @@ class MiningRules:
             scores, thresholds, means, votes = scores[of_kept], thresholds[kept], means[kept], votes[kept]
         n_voters = int(np.count_nonzero(votes))
         n_needed = max(1, int(np.ceil(self.vote_fraction * n_voters - _ROUNDING)))
-        mined = HardExampleForest(forest, mapper, scores, thresholds, votes, n_needed, self.threshold)
+        mined = HardExampleForest(forest, mapper, scores, thresholds, votes, n_needed, self.threshold, vote=self.vote)
         easy = mined.easy(binned, n_jobs)
         if self.threshold == "mutual_information" and not easy.any():
             mined = replace(mined, threshold=means, threshold_kind="mean")
@@ -457,11 +486,18 @@ class DDBFClassifier(ExplainableCascade, CascadeClassifier):
         Maximum number of iterations (n of Algorithm 1).
     leaf_score : {"f1", "gini", "entropy"}, default="f1"
         Score of a leaf (Eqs. 6, 7, 8; see `leaf_scores`).
-    threshold : {"mean", "mutual_information", "median"}, default="mean"
+    threshold : {"mean", "mutual_information", "median", "row_mean"}, default="mean"
         Threshold of a tree, which the leaf scores of easy examples exceed: the mean of the tree's leaf scores, the
         mutual information of class and leaf in nats (Eq. 9), or the median of the leaf scores. Gini and entropy scores
         are never positive, so no leaf exceeds the mutual information. If no row is easy with mutual information, the
-        mean is used instead, with a warning. The median is not in the paper.
+        mean is used instead, with a warning. "row_mean" is the mean over the training rows of the scores of their
+        leaves. It and the median are not in the paper.
+    vote : {"trees", "score"}, default="trees"
+        How the trees decide together. "trees": each tree compares a row's leaf score with its own threshold, and
+        `vote_fraction` of the trees must find the row easy (Eqs. 1 and 3). "score": a row is easy if its mean leaf
+        score over the trees is above the mean of their thresholds; `vote_fraction` has no effect. With the threshold
+        "mean" this is the mean leaf threshold, with "row_mean" the mean score of the training rows. "score" is a
+        reading that is not in the paper.
     vote_fraction : float, default=1.0
         Share of the trees that must find an example easy, in (0, 1]. Eq. 1 requires all trees.
     elimination : float, default=0.2
@@ -562,6 +598,8 @@ class DDBFClassifier(ExplainableCascade, CascadeClassifier):
     preset: str | None = None
     # Parameters that other cascades have and this class does not: layers see the features, not class vectors.
     scanning = estimators = None
+    # Models that version 0.1.0 saved or pickled lack this parameter.
+    vote = "trees"
 
     _sparse_formats = ("csr",)  # rows are selected, which is fast in CSR
 
@@ -572,6 +610,7 @@ class DDBFClassifier(ExplainableCascade, CascadeClassifier):
         max_layers: int = 10,
         leaf_score: str = "f1",
         threshold: str = "mean",
+        vote: str = "trees",
         vote_fraction: float = 1.0,
         elimination: float = 0.2,
         leaf_rows: str = "all",
@@ -597,6 +636,7 @@ class DDBFClassifier(ExplainableCascade, CascadeClassifier):
         self.max_layers = max_layers
         self.leaf_score = leaf_score
         self.threshold = threshold
+        self.vote = vote
         self.vote_fraction = vote_fraction
         self.elimination = elimination
         self.leaf_rows = leaf_rows
@@ -736,6 +776,7 @@ class DDBFClassifier(ExplainableCascade, CascadeClassifier):
         check_count("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
         check_choice("leaf_score", self.leaf_score, LEAF_SCORES)
         check_choice("threshold", self.threshold, THRESHOLDS)
+        check_choice("vote", self.vote, VOTES)
         check_choice("leaf_rows", self.leaf_rows, LEAF_ROWS)
         check_choice("predict_with", self.predict_with, PREDICT_WITH)
         check_choice("validation", self.validation, VALIDATION)
@@ -754,7 +795,13 @@ class DDBFClassifier(ExplainableCascade, CascadeClassifier):
             raise ValueError(f"elimination is {self.elimination!r}; give a share of the trees below 1.")
         check_jobs(self.n_jobs)
         return MiningRules(
-            self.leaf_score, self.threshold, self.leaf_rows, self.elimination, self.vote_fraction, self.predict_with
+            self.leaf_score,
+            self.threshold,
+            self.leaf_rows,
+            self.elimination,
+            self.vote_fraction,
+            self.predict_with,
+            self.vote,
         )
 
     def _forest_of_iteration(self) -> RandomForestClassifier:

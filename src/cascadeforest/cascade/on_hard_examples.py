@@ -15,13 +15,15 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from cascadeforest.cascade._base import StagedClassifier, checked_weights
 from cascadeforest.cascade.hard_examples import DDBFClassifier
 from cascadeforest.forest._base import X_DTYPES
-from cascadeforest.forest._parameters import check_count, entropy_of
+from cascadeforest.forest._parameters import check_choice, check_count, entropy_of
 from cascadeforest.forest._types import MatrixLike, RandomState
 from cascadeforest.forest.categories import CategoricalFeatures, TakesCategories
-from cascadeforest.forest.seeds import whole_seed_at
+from cascadeforest.forest.seeds import seed_at, whole_seed_at
 
-#: Seed addresses of the forest and of the learner.
-_MINING, _LEARNER = 0, 1
+#: Seed addresses of the forest, of the learner, and of the draw of random rows.
+_MINING, _LEARNER, _ROWS = 0, 1, 2
+#: Rows that the learner learns from.
+ROWS = ("hard", "random")
 
 
 class HardExampleClassifier(StagedClassifier, TakesCategories):
@@ -36,6 +38,10 @@ class HardExampleClassifier(StagedClassifier, TakesCategories):
         Number of trees in the forest.
     leaf_score, threshold, vote_fraction, elimination, validation
         Parameters of the forest's iteration, as in `DDBFClassifier`.
+    rows : {"hard", "random"}, default="hard"
+        Training rows of the learner. "hard": the rows that the forest finds hard. "random": as many rows of positive
+        weight, drawn at random without replacement; a control that is not in the paper. In both cases the forest
+        predicts easy rows, and the learner hard rows.
     categorical_features : {"from_dtype"}, array-like of bool, int or str, or None, default="from_dtype"
         As in `GCForestClassifier`. The learner gets codes of the levels, and must have this parameter, too, if features
         are categorical.
@@ -51,8 +57,8 @@ class HardExampleClassifier(StagedClassifier, TakesCategories):
     forest_ : DDBFClassifier
         The first iteration.
     learner_ : classifier or None
-        Classifier fitted on the hard examples. None if there are no hard examples or all are of one class; the forest
-        then predicts all rows.
+        Classifier fitted on the hard examples (or random ones, see `rows`). None if there are no such examples or all
+        are of one class; the forest then predicts all rows.
     n_hard_ : int
         Number of hard training rows; rows of weight 0 do not count.
     n_features_in_ : int
@@ -84,6 +90,9 @@ class HardExampleClassifier(StagedClassifier, TakesCategories):
     (3,)
     """
 
+    # Models that version 0.1.0 saved or pickled lack this parameter.
+    rows = "hard"
+
     def __init__(
         self,
         learner: BaseEstimator | Mapping[str, Any],
@@ -94,6 +103,7 @@ class HardExampleClassifier(StagedClassifier, TakesCategories):
         vote_fraction: float = 1.0,
         elimination: float = 0.2,
         validation: str = "k_fold",
+        rows: str = "hard",
         categorical_features: CategoricalFeatures = "from_dtype",
         n_jobs: int | None = None,
         random_state: RandomState = None,
@@ -105,12 +115,13 @@ class HardExampleClassifier(StagedClassifier, TakesCategories):
         self.vote_fraction = vote_fraction
         self.elimination = elimination
         self.validation = validation
+        self.rows = rows
         self.categorical_features = categorical_features
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> HardExampleClassifier:
-        """Grow the forest, and train the learner on the rows that the forest finds hard.
+        """Grow the forest, and train the learner on the rows that the forest finds hard, or on as many random rows.
 
         Parameters
         ----------
@@ -133,6 +144,7 @@ class HardExampleClassifier(StagedClassifier, TakesCategories):
             message names it.
         """
         check_count("n_estimators", self.n_estimators)
+        check_choice("rows", self.rows, ROWS)
         learner = self._unfitted_learner()
         X, labels = self._validated(X, y, reset=True, dtype=X_DTYPES, ensure_all_finite="allow-nan")
         if "categorical_features" not in learner.get_params():
@@ -164,14 +176,19 @@ class HardExampleClassifier(StagedClassifier, TakesCategories):
         if weights is not None:
             hard &= weights > 0
         self.n_hard_ = int(np.count_nonzero(hard))
+        learned = np.flatnonzero(hard)
+        if self.rows == "random":
+            drawable = np.arange(len(labels)) if weights is None else np.flatnonzero(weights)
+            rng = np.random.default_rng(seed_at(entropy, _ROWS))
+            learned = np.sort(rng.choice(drawable, len(learned), replace=False))
         self.learner_ = None
-        if len(np.unique(labels[hard])) > 1:
+        if len(np.unique(labels[learned])) > 1:
             self.learner_ = clone(learner)
             known, seed = self.learner_.get_params(), whole_seed_at(entropy, _LEARNER)
             own = {name: seed for name in known if name.split("__")[-1] == "random_state"}  # in pipelines, too
             self.learner_.set_params(**own, **{"n_jobs": self.n_jobs} if "n_jobs" in known else {})
-            own_weights = {} if weights is None else {"sample_weight": weights[hard]}
-            self.learner_.fit(X[hard], labels[hard], **own_weights)
+            own_weights = {} if weights is None else {"sample_weight": weights[learned]}
+            self.learner_.fit(X[learned], labels[learned], **own_weights)
         return self
 
     def _unfitted_learner(self) -> BaseEstimator:
