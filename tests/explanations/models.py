@@ -187,6 +187,7 @@ OF_HARD_EXAMPLES = {
         n_classes=2,
         weighted=True,
     ),
+    "ddbf of mean scores": Case(DDBFClassifier(**HARD, vote="score", leaf_score="gini"), "hard"),
     "ddbf of all trees": Case(DDBFClassifier(**HARD, predict_with="all", elimination=0.4), "hard"),
 }
 FORESTS = {

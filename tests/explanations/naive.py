@@ -509,15 +509,17 @@ class Twin:
 
 
 def is_easy(iteration, bins, i):
-    """DDBF: whether enough trees send a row to a leaf above their thresholds (Eqs. 1 and 3)."""
+    """DDBF: whether enough trees send a row to a leaf above their thresholds (Eqs. 1 and 3), or their mean is above."""
     if not iteration.is_valid:
         return False
-    trees, votes = iteration.forest.trees, 0
+    trees, excess = iteration.forest.trees, []
     for t in range(trees.n_trees):
-        leaf = leaf_of(trees.tree(t), bins, i)
-        above = iteration.leaf_score[trees.offsets[t] + leaf] > iteration.threshold[t]
-        votes += bool(iteration.votes[t] and above)
-    return votes >= iteration.n_needed
+        if iteration.votes[t]:
+            leaf = leaf_of(trees.tree(t), bins, i)
+            excess.append(float(iteration.leaf_score[trees.offsets[t] + leaf]) - float(iteration.threshold[t]))
+    if iteration.vote == "score":
+        return sum(excess) > 0
+    return sum(e > 0 for e in excess) >= iteration.n_needed
 
 
 def features_behind(model):
