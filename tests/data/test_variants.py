@@ -68,43 +68,52 @@ def test_largest_remainders_by_hand():
     assert np.bincount(strata[stratified_subset(strata, 5, seed=0, least=1)]).tolist() == [3, 1, 1]
 
 
-def test_rows_keeps_rows_whole_and_in_order():
-    base = toy()
+@pytest.mark.parametrize(
+    ("protocol", "n_test"),
+    [
+        (HOLDOUT, None),
+        (GIVEN, 20),
+        ({"kind": "cv", "folds": 5, "seed": 42}, None),
+        (HOLDOUT | {"validation_size": 0.2}, None),
+    ],
+)
+def test_rows_draws_training_rows_only(protocol, n_test):
+    base = toy((60, 30, 30), protocol=protocol, n_test=n_test)
     small = vary(base, "rows-50")
     assert small.name == "toy+rows-50"
-    assert small.X.shape == (50, 3)
-    position = {row[0]: i for i, row in enumerate(base.X.tolist())}
-    rows = [position[row[0]] for row in small.X.tolist()]
-    assert rows == sorted(rows)
-    np.testing.assert_array_equal(small.X, base.X[rows])
-    np.testing.assert_array_equal(small.y, base.y[rows])
-    assert np.bincount(small.y).tolist() == [30, 15, 5]
+    for repeat in range(3):
+        whole, part = base.rows(repeat), small.rows(repeat)
+        np.testing.assert_array_equal(part.test, whole.test)
+        np.testing.assert_array_equal(part.validation, whole.validation)
+        assert part.train.size == 50
+        assert set(part.train) < set(whole.train)
+        ideal = 50 * np.bincount(base.y[whole.train]) / whole.train.size
+        assert np.abs(np.bincount(base.y[part.train]) - ideal).max() <= 1
+    assert not np.array_equal(small.rows(0).train, small.rows(1).train)
 
 
-def test_rows_reduces_both_parts_of_a_given_split_in_proportion():
-    base = toy(protocol=GIVEN, n_test=20)
-    small = vary(base, "rows-50")
-    assert int(small.given_test.sum()) == pytest.approx(10, abs=1)
-    shares = [np.bincount(d.y[~d.given_test], minlength=3) / (~d.given_test).sum() for d in (base, small)]
-    np.testing.assert_allclose(*shares, atol=0.03)
+def test_more_rows_contain_the_fewer():
+    few, more = (vary(toy((500, 300, 200)), f"rows-{n}").rows(0).train for n in (100, 200))
+    assert set(few) < set(more)
 
 
-def test_rows_leaves_every_class_splittable():
+def test_rows_leaves_two_of_each_class():
     small = vary(toy((1000, 10)), "rows-20")
-    assert np.bincount(small.y).tolist() == [18, 2]
-    small.split(0)
-    folds = vary(toy((1000, 10), protocol={"kind": "cv", "folds": 5, "seed": 42}), "rows-20")
-    assert np.bincount(folds.y).tolist() == [15, 5]
+    assert np.bincount(small.y[small.rows(0).train]).tolist() == [18, 2]
 
 
 def test_rows_of_a_regression():
-    assert vary(toy_regression(), "rows-40").X.shape == (40, 3)
+    split = vary(toy_regression(), "rows-40").split(0)
+    assert split.X_train.shape == (40, 3)
+    assert split.X_test.shape == (30, 3)
 
 
 def test_more_rows_than_there_are_or_too_few_are_refused():
-    with pytest.raises(UserError, match="has 100 rows, so rows-101 is not possible; ask for fewer"):
-        vary(toy(), "rows-101")
-    with pytest.raises(UserError, match=r"3 of 100 rows cannot be kept: .* 6 at the least"):
+    with pytest.raises(UserError, match="has 70 training rows in repeat 0, so rows-71 is not possible; ask for"):
+        vary(toy(), "rows-71")
+    with pytest.raises(UserError, match="has 35 training rows in repeat 0, so rows-50 is not possible"):
+        vary(vary(toy(), "train-0.5"), "rows-50")
+    with pytest.raises(UserError, match=r"3 of 70 rows cannot be kept: .* 6 at the least"):
         vary(toy(), "rows-3")
 
 
@@ -230,11 +239,11 @@ def test_operations_add_up():
     variant = vary(vary(vary(toy((600, 300, 100)), "rows-500"), "train-0.5"), "irrelevant")
     split = variant.split(0)
     assert variant.name == "toy+rows-500+train-0.5+irrelevant"
-    assert split.X_train.shape == (175, 6)
-    assert split.X_test.shape == (150, 6)
+    assert split.X_train.shape == (250, 6)
+    assert split.X_test.shape == (300, 6)
     assert variant.meta["note"] == (
-        "Toy. 500 of 1,000 rows, drawn in proportion to the classes. 50 % of the training rows, drawn in each repeat. "
-        "A permuted copy of each column added, drawn in each repeat."
+        "Toy. 500 of 700 training rows, drawn by class in each repeat; all test rows. "
+        "50 % of the training rows, drawn in each repeat. A permuted copy of each column added, drawn in each repeat."
     )
 
 
@@ -258,7 +267,7 @@ def test_another_seed_of_the_configuration_draws_a_variant_anew(operation):
 
 def test_an_operation_out_of_order_or_twice_is_refused():
     with pytest.raises(ConfigError, match="must stand before"):
-        vary(vary(toy(), "irrelevant"), "rows-50")
+        vary(vary(toy(), "irrelevant"), "noise-5")
     with pytest.raises(ConfigError, match="'train' twice"):
         vary(vary(toy(), "train-0.5"), "train-0.5")
 

@@ -10,7 +10,7 @@ import yaml
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.typed_json import to_json
 from cascadeforest.experiments.metrics import METRICS
-from cascadeforest.experiments.plan import Bound
+from cascadeforest.experiments.plan import LEAST, Bound, Budget
 from cascadeforest.experiments.resolve import load_plan, read_configuration
 
 ROOT = Path(__file__).parents[2]
@@ -18,11 +18,11 @@ ROOT = Path(__file__).parents[2]
 CONFIG = {
     "suite": "tiny",
     "suites": {
-        "tiny": {"description": "t", "repeats": 2, "caps": {"n_estimators": 10}},
+        "tiny": {"description": "t", "repeats": 2, "budget": {"trees": 0.02}},
         "full": {"description": "f"},
         "special": {
             "description": "s",
-            "model_caps": {"forest": {"n_estimators": 7}},
+            "budget": {"trees": 0.013, "epochs": 0.5, "layers": 4},
             "repeats": 2,
             "dataset_repeats": {"iris": 3},
             "unavailable": {"wine": "eaten"},
@@ -90,7 +90,6 @@ def test_a_bounded_whole_number_stays_one(root):
     """10.0 trees are refused by models, and would be other cells than those of 10 trees."""
     plan = load_plan(root)
     assert json.dumps(to_json(plan.run("iris", "forest").params)) == '{"n_estimators": 10, "max_depth": 8}'
-    assert json.dumps(to_json(plan.suite_config.caps)) == '{"n_estimators": 10}'
 
 
 def test_without_bounds_the_papers_settings_hold(root):
@@ -107,25 +106,63 @@ def test_a_seed_shift_changes_the_seeds_of_one_model_but_not_those_of_the_data(r
     assert [(run.seed, run.data_seed) for run in runs] == [(3, 3), (5, 3)]
 
 
-def test_bounds_of_one_model_hold_for_those_based_on_it(root):
-    plan = load_plan(root, {"suite": "special"})
-    assert plan.run("iris", "forest").params["n_estimators"] == 7
-    assert plan.run("iris", "forest_5").params["n_estimators"] == 5
+@pytest.mark.parametrize(
+    ("kind", "share", "published", "here"),
+    [
+        ("trees", 0.1, 500, 50),
+        ("trees", 0.1, 501, 51),
+        ("trees", 0.07, 100, 7),
+        ("trees", 0.1, 20, 5),
+        ("trees", 0.1, 3, 3),
+        ("epochs", 0.25, 100, 25),
+        ("layers", 5, 20, 5),
+        ("layers", 5, 3, 3),
+        ("layers", None, 20, 20),
+    ],
+)
+def test_a_budget_rounds_up_and_leaves_at_least_five_but_layers(kind, share, published, here):
+    assert Budget(**{kind: share}).bounded(kind, published) == here
 
 
 def test_bounds_that_change_a_parameter_are_named_with_the_value_without_them(root):
-    """Also those inherited from a base; a bound that changes nothing is none."""
+    """A bound that changes nothing is none."""
     plan = load_plan(root, {"suite": "special"})
     assert plan.experiments["one"].bounds["forest"]["iris"] == {"n_estimators": Bound(7, 500)}
     assert plan.experiments["one"].bounds["small"]["wine+rows-100"] == {}  # has 5 trees anyway
     larger = MODELS | {"forest_5": {"base": "forest", "params": {"n_estimators": 50}}}
-    write(root, models=larger | {"forest": MODELS["forest"] | {"dataset_params": {"wine": {"n_estimators": 40}}}})
+    write(root, models=larger | {"forest": MODELS["forest"] | {"dataset_params": {"wine": {"n_estimators": 800}}}})
     plan = load_plan(root, {"suite": "special"})
-    assert plan.experiments["one"].bounds["small"]["iris"] == {"n_estimators": Bound(7, 50)}
-    assert plan.experiments["one"].bounds["forest"]["wine+rows-100"] == {"n_estimators": Bound(7, 40)}
+    assert plan.experiments["one"].bounds["small"]["iris"] == {"n_estimators": Bound(5, 50)}
+    assert plan.experiments["one"].bounds["forest"]["wine+rows-100"] == {"n_estimators": Bound(11, 800)}
     assert load_plan(root, {"suite": "full"}).experiments["one"].bounds["forest"] == {"iris": {}, "wine+rows-100": {}}
 
 
+def test_a_model_says_what_its_parameters_are(root):
+    """By its name, max_iter is a number of epochs."""
+    of = {"params": {"max_iter": 200, "max_layers": 9, "max_depth": 8}}
+    for bounded_as, here in ({}, 100), ({"max_iter": "trees"}, 5):
+        write(root, models=MODELS | {"forest": MODELS["forest"] | of | {"bounded_as": bounded_as}})
+        plan = load_plan(root, {"suite": "special"})
+        assert plan.run("iris", "forest").params == {"max_iter": here, "max_layers": 4, "max_depth": 8}
+
+
+@pytest.mark.parametrize("of", ["two", "test"])
+def test_a_table_or_a_paper_can_have_its_own_budget(root, of):
+    """Its models are then others, under names that say it, where the budget concerns them."""
+    config = CONFIG | {"suites": CONFIG["suites"] | {"tiny": {**CONFIG["suites"]["tiny"], "table_budgets": {}}}}
+    config["suites"]["tiny"]["table_budgets"][of] = {"trees": 0.5, "layers": 2}
+    write(root, config)
+    plan = load_plan(root)
+    assert plan.experiments["two"].columns == {"forest": "forest+trees-0.5"}
+    assert plan.experiments["two"].bounds["forest"]["iris"] == {"n_estimators": Bound(250, 500)}
+    assert plan.run("iris", "forest+trees-0.5").params["n_estimators"] == 250
+    other = plan.experiments["one"].columns["forest"]
+    assert other == ("forest" if of == "two" else "forest+trees-0.5")
+    assert plan.run("iris", other).params["n_estimators"] == (10 if of == "two" else 250)
+    config["suites"]["tiny"]["table_budgets"] = {"twoo": {"trees": 0.5}}
+    write(root, config)
+    with pytest.raises(ConfigError, match=r"suites/tiny/table_budgets is 'twoo'.* Did you mean 'two'"):
+        load_plan(root)
 OURS = "cascadeforest.forest.estimators:RandomForestClassifier"
 WRAPPER = "cascadeforest.cascade.on_hard_examples:HardExampleClassifier"
 
@@ -154,7 +191,8 @@ def test_bounds_of_the_learner_inside_are_named_too(root):
     experiments = {"one": EXPERIMENTS["one"] | {"models": {"outer": "outer"}}}
     write(root, models=models, experiments=experiments)
     plan = load_plan(root, {"suite": "special"})
-    assert plan.experiments["one"].bounds["outer"]["iris"] == {"learner__n_estimators": Bound(7, 500)}
+    bounds = {"n_estimators": Bound(5, 8), "learner__n_estimators": Bound(7, 500)}
+    assert plan.experiments["one"].bounds["outer"]["iris"] == bounds
     assert plan.run("iris", "outer").params["learner"]["params"] == {"n_estimators": 7, "max_depth": 8}
 
 
@@ -183,13 +221,13 @@ def test_a_data_set_can_have_its_own_bound_of_repeats(root):
 def test_single_data_sets_have_parameters_of_their_own(root):
     """Merged with those of the base, data set by data set, within the suite's bounds, for all variants of the data."""
     models = MODELS | {
-        "forest": MODELS["forest"] | {"dataset_params": {"iris": {"max_depth": 3, "n_estimators": 40}}},
+        "forest": MODELS["forest"] | {"dataset_params": {"iris": {"max_depth": 3, "n_estimators": 400}}},
         "forest_5": MODELS["forest_5"] | {"dataset_params": {"iris": {"max_depth": 4}, "wine": {"max_depth": 9}}},
     }
     write(root, models=models)
     plan = load_plan(root)
-    assert plan.run("iris", "forest").params == {"n_estimators": 10, "max_depth": 3}
-    assert plan.run("iris", "forest_5").params == {"n_estimators": 10, "max_depth": 4}
+    assert plan.run("iris", "forest").params == {"n_estimators": 8, "max_depth": 3}
+    assert plan.run("iris", "forest_5").params == {"n_estimators": 8, "max_depth": 4}
     assert plan.run("wine+rows-100", "forest_5").params == {"n_estimators": 5, "max_depth": 9}
     assert plan.run("wine+rows-100", "forest").params == {"n_estimators": 10, "max_depth": 8}
     write(root, models=MODELS | {"forest": MODELS["forest"] | {"dataset_params": {"irsi": {"max_depth": 3}}}})
@@ -328,9 +366,28 @@ def test_small_suites_need_no_network(plan):
 
 def test_the_paper_suite_changes_no_setting_of_a_paper(plan):
     if plan.suite == "paper":
-        assert plan.suite_config.caps == {}
-        assert plan.suite_config.model_caps == {}
+        assert plan.suite_config.budget == Budget()
+        assert plan.suite_config.table_budgets == {}
         assert not any("+rows-" in variant for variant in plan.variants())
+
+
+def test_one_share_of_the_published_work_bounds_all_columns_of_a_table(plan):
+    """Else a bound decides who wins. Smoke has forests of the least number of trees, and compares nothing."""
+    for experiment in plan.experiments.values():
+        layers, trees = {}, {}
+        for bounds in experiment.bounds.values():
+            for name, bound in (item for of_row in bounds.values() for item in of_row.items()):
+                parameter = name.rpartition("__")[2]
+                if parameter in ("max_layers", "search_layers"):
+                    layers.setdefault(bound.unbounded, set()).add(bound.here)
+                elif parameter == "n_estimators":
+                    trees[bound.unbounded] = bound.here
+        assert all(len(here) == 1 for here in layers.values()), experiment.id
+        if plan.suite != "smoke":
+            # Within a number of trees of each other, as rounding up may have it.
+            shares = [(here / published, (here - 1) / published) for published, here in trees.items() if here > LEAST]
+            assert not shares or max(low for _, low in shares) < min(high for high, _ in shares), experiment.id
+            assert len(set(trees.values())) == len(trees), f"{experiment.id}: forests of other sizes are equal"
 
 
 def test_missing_experiments_say_what_they_lack(plan):
@@ -367,7 +424,7 @@ def test_a_model_can_name_another_one_that_it_trains(root):
             "estimator": "sklearn.ensemble:RandomForestClassifier",
             "params": {"n_estimators": 10, "max_depth": 8},
         },
-        "n_estimators": 10,
+        "n_estimators": 5,
     }
     assert run.libraries == ("numpy", "scipy")
 

@@ -170,7 +170,7 @@ def test_the_bounds_of_what_stays_must_be_the_same(three):
     assert f"the suite has other bounds now; stored with {FIRST}\n" in three.refused(SECOND)
     configure(repeats=2, dataset_repeats={"adult": 3})
     assert f"the suite has other bounds now; stored with {FIRST}\n" in three.refused(SECOND)
-    other = {"description": "Other words.", "caps": {}, "model_caps": {"nobody": {"n_estimators": 3}}}
+    other = {"description": "Other words.", "table_budgets": {"others": {"trees": 0.5}}}
     configure(dataset_repeats={"letter": 3}, **other)
     accept_some(three, SECOND)
     assert redraw_stored(three.root, three.name).differences == ()

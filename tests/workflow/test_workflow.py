@@ -355,8 +355,8 @@ def test_bad_input_gets_one_clear_error_and_leaves_nothing(checkout, arguments, 
         ({"suite": "smoke", "own_datasets": ["iriss"]}, ["own_datasets is 'iriss'", "Did you mean 'iris'"]),
         ({"suite": "smoke", "own_models": ["random_forrest"]}, ["'random_forrest'", "'random_forest'"]),
         (
-            {"suite": "tiny", "suites": {"tiny": {"description": "T", "caps": {"n_estimatrs": 5}}}},
-            ["suites/tiny/caps is 'n_estimatrs'", "Did you mean 'n_estimators'"],
+            {"suite": "tiny", "suites": {"tiny": {"description": "T", "table_budgets": {"hidf-tabel2": {}}}}},
+            ["suites/tiny/table_budgets is 'hidf-tabel2'", "Did you mean 'hidf-table2'"],
         ),
     ],
 )

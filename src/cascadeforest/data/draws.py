@@ -38,8 +38,8 @@ def stratified_subset(strata: np.ndarray, n: int, seed: int, least: np.ndarray |
     floor = np.minimum(counts, least)
     if not floor.sum() <= n <= strata.size or n < 1:
         raise UserError(
-            f"{n} of {strata.size} rows cannot be kept: every class (and part of a given split) needs some, "
-            f"{max(1, floor.sum())} at the least, and there are no more than {strata.size}."
+            f"{n} of {strata.size} rows cannot be kept: every class needs some, {max(1, floor.sum())} at the least, "
+            f"and there are no more than {strata.size}."
         )
     ideal = n * counts / strata.size
     quota = np.maximum(np.floor(ideal).astype(np.int64), floor)
@@ -68,7 +68,8 @@ def draw_train(
     Parameters
     ----------
     operation : Operation
-        ``train`` keeps a fraction (rounded down), stratified by class; each class keeps at least one row.
+        ``rows`` keeps a number of rows, ``train`` a fraction (rounded down), both stratified by class. Each class keeps
+        at least one row (``rows``: two, if it has them). More rows contain the fewer, up to rounding in the classes.
         ``imbalance`` drops a share (rounded) of the rows of one class. A higher share drops a superset of the rows that
         a lower share drops, so a curve over the share compares nested sets. ``irrelevant`` keeps all rows.
     train : ndarray of int
@@ -89,12 +90,17 @@ def draw_train(
     ndarray of int
         Remaining rows, in the order of `train`.
     """
-    if operation.kind == "train":
+    if operation.kind in ("rows", "train"):
         # 1e-9: 0.29 * 100 is 28.999999999999996 in binary
-        n = max(1, int(operation.amount * train.size + 1e-9))
+        n = operation.count if operation.kind == "rows" else max(1, int(operation.amount * train.size + 1e-9))
+        if n > train.size:
+            raise UserError(
+                f"'{dataset}' has {train.size} training rows in repeat {repeat}, so rows-{n} is not possible; ask for "
+                "fewer."
+            )
         strata = y[train] if class_names else np.zeros(train.size, np.int64)
-        drawn_by = seed_for("train", dataset, repeat, seed=seed)
-        return train[stratified_subset(strata, n, drawn_by, least=1 if class_names else 0)]
+        least = 0 if not class_names else 2 if operation.kind == "rows" else 1
+        return train[stratified_subset(strata, n, seed_for(operation.kind, dataset, repeat, seed=seed), least)]
     if operation.kind == "imbalance":
         members = np.flatnonzero(y[train] == class_names.index(operation.label))
         n_dropped = min(round(operation.amount * members.size), members.size - 1)

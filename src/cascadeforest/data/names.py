@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.files import canonical_json
 
-# The forms of an operation in a variant id. `rows` and `noise` change the stored table; the others are drawn anew in
-# each repeat, after the split (`Dataset.split`). The stored ones stand first, as they are applied first.
-STORED_OPERATIONS = ("rows", "noise")
-REPEAT_OPERATIONS = ("train", "imbalance", "irrelevant")
+# The forms of an operation in a variant id. `noise` changes the stored table, and stands first, as it is applied first.
+# The others are drawn anew in each repeat, after the split (`Dataset.split`), and never remove test rows.
+STORED_OPERATIONS = ("noise",)
+REPEAT_OPERATIONS = ("rows", "train", "imbalance", "irrelevant")
 _GRAMMAR = {
     "rows": re.compile(r"rows-(?P<amount>[1-9]\d*)"),
     "noise": re.compile(r"noise-(?P<amount>[1-9]\d*)"),
@@ -91,7 +91,7 @@ def parse_variant(identifier: str) -> tuple[str, tuple[str, ...]]:
     if stored != sorted(stored):
         raise ConfigError(
             f"In the variant '{identifier}', {' and '.join(STORED_OPERATIONS)} must stand before "
-            f"{', '.join(REPEAT_OPERATIONS)}: the former change the stored table, the latter are drawn in each repeat."
+            f"{', '.join(REPEAT_OPERATIONS)}: the former changes the stored table, the latter are drawn in each repeat."
         )
     return name, tuple(operations)
 

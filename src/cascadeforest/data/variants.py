@@ -1,14 +1,14 @@
 """Variants of a prepared data set: apply one operation of a variant id at a time.
 
-``rows`` and ``noise`` change the stored table. ``train``, ``imbalance`` and ``irrelevant`` are only checked and
-recorded here; `Dataset.split` applies them in each repeat.
+``noise`` changes the stored table. The other operations are only checked and recorded here; `Dataset.split` applies
+them in each repeat. No operation removes test rows.
 """
 
 import numpy as np
 from scipy.sparse import issparse
 
 from cascadeforest.data.dataset import Dataset, build_dataset
-from cascadeforest.data.draws import stratified_subset
+from cascadeforest.data.draws import draw_train
 from cascadeforest.data.errors import UserError
 from cascadeforest.data.names import Operation, parse_operation, parse_variant, seed_for
 
@@ -61,32 +61,21 @@ def vary(dataset: Dataset, operation: str) -> Dataset:
 
 
 def _rows(dataset: Dataset, operation: Operation) -> dict:
-    """Stratified subsample by class and, in proportion, by the two parts of a given split."""
-    n_rows = dataset.X.shape[0]
-    if operation.count > n_rows:
-        raise UserError(
-            f"'{dataset.name}' has {n_rows} rows, so rows-{operation.count} is not possible; ask for fewer."
+    training = [dataset.rows(repeat).train for repeat in range(dataset.repeats())]
+    for repeat, train in enumerate(training):  # folds differ in size
+        draw_train(
+            operation,
+            train,
+            dataset.y,
+            dataset=dataset.base_name,
+            repeat=repeat,
+            class_names=dataset.class_names,
+            seed=dataset.seed,
         )
-    strata = dataset.y * 2 if dataset.class_names else np.zeros(n_rows, np.int64)
-    if dataset.given_test is not None:
-        strata = strata + dataset.given_test
-    # a class must stay large enough to be split again, by class or into folds
-    protocol = dataset.protocol
-    least = protocol["folds"] if protocol["kind"] == "cv" else 2
-    kept = stratified_subset(
-        strata,
-        operation.count,
-        seed_for("rows", dataset.base_name, operation.count, seed=dataset.seed),
-        least if dataset.class_names else 1,
+    text = (
+        f"{operation.count:,} of {training[0].size:,} training rows, drawn in each repeat in proportion to the classes"
     )
-    return {
-        "X": dataset.X[kept],
-        "y": dataset.y[kept],
-        "given_test": None if dataset.given_test is None else dataset.given_test[kept],
-        "meta": _with_note(
-            dataset.meta, f"{operation.count:,} of {n_rows:,} rows, drawn in proportion to the classes."
-        ),
-    }
+    return {"meta": _with_note(dataset.meta, f"{text}; all test rows.")}
 
 
 def _noise(dataset: Dataset, operation: Operation) -> dict:

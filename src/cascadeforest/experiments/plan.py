@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import ceil
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
@@ -25,6 +26,8 @@ MODEL: Final = "model"
 FIGURE = "figure"
 Status: TypeAlias = Literal["ready", "partial", "not implemented"]
 Marks: TypeAlias = Literal["none", "best", "best_and_second"]
+#: A budget leaves at least this number of trees, rounds or epochs.
+LEAST: Final = 5
 #: Data set variant and model preset: what one run is about.
 Pair: TypeAlias = tuple[str, str]
 
@@ -264,14 +267,43 @@ class Experiment:
 
 
 @dataclass(frozen=True)
+class Budget:
+    """How much of the published work a suite or a table does: the same share for all of its models.
+
+    Parameters
+    ----------
+    trees : float
+        Fraction of the trees and boosting rounds.
+    epochs : float
+        Fraction of the epochs.
+    layers : int or None
+        Largest number of layers; None for no bound.
+    """
+
+    trees: float = 1
+    epochs: float = 1
+    layers: int | None = None
+
+    def bounded(self, kind: str, value: float) -> float:
+        """Return a parameter within the budget, where `kind` is the field that bounds it.
+
+        Fractions are rounded up, and leave at least 5.
+        """
+        if kind == "layers":
+            return value if self.layers is None else min(value, self.layers)
+        # 1e-9: 0.07 * 100 is 7.000000000000001 in binary
+        return min(value, max(LEAST, ceil(getattr(self, kind) * value - 1e-9)))
+
+
+@dataclass(frozen=True)
 class Suite:
     """A row of ``suites`` in ``config/config.yaml``; the schema describes the fields."""
 
     description: str
     repeats: int | None = None
     dataset_repeats: dict[str, int] = field(default_factory=dict)
-    caps: dict[str, float] = field(default_factory=dict)
-    model_caps: dict[str, dict[str, float]] = field(default_factory=dict)
+    budget: Budget = field(default_factory=Budget)
+    table_budgets: dict[str, dict[str, Json]] = field(default_factory=dict)
     unavailable: dict[str, str] = field(default_factory=dict)
     keep_models: bool = False
 

@@ -22,10 +22,29 @@ from cascadeforest.experiments.code_digest import PACKAGE_FOLDER, defines, modul
 from cascadeforest.experiments.designs import design_of
 from cascadeforest.experiments.extras import extra_name
 from cascadeforest.experiments.metrics import MEMORY_METRICS, METRICS
-from cascadeforest.experiments.plan import NOT_IMPLEMENTED, Bound, Experiment, Marks, Paper, Plan, Run, Status, Suite
+from cascadeforest.experiments.plan import (
+    NOT_IMPLEMENTED,
+    Bound,
+    Budget,
+    Experiment,
+    Marks,
+    Paper,
+    Plan,
+    Run,
+    Status,
+    Suite,
+)
 
 #: Parameter of a model that names another one, which it trains.
 LEARNER = "learner"
+#: Field of the budget that bounds a parameter of this name. The key `bounded_as` of a model can say otherwise.
+BOUNDED_AS = {
+    "n_estimators": "trees",
+    "search_estimators": "trees",
+    "max_iter": "epochs",
+    "max_layers": "layers",
+    "search_layers": "layers",
+}
 RENDERERS = PACKAGE_FOLDER / "reports" / "drawing" / "renderers"
 
 
@@ -33,7 +52,7 @@ RENDERERS = PACKAGE_FOLDER / "reports" / "drawing" / "renderers"
 class ModelEntry:
     """An entry of ``config/models.yaml`` with what it takes over from its base; the schema describes the fields.
 
-    `ancestry` lists the entry and the entries that it is based on.
+    `budget` bounds its parameters. The suite's, unless the entry is one that a table with its own budget made.
     """
 
     label: str
@@ -44,7 +63,8 @@ class ModelEntry:
     deviations: tuple[str, ...] = ()
     seed_shift: int = 0
     paper: str | None = None
-    ancestry: tuple[str, ...] = ()
+    bounded_as: dict[str, str] = field(default_factory=dict)
+    budget: Budget | None = None
 
 
 @dataclass(frozen=True)
@@ -238,8 +258,8 @@ class _Resolver:
     def __init__(self, configuration: Configuration, root: Path) -> None:
         self.configuration = configuration
         self.suite = configuration.suite
-        self.budget = configuration.suites[configuration.suite]
-        self.models = configuration.models
+        self.settings = configuration.suites[configuration.suite]
+        self.models = dict(configuration.models)
         self.datasets = configuration.datasets
         self.availability = {name: availability(row, root) for name, row in self.datasets.items()}
         self._check_budget()
@@ -248,17 +268,13 @@ class _Resolver:
 
     def _check_budget(self) -> None:
         place = f"config/config.yaml: suites/{self.suite}"
-        for name in self.budget.unavailable:
+        for name in self.settings.unavailable:
             _choose(f"{place}/unavailable", name, self.datasets)
-        for name in self.budget.dataset_repeats:
+        for name in self.settings.dataset_repeats:
             self._base(name, f"{place}/dataset_repeats")
-        parameters = sorted({name for entry in self.models.values() for name in entry.params})
-        for name in self.budget.caps:
-            _choose(f"{place}/caps", name, parameters)
-        for name, caps in self.budget.model_caps.items():
-            _choose(f"{place}/model_caps", name, self.models)
-            for parameter in caps:
-                _choose(f"{place}/model_caps/{name}", parameter, self.models[name].params)
+        declared = [name for paper, entries in self.configuration.experiments.items() for name in (paper, *entries)]
+        for name in self.settings.table_budgets:
+            _choose(f"{place}/table_budgets", name, declared)
 
     def _check_model(self, name: str) -> None:
         entry = self.models[name]
@@ -299,6 +315,9 @@ class _Resolver:
         if entry.takes_own:
             variants += [own for own in self.configuration.own_datasets if own not in variants]
             columns |= {own: own for own in self.configuration.own_models}
+        tables = self.settings.table_budgets
+        if changes := tables.get(paper, {}) | tables.get(name, {}):
+            columns = {column: self._within(preset, changes) for column, preset in columns.items()}
         bases = {variant: self._base(variant, f"{place}/datasets/{self.suite}") for variant in variants}
         missing = {column: NOT_IMPLEMENTED for column, preset in columns.items() if not self._implemented(preset)}
         self._check_tasks(place, columns, variants)
@@ -399,7 +418,7 @@ class _Resolver:
         return base
 
     def _absence(self, base: str) -> str | None:
-        return self.budget.unavailable.get(base) or self.availability[base]
+        return self.settings.unavailable.get(base) or self.availability[base]
 
     def _implemented(self, preset: str) -> bool:
         learner = self._learner(preset)
@@ -443,39 +462,55 @@ class _Resolver:
         protocol = cast("dict[str, int]", self.datasets[base]["protocol"])
         # Under cross-validation a repeat is a fold: there are no more of them.
         folds = protocol["folds"] if cast(str, protocol["kind"]) == "cv" else None
-        bound = self.budget.dataset_repeats.get(variant, self.budget.repeats)
+        bound = self.settings.dataset_repeats.get(variant, self.settings.repeats)
         wanted = protocol.get("repeats", folds) if entry.repeats is None else entry.repeats
         return min(number for number in (wanted, folds, bound) if number is not None)
 
     def _settings(self, preset: str, base: str) -> dict[str, Json]:
-        """Parameters of a model on a data set, without the suite's bounds."""
+        """Parameters of a model on a data set, without the budget's bounds."""
         return self.models[preset].params | self.models[preset].dataset_params.get(base, {})
 
-    def _own_bounds(self, preset: str, base: str) -> dict[str, Bound]:
-        """Parameters that the suite bounds, without those of a learner inside."""
-        caps = dict(self.budget.caps)
-        for name in reversed(self.models[preset].ancestry):  # the preset's own bounds win over its base's
-            caps |= self.budget.model_caps.get(name, {})
-        bounds = {}
+    def _kinds(self, preset: str) -> dict[str, str]:
+        """What a budget bounds among the parameters of a model, by their names."""
+        entry = self.models[preset]
+        return {name: kind for name, kind in (BOUNDED_AS | entry.bounded_as).items() if name in entry.params}
+
+    def _within(self, preset: str, changes: Mapping[str, Json]) -> str:
+        """The model with the budget of one table, under a name that says it if the budget concerns the model."""
+        learner = self._learner(preset)
+        kinds = {*self._kinds(preset).values(), *(self._kinds(learner).values() if learner else ())}
+        changes = {kind: value for kind, value in changes.items() if kind in kinds}
+        name = "+".join([preset, *(f"{kind}-{'all' if value is None else value}" for kind, value in changes.items())])
+        budget = dataclasses.replace(self.settings.budget, **cast("dict[str, int]", changes))
+        self.models[name] = dataclasses.replace(self.models[preset], budget=budget)
+        return name
+
+    def _own_bounds(self, preset: str, base: str, budget: Budget) -> dict[str, Bound]:
+        """Parameters that the budget bounds, without those of a learner inside."""
+        kinds, bounds = self._kinds(preset), {}
         for parameter, value in self._settings(preset, base).items():
-            if isinstance(value, int | float) and not isinstance(value, bool) and value > caps.get(parameter, value):
-                bounds[parameter] = Bound(caps[parameter], value)
+            if parameter in kinds and isinstance(value, int | float):
+                here = budget.bounded(kinds[parameter], value)
+                if here != value:
+                    bounds[parameter] = Bound(here, value)
         return bounds
 
     def _bounds(self, preset: str, base: str) -> dict[str, Bound]:
-        """Parameters that the suite bounds, of the model and of a learner inside."""
-        learner = self._learner(preset)
-        inside = self._own_bounds(learner, base) if learner else {}
-        return self._own_bounds(preset, base) | {f"{LEARNER}__{name}": bound for name, bound in inside.items()}
+        """Parameters that the budget bounds, of the model and of a learner inside."""
+        learner, budget = self._learner(preset), self.models[preset].budget or self.settings.budget
+        inside = self._own_bounds(learner, base, budget) if learner else {}
+        own = self._own_bounds(preset, base, budget)
+        return own | {f"{LEARNER}__{name}": bound for name, bound in inside.items()}
 
-    def _params(self, preset: str, base: str) -> dict[str, Json]:
-        """Parameters of a model on a data set, the suite's bounds applied."""
-        bounds = self._own_bounds(preset, base)
+    def _params(self, preset: str, base: str, budget: Budget | None = None) -> dict[str, Json]:
+        """Parameters of a model on a data set, the budget's bounds applied: by default of the model's own budget."""
+        budget = budget or self.models[preset].budget or self.settings.budget
+        bounds = self._own_bounds(preset, base, budget)
         params = self._settings(preset, base) | {name: bound.here for name, bound in bounds.items()}
         if learner := self._learner(preset):
             params[LEARNER] = {
                 "estimator": self.models[learner].estimator["classification"],
-                "params": self._params(learner, base),
+                "params": self._params(learner, base, budget),
             }
         shape = cast("list[int] | None", self.datasets[base].get("shape"))
         if shape and params.get("scanning"):  # it must know what shape the rows have
@@ -514,7 +549,7 @@ def _resolve_base(name: str, models: Mapping[str, Json], seen: tuple[str, ...] =
     base = cast("str | None", row.pop("base", None))
     place = f"config/models.yaml: {name}"
     if base is None:
-        return dataclasses.replace(from_json(ModelEntry, row, place), ancestry=(*seen, name))
+        return from_json(ModelEntry, row, place)
     _choose(f"{place}/base", base, models)
     if base in (*seen, name):
         raise ConfigError(f"{place}/base is '{base}', which is based on {name} itself. Break the circle.")
