@@ -140,8 +140,8 @@ accept: $(STAMP) ## store results/$(SUITE) as reports/$(SUITE), with provenance;
 report: $(STAMP) ## draw everything of $(SUITE) from its stored cells, without training: results/$(SUITE)/stored/index.html
 	$(PYTHON) -m cascadeforest.reports render --suite $(SUITE)
 
-list: $(STAMP) ## every experiment of $(SUITE): what runs, what is not implemented or not available, and why
-	$(PYTHON) -m cascadeforest.experiments list --suite $(SUITE)
+list: $(STAMP) ## every experiment of $(SUITE): what runs, what is missing and why; COST=1: CPU hours of each
+	$(PYTHON) -m cascadeforest.experiments list --suite $(SUITE) $(if $(COST),--cost)
 
 sync: $(STAMP) ## bring the MLflow store up to date with all results
 	$(PYTHON) -m cascadeforest.experiments track

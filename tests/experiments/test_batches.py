@@ -6,8 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cascadeforest.experiments.batches import COSTS, Cost, costs_csv, make_batches, parse_costs, read_costs
-from cascadeforest.experiments.plan import Plan, Run, Suite
+from cascadeforest.experiments.batches import (
+    COSTS,
+    Cost,
+    cost_lines,
+    costs_csv,
+    expected_costs,
+    make_batches,
+    parse_costs,
+    read_costs,
+)
+from cascadeforest.experiments.plan import Experiment, Plan, Run, Suite
 
 
 def run_of(number, repeats):
@@ -62,17 +71,44 @@ def test_another_run_leaves_the_names_of_the_other_jobs():
     assert after - before == {"d0.new"}
 
 
-def test_costs_are_of_this_suite_or_else_the_largest_known(tmp_path):
-    for suite, seconds in (("quick", 1.0), ("smoke", 0.5), ("standard", 40.0)):
+def test_costs_of_all_suites_are_read(tmp_path):
+    for suite, seconds in (("quick", 1.0), ("standard", 40.0)):
         folder = tmp_path / "reports" / suite
         folder.mkdir(parents=True)
-        costs = {("letter", suite): Cost(seconds, 3.0), ("letter", "everywhere"): Cost(seconds, 4.0)}
+        costs = {("letter", suite): Cost(seconds, 3.0, 50, 1000), ("letter", "everywhere"): Cost(seconds, 4.0)}
         (folder / COSTS).write_text(costs_csv(costs))
         assert parse_costs((folder / COSTS).read_text()) == costs
-    found = read_costs(tmp_path, "quick")
-    assert found["letter", "everywhere"] == Cost(1.0, 4.0)
-    assert found["letter", "standard"] == Cost(40.0, 3.0)
-    assert read_costs(tmp_path, "paper")["letter", "everywhere"].seconds == 40.0
+    assert [cost.seconds for pair, cost in read_costs(tmp_path) if pair == ("letter", "everywhere")] == [1.0, 40.0]
+
+
+def test_the_nearest_size_that_was_measured_is_scaled_to_trees_and_rows():
+    def seconds(dataset, model, **params):
+        run = replace(run_of(0, 1), dataset=dataset, model=model, params=params)
+        return expected_costs([run], measured).get(run.pair, Cost(-1, 0)).seconds
+
+    measured = [
+        (("letter+rows-1000", "rf"), Cost(1.0, 1.0, 50, 1000)),
+        (("letter", "rf"), Cost(30.0, 8.0, 100, 16000)),
+        (("letter", "svm"), Cost(7.0, 8.0, 0, 16000)),
+    ]
+    assert seconds("letter", "rf", n_estimators=100) == 30
+    assert seconds("letter", "rf", n_estimators=500) == 150
+    assert seconds("letter+rows-8000", "rf", n_estimators=100) == 15
+    assert seconds("letter+rows-1000", "rf+trees-0.2", n_estimators=100) == 2
+    assert seconds("letter+noise-5", "rf", n_estimators=100) == 30  # its rows are not known
+    assert seconds("letter+rows-1600", "svm") == pytest.approx(0.7)
+    assert seconds("adult", "rf") == -1
+
+
+def test_hours_of_experiments_count_their_own_repeats_and_name_what_is_unknown():
+    runs = [run_of(0, 3), run_of(1, 2)]
+    shown = {"d0": 1, "d1": 2}
+    experiment = Experiment("t", "p", "table", "T", "scores", columns={"m": "m"}, datasets=("d0", "d1"), repeats=shown)
+    plan = replace(plan_of(runs, ()), experiments={"t": experiment})
+    assert cost_lines(plan, {("d0", "m"): Cost(3600, 0)}, 3)[1:] == [
+        "t         1.00 h  and 1 of 2 runs of which no size was measured",
+        "all, shared runs once       3.00 h  and 1 of 2 runs of which no size was measured",
+    ]
 
 
 @pytest.mark.parametrize("suite", ["smoke", "quick", "standard"])

@@ -54,6 +54,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
         added.add_argument("--overrides", type=json.loads, default={}, help="JSON: keys of config.yaml to replace")
         if name == "list":
             added.add_argument("--json", action="store_true", help="machine-readable")
+            added.add_argument("--cost", action="store_true", help="CPU hours of each experiment, from accepted runs")
         elif name == "plan":
             added.add_argument("--output", type=Path, required=True)
         elif name == "missing":
@@ -134,6 +135,11 @@ def _list(options: argparse.Namespace) -> int:
         return 0
     print(f"suite {plan.suite}: {len(plan.experiments)} experiments, {len(plan.runs)} jobs")
     width = max(map(len, plan.experiments))
+    if options.cost:
+        from cascadeforest.experiments.batches import cost_lines, expected_costs, read_costs
+
+        print("\n".join(cost_lines(plan, expected_costs(plan.runs, read_costs(options.root)), width)))
+        return 0
     for experiment in plan.experiments.values():
         print(f"{experiment.id:<{width}}  {experiment.kind:<6}  {experiment.status:<15}  {experiment.reason}".rstrip())
         for dataset, reason in experiment.absent.items():

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from math import log
 from pathlib import Path
 
-from cascadeforest.experiments.plan import Batch, Pair, Part, Run
+from cascadeforest.data.typed_json import Json
+from cascadeforest.experiments.plan import Batch, Pair, Part, Plan, Run
 
 #: File of the measured costs, below ``reports/<suite>``.
 COSTS = "costs.csv"
@@ -28,50 +31,88 @@ class Cost:
         Elapsed time, with what the cell saves for figures.
     mib : float
         Memory.
+    size : float
+        Trees, rounds or epochs that were trained (`size_of`); 0 if the model has none.
+    rows : int
+        Training rows; 0 if they are not known.
     """
 
     seconds: float
     mib: float
+    size: float = 0
+    rows: int = 0
+
+    def scaled(self, size: float, rows: int) -> Cost:
+        """Return the cost of another size: in proportion to it, and to the training rows, as far as they are known."""
+        by_size, by_rows = self._ratios(size, rows)
+        return Cost(self.seconds * by_size * by_rows, self.mib * by_size, size, rows)
+
+    def distance(self, size: float, rows: int) -> float:
+        """Return how far it is scaled for another size."""
+        return sum(abs(log(ratio)) for ratio in self._ratios(size, rows))
+
+    def _ratios(self, size: float, rows: int) -> tuple[float, float]:
+        return size / self.size if size and self.size else 1.0, rows / self.rows if rows and self.rows else 1.0
 
 
-def read_costs(root: Path, suite: str) -> dict[Pair, Cost]:
-    """Read what runs cost when they were accepted: in this suite, or else in the suite where they cost most.
+def size_of(params: Mapping[str, Json]) -> float:
+    """Return the number of trees, boosting rounds or epochs among the parameters of a model; 0 if there is none."""
+    found = (params.get(name) for name in ("n_estimators", "max_iter"))
+    return next((number for number in found if isinstance(number, int | float)), 0)
+
+
+def read_costs(root: Path) -> list[tuple[Pair, Cost]]:
+    """Read what a repeat of the runs of all accepted suites cost; the same run can be there at several sizes.
 
     Parameters
     ----------
     root : Path
         Folder of the repository.
-    suite : str
-        Name of the suite.
-
-    Returns
-    -------
-    dict
-        Data set variant and model preset to the cost of a repeat.
     """
+    files = sorted((root / "reports").glob(f"*/{COSTS}"))
+    return [item for path in files for item in parse_costs(path.read_text(encoding="utf-8")).items()]
+
+
+def expected_costs(runs: Iterable[Run], measured: Iterable[tuple[Pair, Cost]]) -> dict[Pair, Cost]:
+    """Return the cost of a repeat of each run, as far as it, or another size of it, was measured.
+
+    Another size is another number of trees or epochs, or another number of training rows of the same data set: other
+    variants of it, and other budgets of the model, whose names are the same up to the first ``+``. The nearest size
+    that was measured is scaled in proportion.
+    """
+    rows: dict[str, int] = {}
+    known: dict[Pair, list[Cost]] = {}
+    for (dataset, model), cost in measured:
+        rows[dataset] = cost.rows
+        known.setdefault((dataset.partition("+")[0], model.partition("+")[0]), []).append(cost)
     found: dict[Pair, Cost] = {}
-    own: dict[Pair, Cost] = {}
-    for path in sorted((root / "reports").glob(f"*/{COSTS}")):
-        costs = parse_costs(path.read_text(encoding="utf-8"))
-        if path.parent.name == suite:
-            own = costs
-        for pair, cost in costs.items():
-            if pair not in found or cost.seconds > found[pair].seconds:
-                found[pair] = cost
-    return found | own
+    for run in runs:
+        drawn = re.search(r"\+rows-(\d+)", run.dataset)
+        size, n_rows = size_of(run.params), int(drawn[1]) if drawn else rows.get(run.dataset, 0)
+        if costs := known.get((run.dataset.partition("+")[0], run.model.partition("+")[0])):
+            found[run.pair] = min((cost.distance(size, n_rows), k, cost) for k, cost in enumerate(costs))[2].scaled(
+                size, n_rows
+            )
+    return found
 
 
 def parse_costs(text: str) -> dict[Pair, Cost]:
     """Read the content of a file of costs."""
     rows = csv.DictReader(io.StringIO(text))
-    return {(row["dataset"], row["model"]): Cost(float(row["seconds"]), float(row["mib"])) for row in rows}
+    return {
+        (row["dataset"], row["model"]): Cost(
+            float(row["seconds"]), float(row["mib"]), float(row["size"]), int(row["rows"])
+        )
+        for row in rows
+    }
 
 
 def costs_csv(costs: Mapping[Pair, Cost]) -> str:
     """Return the content of a file of costs, sorted by data set and model."""
-    lines = ["dataset,model,seconds,mib"]
+    lines = ["dataset,model,seconds,mib,size,rows"]
     lines += [
-        f"{dataset},{model},{cost.seconds:.2f},{cost.mib:.0f}" for (dataset, model), cost in sorted(costs.items())
+        f"{dataset},{model},{cost.seconds:.2f},{cost.mib:.0f},{cost.size:g},{cost.rows}"
+        for (dataset, model), cost in sorted(costs.items())
     ]
     return "\n".join(lines) + "\n"
 
@@ -150,3 +191,20 @@ def _divided(run: Run, cost: Cost, seconds: float) -> list[Batch]:
     if len(parts) == 1:
         return [replace(parts[0], name=_name(run))]
     return [*parts, Batch(_name(run), (_part(run),), tuple(part.name for part in parts), 0.0, cost.mib)]
+
+
+def cost_lines(plan: Plan, costs: Mapping[Pair, Cost], width: int) -> list[str]:
+    """Return CPU hours in words: a line for each experiment, and one for the suite, which computes shared runs once."""
+
+    def line(name: str, runs: Collection[Run]) -> str:
+        hours = sum(costs[run.pair].seconds * len(run.repeats) for run in runs if run.pair in costs) / 3600
+        unknown = sum(run.pair not in costs for run in runs)
+        more = f"  and {unknown} of {len(runs)} runs of which no size was measured" if unknown else ""
+        return f"{name:<{width}}  {hours:9.2f} h{more}"
+
+    lines = ["CPU hours of one core, from accepted runs, scaled in proportion to trees, epochs and training rows"]
+    for experiment in plan.experiments.values():
+        if needed := [plan.run(*pair) for pair in experiment.needed_runs()]:
+            of_table = [replace(run, repeats=run.repeats[: experiment.repeats[run.dataset]]) for run in needed if run]
+            lines.append(line(experiment.id, of_table))
+    return [*lines, line("all, shared runs once", plan.runs)]

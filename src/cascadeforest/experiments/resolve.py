@@ -17,7 +17,7 @@ from cascadeforest.data.files import read_yaml
 from cascadeforest.data.registry import availability, load_dataset_files, parse_variant
 from cascadeforest.data.schemas import read_schema, validate
 from cascadeforest.data.typed_json import Json, from_json
-from cascadeforest.experiments.batches import make_batches, read_costs
+from cascadeforest.experiments.batches import expected_costs, make_batches, read_costs
 from cascadeforest.experiments.code_digest import PACKAGE_FOLDER, defines, module_file
 from cascadeforest.experiments.designs import design_of
 from cascadeforest.experiments.extras import extra_name
@@ -212,13 +212,14 @@ def resolve_plan(configuration: Configuration, root: Path) -> Plan:
                 raise ConfigError(f"{where}: the experiment '{name}' is declared twice. Rename one of the two.")
             experiments[name] = resolver.experiment(name, paper, entry, where)
     runs = resolver.runs(experiments.values())
+    costs = expected_costs(runs, read_costs(root))
     return Plan(
         suite=configuration.suite,
         suite_config=configuration.suites[configuration.suite],
         experiments=experiments,
         runs=runs,
         papers=configuration.papers,
-        batches=make_batches(runs, read_costs(root, configuration.suite), configuration.job_seconds),
+        batches=make_batches(runs, costs, configuration.job_seconds),
         seed=configuration.seed,
     )
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 from cascadeforest.data.errors import UserError
 from cascadeforest.data.files import atomic_write
 from cascadeforest.data.typed_json import Json
-from cascadeforest.experiments.batches import COSTS, Cost, costs_csv
+from cascadeforest.experiments.batches import COSTS, Cost, costs_csv, size_of
 from cascadeforest.experiments.plan import Experiment, Pair, Plan
 from cascadeforest.experiments.provenance import git_commit
 from cascadeforest.reports.numbers.results import Results, read_results
@@ -94,6 +94,8 @@ def _costs(results: Results) -> dict[Pair, Cost]:
         pair: Cost(
             fmean((cell.ended_ms - cell.started_ms) / 1000 for cell in run.cells),
             max(max(cell.costs.fit_peak_mib or 0.0, cell.costs.model_mib) for cell in run.cells),
+            size_of(run.run.params),
+            cast("int", results.summaries.get(pair[0], {}).get("n_train", 0)),
         )
         for pair, run in results.runs.items()
     }
