@@ -117,6 +117,37 @@ def test_more_rows_than_there_are_or_too_few_are_refused():
         vary(toy(), "rows-3")
 
 
+# --- rest -----------------------------------------------------------------------------------------------------------
+
+
+def test_rest_tests_on_the_training_rows_that_were_not_drawn():
+    base = toy((600, 300, 100), protocol=GIVEN, n_test=200)
+    whole, drawn, rest = (dataset.rows(1) for dataset in (base, vary(base, "train-0.1"), vary(base, "rest-0.1")))
+    np.testing.assert_array_equal(rest.train, drawn.train)
+    np.testing.assert_array_equal(np.sort(np.r_[rest.train, rest.test]), whole.train)
+    assert vary(base, "rest-0.1").split(1).X_test.shape == (720, 3)
+
+
+# --- smooth ---------------------------------------------------------------------------------------------------------
+
+
+def test_smooth_filters_each_image_by_itself():
+    """Against the sum over pixels by hand: reflected borders, weights of a Gaussian up to four standard deviations."""
+    base = replace(toy((3, 2), n_features=36), X=np.random.default_rng(0).random((5, 36), dtype=np.float32))
+    found = vary(base, "smooth-1").X.reshape(5, 6, 6)
+    weights = np.exp(-(np.arange(-4, 5) ** 2) / 2)
+    padded = np.pad(base.X.reshape(5, 6, 6), ((0, 0), (4, 4), (4, 4)), mode="symmetric")
+    expected = np.zeros((5, 6, 6))
+    for i, j in np.ndindex(9, 9):
+        expected += weights[i] * weights[j] * padded[:, i : i + 6, j : j + 6] / weights.sum() ** 2
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_smooth_takes_square_images():
+    with pytest.raises(UserError, match="no square images: they have 3 features"):
+        vary(toy(), "smooth-1")
+
+
 # --- noise ----------------------------------------------------------------------------------------------------------
 
 

@@ -143,8 +143,9 @@ class Dataset:
             seed=self.seed,
         )
         for text in self.repeat_operations:
+            operation = parse_operation(text)
             train = draw_train(
-                parse_operation(text),
+                operation,
                 rows.train,
                 self.y,
                 dataset=self.base_name,
@@ -152,6 +153,8 @@ class Dataset:
                 class_names=self.class_names,
                 seed=self.seed,
             )
+            if operation.kind == "rest":
+                rows = replace(rows, test=np.setdiff1d(rows.train, train))
             rows = rows.with_train(train)
         return rows
 

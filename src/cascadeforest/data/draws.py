@@ -68,7 +68,8 @@ def draw_train(
     Parameters
     ----------
     operation : Operation
-        ``rows`` keeps a number of rows, ``train`` a fraction (rounded down), both stratified by class. Each class keeps
+        ``rows`` keeps a number of rows, ``train`` and ``rest`` a fraction (rounded down; the same rows), stratified by
+        class. Each class keeps
         at least one row (``rows``: two, if it has them). More rows contain the fewer, up to rounding in the classes.
         ``imbalance`` drops a share (rounded) of the rows of one class. A higher share drops a superset of the rows that
         a lower share drops, so a curve over the share compares nested sets. ``irrelevant`` keeps all rows.
@@ -90,7 +91,7 @@ def draw_train(
     ndarray of int
         Remaining rows, in the order of `train`.
     """
-    if operation.kind in ("rows", "train"):
+    if operation.kind in ("rows", "train", "rest"):
         # 1e-9: 0.29 * 100 is 28.999999999999996 in binary
         n = operation.count if operation.kind == "rows" else max(1, int(operation.amount * train.size + 1e-9))
         if n > train.size:
@@ -100,7 +101,8 @@ def draw_train(
             )
         strata = y[train] if class_names else np.zeros(train.size, np.int64)
         least = 0 if not class_names else 2 if operation.kind == "rows" else 1
-        return train[stratified_subset(strata, n, seed_for(operation.kind, dataset, repeat, seed=seed), least)]
+        axis = "rows" if operation.kind == "rows" else "train"
+        return train[stratified_subset(strata, n, seed_for(axis, dataset, repeat, seed=seed), least)]
     if operation.kind == "imbalance":
         members = np.flatnonzero(y[train] == class_names.index(operation.label))
         n_dropped = min(round(operation.amount * members.size), members.size - 1)

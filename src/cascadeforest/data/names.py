@@ -11,18 +11,24 @@ from dataclasses import dataclass
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.files import canonical_json
 
-# The forms of an operation in a variant id. `noise` changes the stored table, and stands first, as it is applied first.
-# The others are drawn anew in each repeat, after the split (`Dataset.split`), and never remove test rows.
-STORED_OPERATIONS = ("noise",)
-REPEAT_OPERATIONS = ("rows", "train", "imbalance", "irrelevant")
+# The forms of an operation in a variant id. `noise` and `smooth` change the stored table, and stand first, as they are
+# applied first. The others are drawn anew in each repeat, after the split (`Dataset.split`), and never thin its test
+# rows; `rest` takes others.
+STORED_OPERATIONS = ("noise", "smooth")
+REPEAT_OPERATIONS = ("rows", "train", "rest", "imbalance", "irrelevant")
 _GRAMMAR = {
     "rows": re.compile(r"rows-(?P<amount>[1-9]\d*)"),
     "noise": re.compile(r"noise-(?P<amount>[1-9]\d*)"),
+    "smooth": re.compile(r"smooth-(?P<amount>[1-9]\d*)"),
     "train": re.compile(r"train-(?P<amount>0\.\d*[1-9]\d*)"),
+    "rest": re.compile(r"rest-(?P<amount>0\.\d*[1-9]\d*)"),
     "imbalance": re.compile(r"imbalance-(?P<label>[A-Za-z0-9_.-]+)-(?P<amount>0(\.\d+)?)"),
     "irrelevant": re.compile(r"irrelevant"),
 }
-_FORMS = "irrelevant, imbalance-<class>-<ratio>, train-<fraction>, noise-<columns>, rows-<count>"
+_FORMS = (
+    "irrelevant, imbalance-<class>-<ratio>, train-<fraction>, rest-<fraction>, noise-<columns>, smooth-<pixels>, "
+    "rows-<count>"
+)
 
 
 @dataclass(frozen=True)
@@ -34,7 +40,7 @@ class Operation:
     kind : str
         One of `STORED_OPERATIONS` and `REPEAT_OPERATIONS`.
     amount : float
-        Rows, columns, fraction or ratio; 0 for ``irrelevant``.
+        Rows, columns, pixels, fraction or ratio; 0 for ``irrelevant``.
     label : str
         Class name of ``imbalance``, else empty.
     """
@@ -91,7 +97,7 @@ def parse_variant(identifier: str) -> tuple[str, tuple[str, ...]]:
     if stored != sorted(stored):
         raise ConfigError(
             f"In the variant '{identifier}', {' and '.join(STORED_OPERATIONS)} must stand before "
-            f"{', '.join(REPEAT_OPERATIONS)}: the former changes the stored table, the latter are drawn in each repeat."
+            f"{', '.join(REPEAT_OPERATIONS)}: the former change the stored table, the latter are drawn in each repeat."
         )
     return name, tuple(operations)
 

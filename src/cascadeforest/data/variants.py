@@ -1,8 +1,10 @@
 """Variants of a prepared data set: apply one operation of a variant id at a time.
 
-``noise`` changes the stored table. The other operations are only checked and recorded here; `Dataset.split` applies
-them in each repeat. No operation removes test rows.
+``noise`` and ``smooth`` change the stored table. The other operations are only checked and recorded here;
+`Dataset.split` applies them in each repeat. No operation thins the test rows.
 """
+
+from math import isqrt
 
 import numpy as np
 from scipy.sparse import issparse
@@ -21,7 +23,8 @@ def vary(dataset: Dataset, operation: str) -> Dataset:
     dataset : Dataset
         A data set or a variant.
     operation : str
-        ``irrelevant``, ``imbalance-<class>-<ratio>``, ``train-<fraction>``, ``noise-<columns>`` or ``rows-<count>``.
+        ``irrelevant``, ``imbalance-<class>-<ratio>``, ``train-<fraction>``, ``rest-<fraction>``, ``noise-<columns>``,
+        ``smooth-<pixels>`` or ``rows-<count>``.
 
     Returns
     -------
@@ -41,7 +44,9 @@ def vary(dataset: Dataset, operation: str) -> Dataset:
     change = {
         "rows": _rows,
         "noise": _noise,
+        "smooth": _smooth,
         "train": _train,
+        "rest": _rest,
         "imbalance": _imbalance,
         "irrelevant": _irrelevant,
     }[parsed.kind]
@@ -72,10 +77,8 @@ def _rows(dataset: Dataset, operation: Operation) -> dict:
             class_names=dataset.class_names,
             seed=dataset.seed,
         )
-    text = (
-        f"{operation.count:,} of {training[0].size:,} training rows, drawn in each repeat in proportion to the classes"
-    )
-    return {"meta": _with_note(dataset.meta, f"{text}; all test rows.")}
+    text = f"{operation.count:,} of {training[0].size:,} training rows, drawn by class in each repeat; all test rows."
+    return {"meta": _with_note(dataset.meta, text)}
 
 
 def _noise(dataset: Dataset, operation: Operation) -> dict:
@@ -97,10 +100,32 @@ def _noise(dataset: Dataset, operation: Operation) -> dict:
     }
 
 
+def _smooth(dataset: Dataset, operation: Operation) -> dict:
+    """Square images through a Gaussian filter (`scipy.ndimage`) of this standard deviation in pixels."""
+    from scipy.ndimage import gaussian_filter
+
+    n_rows, n_features = dataset.X.shape
+    side = isqrt(n_features)
+    if issparse(dataset.X) or side * side != n_features:
+        raise UserError(
+            f"The rows of '{dataset.name}' are no square images: they have {n_features} features. The operation "
+            "'smooth' is for images with as many rows as columns; choose another data set."
+        )
+    images = dataset.X.astype(np.float32, copy=False).reshape(n_rows, side, side)
+    smooth = gaussian_filter(images, operation.amount, axes=(1, 2)).reshape(n_rows, n_features)
+    text = f"Images smoothed by a Gaussian filter with a standard deviation of {operation.count} pixel."
+    return {"X": smooth, "meta": _with_note(dataset.meta, text)}
+
+
 def _train(dataset: Dataset, operation: Operation) -> dict:
     return {
         "meta": _with_note(dataset.meta, f"{100 * operation.amount:g} % of the training rows, drawn in each repeat.")
     }
+
+
+def _rest(dataset: Dataset, operation: Operation) -> dict:
+    text = f"{100 * operation.amount:g} % of the training rows, drawn in each repeat; the test rows are the others."
+    return {"meta": _with_note(dataset.meta, text)}
 
 
 def _imbalance(dataset: Dataset, operation: Operation) -> dict:
