@@ -128,6 +128,53 @@ def test_rest_tests_on_the_training_rows_that_were_not_drawn():
     assert vary(base, "rest-0.1").split(1).X_test.shape == (720, 3)
 
 
+# --- negatives ------------------------------------------------------------------------------------------------------
+
+
+def with_time(n_negative=200, n_positive=30) -> Dataset:
+    """Negatives of the first part of the time, at the corners of a square; positives far from it."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(2, size=(n_negative + n_positive, 3)).astype(np.float32)
+    X[n_negative:] += 10
+    X[:, 0] = np.r_[rng.uniform(0, 10, n_negative), rng.uniform(0, 100, n_positive)]
+    return build_dataset(
+        name="fraud",
+        task="classification",
+        X=X,
+        y=np.repeat([0, 1], [n_negative, n_positive]),
+        feature_names=["Time", "a", "b"],
+        class_names=["no", "yes"],
+        protocol=HOLDOUT | {"stratify": False},
+        meta={},
+    )
+
+
+def test_negatives_are_made_anew_in_each_repeat_from_those_that_there_are():
+    base = with_time()
+    whole = vary(base, "negatives-2000")
+    assert whole.X.shape == (2030, 3)
+    splits = [whole.split(repeat) for repeat in (0, 0, 1)]
+    np.testing.assert_array_equal(splits[0].X_train, splits[1].X_train)
+    for split in splits:
+        X, y = np.vstack([split.X_train, split.X_test]), np.r_[split.y_train, split.y_test]
+        assert np.bincount(y).tolist() == [2000, 30]
+        assert {tuple(row) for row in X[y == 1].tolist()} == {tuple(row) for row in base.X[base.y == 1].tolist()}
+        made = X[y == 0]
+        # Up to 0.3 of the way between corners, with noise whose standard deviation is a tenth of theirs, 0.5.
+        assert -0.3 < made[:, 1:].min() < made[:, 1:].max() < 1.3
+        np.testing.assert_allclose(made[:, 1:].mean(axis=0), base.X[:200, 1:].mean(axis=0), atol=0.04)
+        # The way is 0.15 on average, and half of the pairs differ in a column; |noise| is 0.04 on average.
+        from_corner = np.abs(made[:, 1:] - (made[:, 1:] > 0.5)).mean()
+        assert 0.075 < from_corner < 0.075 + 0.04
+        assert 80 < made[:, 0].max() <= base.X[:, 0].max()  # the time does not tell the classes apart
+    assert not np.array_equal(np.sort(splits[0].X_train[:, 1]), np.sort(splits[2].X_train[:, 1]))
+
+
+def test_fewer_negatives_than_there_are_are_refused():
+    with pytest.raises(UserError, match="more rows of class 0 than the 200 that there are"):
+        vary(with_time(), "negatives-100")
+
+
 # --- smooth ---------------------------------------------------------------------------------------------------------
 
 

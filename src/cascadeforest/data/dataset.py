@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_matrix, issparse
 
-from cascadeforest.data.draws import draw_train, with_permuted_copies
+from cascadeforest.data.draws import draw_train, with_made_negatives, with_permuted_copies
 from cascadeforest.data.errors import DamagedFile, UserError
 from cascadeforest.data.files import (
     atomic_path,
@@ -178,6 +178,10 @@ class Dataset:
         """
         rows = self.rows(repeat)
         X = self.X
+        if any(text.startswith("negatives-") for text in self.repeat_operations):
+            X = with_made_negatives(
+                X, self.y, self.feature_names, dataset=self.base_name, repeat=repeat, seed=self.seed
+            )
         if "irrelevant" in self.repeat_operations:
             X = with_permuted_copies(X, dataset=self.base_name, repeat=repeat, seed=self.seed)
         validation = rows.validation

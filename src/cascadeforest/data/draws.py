@@ -113,6 +113,50 @@ def draw_train(
     return train
 
 
+def with_made_negatives(
+    X: np.ndarray, y: np.ndarray, feature_names: tuple[str, ...], *, dataset: str, repeat: int, seed: int = 0
+) -> np.ndarray:
+    """Make all rows of class 0 from those that the stored table has.
+
+    A made row lies on the line between two of them, by less than a third of the way, with normal noise of a tenth of
+    their standard deviations. The column ``Time`` is uniform over its range in the table: the negatives at hand can be
+    of a part of it.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The stored table. Rows of class 0 that are NaN throughout have no stored values.
+    y : ndarray of shape (n_samples,)
+        Class codes.
+    feature_names : tuple of str
+        Names of the columns.
+    dataset : str
+        Name without operations.
+    repeat : int
+        Number of the repeat.
+    seed : int, default=0
+        `seed` of ``config/config.yaml``.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_features)
+        Same type; rows of other classes are those of `X`.
+    """
+    generator = np.random.default_rng(seed_for("negatives", dataset, repeat, seed=seed))
+    made, stored = np.flatnonzero(y == 0), ~np.isnan(X).all(axis=1)
+    pool = X[stored & (y == 0)].astype(np.float64)
+    one, other = generator.integers(len(pool), size=(2, made.size))
+    share = 0.3 * generator.random((made.size, 1))
+    noise = 0.1 * pool.std(axis=0) * generator.normal(size=(made.size, X.shape[1]))
+    rows = pool[one] * (1 - share) + pool[other] * share + noise
+    if "Time" in feature_names:
+        time = feature_names.index("Time")
+        rows[:, time] = generator.uniform(X[stored, time].min(), X[stored, time].max(), made.size)
+    whole = X.copy()
+    whole[made] = rows
+    return whole
+
+
 def with_permuted_copies(X: np.ndarray, *, dataset: str, repeat: int, seed: int = 0) -> np.ndarray:
     """Append a copy of each column, permuted over all rows (interp, section 6.3: irrelevant features).
 

@@ -15,11 +15,12 @@ from cascadeforest.data.files import canonical_json
 # applied first. The others are drawn anew in each repeat, after the split (`Dataset.split`), and never thin its test
 # rows; `rest` takes others.
 STORED_OPERATIONS = ("noise", "smooth")
-REPEAT_OPERATIONS = ("rows", "train", "rest", "imbalance", "irrelevant")
+REPEAT_OPERATIONS = ("negatives", "rows", "train", "rest", "imbalance", "irrelevant")
 _GRAMMAR = {
     "rows": re.compile(r"rows-(?P<amount>[1-9]\d*)"),
     "noise": re.compile(r"noise-(?P<amount>[1-9]\d*)"),
     "smooth": re.compile(r"smooth-(?P<amount>[1-9]\d*)"),
+    "negatives": re.compile(r"negatives-(?P<amount>[1-9]\d*)"),
     "train": re.compile(r"train-(?P<amount>0\.\d*[1-9]\d*)"),
     "rest": re.compile(r"rest-(?P<amount>0\.\d*[1-9]\d*)"),
     "imbalance": re.compile(r"imbalance-(?P<label>[A-Za-z0-9_.-]+)-(?P<amount>0(\.\d+)?)"),
@@ -27,7 +28,7 @@ _GRAMMAR = {
 }
 _FORMS = (
     "irrelevant, imbalance-<class>-<ratio>, train-<fraction>, rest-<fraction>, noise-<columns>, smooth-<pixels>, "
-    "rows-<count>"
+    "rows-<count>, negatives-<count>"
 )
 
 

@@ -15,6 +15,7 @@ from cascadeforest.data.names import seed_for
 from cascadeforest.data.parsed import Parsed
 from cascadeforest.data.registry import resolve
 from cascadeforest.data.sources import fetched_files, user_files
+from cascadeforest.data.variants import vary
 
 Source = Callable[..., Parsed]  # a loader, generator or parser
 
@@ -72,6 +73,8 @@ def prepare(dataset: dict, *, raw: str | Path = "data/raw", root: str | Path = "
         },
         seed=seed,
     )
+    for operation in dataset.get("operations", ()):
+        prepared = vary(prepared, operation, dataset["name"])
     check_expected(prepared, dataset.get("expected", {}), place)
     return prepared
 

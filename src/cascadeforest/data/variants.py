@@ -15,7 +15,7 @@ from cascadeforest.data.errors import UserError
 from cascadeforest.data.names import Operation, parse_operation, parse_variant, seed_for
 
 
-def vary(dataset: Dataset, operation: str) -> Dataset:
+def vary(dataset: Dataset, operation: str, name: str | None = None) -> Dataset:
     """Apply one operation to a data set.
 
     Parameters
@@ -24,12 +24,15 @@ def vary(dataset: Dataset, operation: str) -> Dataset:
         A data set or a variant.
     operation : str
         ``irrelevant``, ``imbalance-<class>-<ratio>``, ``train-<fraction>``, ``rest-<fraction>``, ``noise-<columns>``,
-        ``smooth-<pixels>`` or ``rows-<count>``.
+        ``smooth-<pixels>``, ``rows-<count>`` or ``negatives-<count>``.
+
+    name : str, optional
+        Name of the result. By default ``<name>+<operation>``.
 
     Returns
     -------
     Dataset
-        Data set with the name ``<name>+<operation>``.
+        The data set or variant.
 
     Raises
     ------
@@ -42,6 +45,7 @@ def vary(dataset: Dataset, operation: str) -> Dataset:
     parse_variant(identifier)
     parsed = parse_operation(operation, identifier)
     change = {
+        "negatives": _negatives,
         "rows": _rows,
         "noise": _noise,
         "smooth": _smooth,
@@ -62,7 +66,7 @@ def vary(dataset: Dataset, operation: str) -> Dataset:
         "meta": dict(dataset.meta),
         "seed": dataset.seed,
     }
-    return build_dataset(name=identifier, **(parts | change(dataset, parsed)))
+    return build_dataset(name=name or identifier, **(parts | change(dataset, parsed)))
 
 
 def _rows(dataset: Dataset, operation: Operation) -> dict:
@@ -79,6 +83,26 @@ def _rows(dataset: Dataset, operation: Operation) -> dict:
         )
     text = f"{operation.count:,} of {training[0].size:,} training rows, drawn by class in each repeat; all test rows."
     return {"meta": _with_note(dataset.meta, text)}
+
+
+def _negatives(dataset: Dataset, operation: Operation) -> dict:
+    """Rows of NaN behind the others, whose values each repeat makes."""
+    n_stored = int((dataset.y == 0).sum())
+    if issparse(dataset.X) or not dataset.class_names or dataset.given_test is not None or operation.count < n_stored:
+        raise UserError(
+            f"'{dataset.name}' cannot have negatives-{operation.count}: the operation is for dense tables of classes "
+            f"without a given split, and for more rows of class 0 than the {n_stored} that there are."
+        )
+    n_more = operation.count - n_stored
+    text = (
+        f"{operation.count:,} rows of class {dataset.class_names[0]} are made in each repeat from the {n_stored:,} "
+        "that there are; the rows of the other classes stay. Intervals over the repeats are for these rows."
+    )
+    return {
+        "X": np.vstack([dataset.X, np.full((n_more, dataset.X.shape[1]), np.nan, np.float32)]),
+        "y": np.r_[dataset.y, np.zeros(n_more, dataset.y.dtype)],
+        "meta": _with_note(dataset.meta, text),
+    }
 
 
 def _noise(dataset: Dataset, operation: Operation) -> dict:
