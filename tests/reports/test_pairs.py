@@ -63,8 +63,9 @@ def test_the_real_configuration_pairs_every_column_and_heads_are_what_its_plan_h
     models = read_yaml(ROOT / "config" / "models.yaml")
     wanted = {}  # ordered, each once
     for forest, cascade in plan.experiments[LADDER].options["pairs"]:
-        trees, layers = params[cascade]["n_estimators"], params[cascade]["max_layers"]
-        wanted[f"{params[forest]['n_estimators']:,} / {layers} × {trees:,} = {layers * trees:,}"] = None
+        of_forest, of_cascade = (params[plan.experiments[LADDER].columns[column]] for column in (forest, cascade))
+        trees, layers = of_cascade["n_estimators"], of_cascade["max_layers"]
+        wanted[f"{of_forest['n_estimators']:,} / {layers} × {trees:,} = {layers * trees:,}"] = None
         ratio = 3 * models[cascade]["params"]["n_estimators"] / models[forest]["params"]["n_estimators"]
         assert ratio == pytest.approx(1, abs=0.021)  # 51 and 50
     assert make_table(LADDER, Results(plan, {}, {}, {}, PUBLISHED)).view.heads == tuple(wanted)
