@@ -381,7 +381,7 @@ class _Resolver:
                     memory=memory,
                     seed_shift=self.models[preset].seed_shift,
                 )
-        if self.budget.keep_models:
+        if self.settings.keep_models:
             first = {run.estimator: run for run in reversed(runs.values()) if _savable(run)}
             runs |= {run.pair: dataclasses.replace(run, keeps_model=True) for run in first.values()}
         return tuple(runs.values())
