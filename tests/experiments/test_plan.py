@@ -163,6 +163,8 @@ def test_a_table_or_a_paper_can_have_its_own_budget(root, of):
     write(root, config)
     with pytest.raises(ConfigError, match=r"suites/tiny/table_budgets is 'twoo'.* Did you mean 'two'"):
         load_plan(root)
+
+
 OURS = "cascadeforest.forest.estimators:RandomForestClassifier"
 WRAPPER = "cascadeforest.cascade.on_hard_examples:HardExampleClassifier"
 

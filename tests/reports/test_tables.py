@@ -1,14 +1,16 @@
 """Tidy rows of scores: means, spreads, ranks, marks and reasons, checked against numbers computed by hand."""
 
 import math
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis.strategies import booleans, dictionaries, sampled_from
 
+from cascadeforest.experiments.fitting import Growth
 from cascadeforest.experiments.plan import Bound, Experiment, Plan, Suite
-from cascadeforest.reports.drawing.words import bounds
+from cascadeforest.reports.drawing.words import bounds, capped
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import COLUMNS, KEY, OK, TidyRow, read_csv, to_rows
 from cascadeforest.reports.numbers.results import Results, read_results
@@ -254,3 +256,20 @@ def test_the_bounds_of_a_suite_name_what_they_concern(tmp_path):
     several = Suite("d", repeats=2, dataset_repeats={"iris": 4, "adult": 4, "letter": 1})
     assert told(several, {}) == ["adult and iris at most 4 repeats"]
     assert told(Suite("d"), {}) == []
+
+
+def test_cascades_that_grew_all_layers_of_the_bound_are_named(tmp_path):
+    labels, layers = {"gc": "gcForest", "rf": "RF"}, {"max_layers": Bound(5, 20)}
+    experiment = Experiment(
+        "t", "hidf", "table", "T", "scores", columns=labels, labels=labels, datasets=("a", "b", "c", "d"),
+        bounds={"gc": {"a": layers, "b": layers, "c": layers, "d": {}}},
+    )  # fmt: skip
+    ends = {"a": (True, True), "b": (False, True), "c": (False, None), "d": (True, True)}
+
+    class Grown(Cells):
+        def all(self, dataset, column):
+            growths = [SimpleNamespace(growth=Growth(5, 5, end)) for end in ends[dataset]]
+            return growths if column == "gc" else [SimpleNamespace(growth=None)]
+
+    cells = Grown(experiment, Results(Plan("quick", Suite("d"), {"t": experiment}, ()), {}, {}, {}, tmp_path))
+    assert list(capped(cells)) == ["gcForest on a and b (1 of 2)"]

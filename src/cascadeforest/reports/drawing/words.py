@@ -37,6 +37,7 @@ def notes_and_caption(cells: Cells, facts: Mapping[str, object]) -> tuple[tuple[
         "suite": cells.results.suite,
         "published": cells.published,
         "bounds": list(bounds(cells)),
+        "capped": list(capped(cells)),
         "stand_in": stand_in(cells),
         "compared": compared(cells),
         "layers": layers(cells),
@@ -136,6 +137,20 @@ def bounds(cells: Cells) -> Iterable[str]:
     for bound in dict.fromkeys(suite.dataset_repeats.values()):
         if names := [name for name in experiment.datasets if suite.dataset_repeats.get(name) == bound]:
             yield f"{listed(names)} at most {bound} repeat{'s' if bound > 1 else ''}"
+
+
+def capped(cells: Cells) -> Iterable[str]:
+    """Yield the cascades that grew as many layers as the suite allows: ``gcForest on digits (2 of 3)``."""
+    experiment = cells.experiment
+    for column in experiment.shown_columns():
+        places = []
+        for dataset in experiment.present():
+            own = cells.all(dataset, column) or []
+            n = sum(cell.growth is not None and bool(cell.growth.at_cap) for cell in own)
+            if n and "max_layers" in experiment.bounds.get(column, {}).get(dataset, {}):
+                places.append(dataset if n == len(own) else f"{dataset} ({n} of {len(own)})")
+        if places:
+            yield f"{cells.label(column)} on {listed(places)}"
 
 
 def stand_in(cells: Cells) -> Mapping[str, Sequence[str]]:
