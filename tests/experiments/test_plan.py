@@ -159,9 +159,9 @@ def test_a_table_or_a_paper_can_have_its_own_budget(root, of):
     other = plan.experiments["one"].columns["forest"]
     assert other == ("forest" if of == "two" else "forest+trees-0.5")
     assert plan.run("iris", other).params["n_estimators"] == (10 if of == "two" else 250)
-    config["suites"]["tiny"]["table_budgets"] = {"twoo": {"trees": 0.5}}
+    config["suites"]["tiny"]["table_budgets"] = {"twos": {"trees": 0.5}}
     write(root, config)
-    with pytest.raises(ConfigError, match=r"suites/tiny/table_budgets is 'twoo'.* Did you mean 'two'"):
+    with pytest.raises(ConfigError, match=r"suites/tiny/table_budgets is 'twos'.* Did you mean 'two'"):
         load_plan(root)
 
 
