@@ -338,7 +338,7 @@ IDS = {
     *(f"cs-{name}" for name in ("table1", "table2", "fig4")),
     *(f"mddf-{name}" for name in ("table1", "fig2a", "fig2b")),
     *(f"ddbf-{name}" for name in ("table1", "table2", "table3", "table4", "table5")),
-    *(f"ddbf-{name}" for name in ("fig4", "fig5", "fig6", "threshold")),
+    *(f"ddbf-{name}" for name in ("fig4", "fig5", "fig6", "threshold", "random-rows")),
     "arena",
     "claims",
     "forest-check",  # not in that list: the kernel beside scikit-learn

@@ -228,10 +228,10 @@ def test_columns_that_are_no_numbers_are_named(days, kind, beside):
     X = pd.DataFrame({"day": pd.Series(days, dtype=object) if isinstance(days, list) else days, "other": beside})
     X = X if beside is not None else X[["day"]]
     forest = cascadeforest.RandomForestClassifier(2)
-    with pytest.raises(ValueError, match=f"column 'day' has values of the type {kind}, which are not .*; convert them"):
+    with pytest.raises(TypeError, match=f"column 'day' has values of the type {kind}, which are not .*; convert them"):
         forest.fit(X, [0, 1, 0])
     forest.fit(X.assign(day=1.0), [0, 1, 0])
-    with pytest.raises(ValueError, match=f"column 'day' has values of the type {kind}, which are not .*; convert them"):
+    with pytest.raises(TypeError, match=f"column 'day' has values of the type {kind}, which are not .*; convert them"):
         forest.predict(X)
 
 
@@ -239,7 +239,7 @@ def test_dates_are_levels_where_they_are_named():
     X = pd.DataFrame({"day": DAYS})
     forest = cascadeforest.RandomForestClassifier(2, categorical_features=["day"], random_state=0).fit(X, [0, 1, 0])
     assert forest.is_categorical_.tolist() == [True]
-    with pytest.raises(ValueError, match="The array X has values of the type datetime64"):
+    with pytest.raises(TypeError, match="The array X has values of the type datetime64"):
         cascadeforest.RandomForestClassifier(2).fit(X.to_numpy(), [0, 1, 0])
     with pytest.raises(ValueError, match="column 'day' has values of the types list, which have no common order"):
         forest.fit(pd.DataFrame({"day": [[1], [2], [3]]}), [0, 1, 0])

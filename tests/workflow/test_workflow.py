@@ -75,11 +75,11 @@ fragile:
 
 
 #: All runs but one fit into one training job.
-COSTS = """dataset,model,seconds,mib
-iris,random_forest,1,1
-iris,mlp,1,1
-iris,fragile,1,1
-wine+rows-100,random_forest,1,1
+COSTS = """dataset,model,seconds,mib,size,rows
+iris,random_forest,1,1,10,105
+iris,mlp,1,1,20,105
+iris,fragile,1,1,0,105
+wine+rows-100,random_forest,1,1,10,100
 """
 
 
@@ -153,6 +153,8 @@ def make_checkout(folder):
     for path in (folder / "config/experiments").glob("*.yaml"):
         path.unlink()
     (folder / "config/experiments/mini.yaml").write_text(EXPERIMENTS)
+    config = folder / "config/config.yaml"  # budgets of tables that are not there would be errors
+    config.write_text(re.sub(r"    table_budgets:\n(      .*\n)+", "", config.read_text()))
     (folder / "src/cascadeforest/baselines/fragile.py").write_text(FRAGILE)
     with (folder / "config/models.yaml").open("a") as stream:
         stream.write(MODEL)
@@ -355,8 +357,8 @@ def test_bad_input_gets_one_clear_error_and_leaves_nothing(checkout, arguments, 
         ({"suite": "smoke", "own_datasets": ["iriss"]}, ["own_datasets is 'iriss'", "Did you mean 'iris'"]),
         ({"suite": "smoke", "own_models": ["random_forrest"]}, ["'random_forrest'", "'random_forest'"]),
         (
-            {"suite": "tiny", "suites": {"tiny": {"description": "T", "table_budgets": {"hidf-tabel2": {}}}}},
-            ["suites/tiny/table_budgets is 'hidf-tabel2'", "Did you mean 'hidf-table2'"],
+            {"suite": "tiny", "suites": {"tiny": {"description": "T", "table_budgets": {"mini-score": {}}}}},
+            ["suites/tiny/table_budgets is 'mini-score'", "Did you mean 'mini-scores'"],
         ),
     ],
 )

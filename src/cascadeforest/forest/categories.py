@@ -258,13 +258,13 @@ def _refuse_dates(X: Any) -> None:
     """Raise an error for columns of dates and durations, which scikit-learn takes for numbers if X has nothing else."""
     for k, dtype in enumerate(X.dtypes if isinstance(X, pd.DataFrame) else [getattr(X, "dtype", None)]):
         if getattr(dtype, "kind", None) in ("m", "M"):
-            raise ValueError(_no_number(_name(X, k) if isinstance(X, pd.DataFrame) else "array X", str(dtype)))
+            raise TypeError(_no_number(_name(X, k) if isinstance(X, pd.DataFrame) else "array X", str(dtype)))
 
 
 def _no_number(name: str, what: str) -> str:
     return (
         f"The {name} has values of the type {what}, which are not numbers; convert them, for instance dates to days "
-        "since the first one, or name the column in categorical_features."
+        "since the first one, or name the column in categorical_features: the argument must be a string or a number."
     )
 
 
@@ -279,7 +279,7 @@ def _explain(X: Any, error: Exception) -> None:
             try:
                 float(value)
             except TypeError:
-                raise ValueError(_no_number(_name(X, k), type(value).__name__)) from error
+                raise TypeError(_no_number(_name(X, k), type(value).__name__)) from error
             except ValueError:
                 raise ValueError(
                     f"The {_name(X, k)} has the string {str(value)!r}, but is not categorical; name the column in "
