@@ -88,6 +88,7 @@ ENCODED = {
     "adult": 6 + 9 + 16 + 7 + 15 + 6 + 5 + 2 + 42,  # numbers, then the levels of each column, '?' in three of them
     "bank": 9 + 11 + 3 + 7 + 2 + 2 + 2 + 2 + 10 + 5 + 3,  # without duration and without 'unknown'
     "credit_default": 20 + 2 + 7 + 4,
+    "credit_fraud_untimed": 29,  # without Time
     "diabetes130": 161,
     "bike": 6,
 }
