@@ -122,7 +122,7 @@ def check_once(cells: Cells, option: str, columns: Sequence[str]) -> None:
 
 def compared_metric(experiment: Experiment) -> str:
     """Return the only metric of an experiment whose models are compared in pairs; `ConfigError` if there is none."""
-    known = [metric for metric in COMPARED if metric in METRICS]
+    known = [metric for metric in COMPARED if metric in METRICS and metric not in REGRESSION_METRICS]
     if len(experiment.metrics) != 1 or experiment.metrics[0] not in known:
         found = f"{experiment.place}/metrics is {list(experiment.metrics)}"
         raise ConfigError(f"{found}; a table of pairs has one metric: {' or '.join(known)}.")
