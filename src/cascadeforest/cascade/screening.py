@@ -247,8 +247,8 @@ class GCForestCSClassifier(ExplainableCascade, CascadeClassifier):
     screening : {"threshold", "bins", "weights", "gates"}, default="threshold"
         What happens to confident rows. "threshold": they leave if together they are wrong less often than `a` times
         the error rate (Eq. 4). "bins": they leave up to the first bin of rows of similar confidence that is wrong more
-        often (DBC-Forest [2]_, see `bin_threshold`). "weights": no row leaves, and each row weighs 1 - p at the next
-        level, where p is the out-of-fold probability of its class (AWDF [3]_, see `weights_of_rows`); `a`, `growth`,
+        often (DBC-Forest, see `bin_threshold`). "weights": no row leaves, and each row weighs 1 - p at the next
+        level, where p is the out-of-fold probability of its class (AWDF, see `weights_of_rows`); `a`, `growth`,
         `max_growth` and `error_scope` then have no effect. "gates": as "threshold", but rows leave in prediction only,
         and each level learns from all training rows, so that `growth` and `max_growth` have no effect. This is a
         control, not in the papers: it separates the choice of a row's level from that of the rows to learn from. Such
