@@ -5,7 +5,7 @@ no number, `status` and `note` say why. `averages` makes a tidy frame of it.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from statistics import fmean, stdev
 
 import pandas as pd
@@ -120,9 +120,12 @@ def check_once(cells: Cells, option: str, columns: Sequence[str]) -> None:
         raise ConfigError(f"{cells.experiment.place}/options/{option} has '{twice[0]}' more than once.")
 
 
-def compared_metric(experiment: Experiment) -> str:
-    """Return the only metric of an experiment whose models are compared in pairs; `ConfigError` if there is none."""
-    known = [metric for metric in COMPARED if metric in METRICS and metric not in REGRESSION_METRICS]
+def compared_metric(experiment: Experiment, also: Collection[str] = REGRESSION_METRICS) -> str:
+    """Return the only metric of an experiment whose models are compared in pairs; `ConfigError` if there is none.
+
+    `also` are the metrics beside those of classifiers.
+    """
+    known = [metric for metric in COMPARED if metric in (METRICS.keys() - REGRESSION_METRICS) | set(also)]
     if len(experiment.metrics) != 1 or experiment.metrics[0] not in known:
         found = f"{experiment.place}/metrics is {list(experiment.metrics)}"
         raise ConfigError(f"{found}; a table of pairs has one metric: {' or '.join(known)}.")

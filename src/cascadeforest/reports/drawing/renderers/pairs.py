@@ -72,7 +72,7 @@ class Layout:
 def render(cells: Cells) -> Table:
     """Make the table."""
     experiment = cells.experiment
-    metric, options = scores.compared_metric(experiment), cells.options(Options)
+    metric, options = scores.compared_metric(experiment, also=()), cells.options(Options)
     named = [column for pair in options.pairs for column in pair]
     scores.check_once(cells, "pairs", named)
     if alone := [column for column in experiment.columns if column not in named]:
@@ -140,7 +140,7 @@ def _numbers(
 
 def _differences(cells: Cells, partner: Mapping[str, str], is_first: bool) -> Iterable[Difference]:
     """Yield the differences of a part: on the first split, where several repeats share it, seeds are what varies."""
-    metric, shared = scores.compared_metric(cells.experiment), shared_splits(cells)
+    metric, shared = scores.compared_metric(cells.experiment, also=()), shared_splits(cells)
     for dataset in cells.experiment.datasets if is_first else shared:
         repeats = shared[dataset][0] if is_first and dataset in shared else None
         for second, first in partner.items():
