@@ -90,9 +90,8 @@ def expected_costs(runs: Iterable[Run], measured: Iterable[tuple[Pair, Cost]]) -
         drawn = re.search(r"\+rows-(\d+)", run.dataset)
         size, n_rows = size_of(run.params), int(drawn[1]) if drawn else rows.get(run.dataset, 0)
         if costs := known.get((run.dataset.partition("+")[0], run.model.partition("+")[0])):
-            found[run.pair] = min((cost.distance(size, n_rows), k, cost) for k, cost in enumerate(costs))[2].scaled(
-                size, n_rows
-            )
+            distances = [cost.distance(size, n_rows) for cost in costs]
+            found[run.pair] = costs[distances.index(min(distances))].scaled(size, n_rows)
     return found
 
 
