@@ -46,6 +46,7 @@ _SUM = np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 1]) + 3.0 * (FRAME["town"] ==
 CLASSES = np.digitize(_SUM + np.arange(N_TRAIN) % 5 - 2, [10.0, 16.0])
 NAMES = np.array(["low", "middle", "high"], object)[CLASSES]
 TARGET = _SUM * np.nan_to_num(X[:, 2])
+TWO_TARGETS = np.column_stack([TARGET, _SUM - TARGET])
 WEIGHTS = 1.0 + np.arange(N_TRAIN) % 3
 
 TREES = {"n_estimators": 2, "random_state": 0}
@@ -108,6 +109,72 @@ MODELS: dict[str, Callable[[], Any]] = {
     "explainer_of_regression": lambda: cf.Explainer(
         cf.CascadeForestRegressor(**CASCADE).fit(SOME, TARGET), SOME, TARGET
     ),
+    "forest_out_of_bag": lambda: cf.RandomForestClassifier(
+        12,
+        criterion="entropy",
+        class_weight="balanced",
+        max_samples=0.8,
+        max_leaf_nodes=6,
+        oob_score=True,
+        random_state=0,
+    ).fit(X, NAMES),
+    "enriched_by_weights": lambda: cf.EnrichedRandomForestClassifier(
+        **TREES, feature_weights=np.array([1.0, 2.0, 0.5, 0.0, 0.0])
+    ).fit(X, CLASSES),
+    "forest_of_two_targets": lambda: cf.ExtraTreesRegressor(**TREES, min_samples_leaf=4).fit(X, TWO_TARGETS),
+    "regression_of_two_targets": lambda: cf.CascadeForestRegressor(**CASCADE, max_depth=4).fit(X, TWO_TARGETS),
+    "gcforest_out_of_bag": lambda: cf.GCForestClassifier(
+        2,
+        8,
+        class_vectors="oob",
+        vector_dtype="float16",
+        class_weight="balanced",
+        max_layers=2,
+        keep="last",
+        random_state=0,
+    ).fit(X, NAMES),
+    "gcforest_of_images": lambda: cf.GCForestClassifier(
+        **CASCADE,
+        input_shape=(2, 2),
+        scanning={"windows": [(1, 2), (2, 1)], "pooling": 2, "max_samples": 100, "n_estimators": 1, "n_folds": 2},
+    ).fit(X[:, :4], CLASSES),
+    "screening_by_bins": lambda: cf.GCForestCSClassifier(**CASCADE, screening="bins", bin_size=4, a=0.9).fit(
+        SOME, NAMES
+    ),
+    "screening_by_weights": lambda: cf.GCForestCSClassifier(**CASCADE, screening="weights").fit(SOME, NAMES),
+    "screening_by_gates": lambda: cf.GCForestCSClassifier(**CASCADE, screening="gates", a=0.9).fit(SOME, NAMES),
+    "mddf_average_vectors": lambda: cf.MDDFClassifier(
+        **CASCADE, mu=0.05, theta=4, search_estimators=1, reweighting=False, average_vectors=True
+    ).fit(SOME, NAMES),
+    "mddf_official": lambda: cf.MDDFClassifier(**CASCADE, preset="official", ablation="no_preconc").fit(SOME, NAMES),
+    "hidf_standardized": lambda: cf.HiDFClassifier(
+        **CASCADE,
+        resampling="subsample",
+        standardize=True,
+        repeated="tightest",
+        merge="median",
+        stability_threshold=0.1,
+        max_new_features=4,
+    ).fit(np.nan_to_num(X), CLASSES),
+    "ddbf_by_score": lambda: cf.DDBFClassifier(
+        4,
+        vote="score",
+        threshold="row_mean",
+        leaf_rows="in_bag",
+        predict_with="all",
+        validation="oob",
+        max_layers=2,
+        random_state=0,
+        keep="last",
+    ).fit(FRAME, NAMES),
+    "random_examples": lambda: cf.HardExampleClassifier(
+        cf.ExtraTreesClassifier(2), n_estimators=4, rows="random", random_state=0
+    ).fit(FRAME, NAMES),
+    "explainer_of_weights": lambda: cf.Explainer(MODELS["screening_by_weights"](), calibration="multiplicative"),
+    "explainer_of_bins": lambda: cf.Explainer(MODELS["screening_by_bins"](), node_rows="all"),
+    "explainer_of_hidf_without_vectors": lambda: cf.Explainer(MODELS["hidf_standardized"]()),
+    "explainer_of_ddbf_by_score": lambda: cf.Explainer(MODELS["ddbf_by_score"](), preset="official"),
+    "explainer_of_mddf_without_features": lambda: cf.Explainer(MODELS["mddf_official"]()),
 }
 
 
