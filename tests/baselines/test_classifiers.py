@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from catboost import CatBoostClassifier as CatBoost
+from lightgbm import LGBMClassifier
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.ensemble import GradientBoostingClassifier
@@ -12,7 +14,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from xgboost import XGBClassifier
 
+from cascadeforest.baselines.catboost import CatBoostClassifier
 from cascadeforest.baselines.gbdt import GBDTClassifier
+from cascadeforest.baselines.lightgbm import LightGBMClassifier
 from cascadeforest.baselines.missing import MedianFill
 from cascadeforest.baselines.mlp import SelectedMLPClassifier
 from cascadeforest.baselines.resampling import ResampledForestClassifier
@@ -21,13 +25,15 @@ from cascadeforest.baselines.svm import SVMClassifier
 from cascadeforest.baselines.xgboost import XGBoostClassifier
 
 MODELS = {
+    "catboost": CatBoostClassifier(5, random_state=0),
     "gbdt": GBDTClassifier(5, random_state=0),
+    "lightgbm": LightGBMClassifier(5, random_state=0),
     "mlp": SelectedMLPClassifier([[20]], random_state=0),
     "svm": SVMClassifier(),
     "svm_scaled": SVMClassifier(scale=True),
     "xgboost": XGBoostClassifier(5, random_state=0),
 }
-FILLING = [name for name in MODELS if name != "xgboost"]
+FILLING = ["gbdt", "mlp", "svm", "svm_scaled"]
 
 pytestmark = pytest.mark.filterwarnings("ignore:Stochastic Optimizer:sklearn.exceptions.ConvergenceWarning")
 
@@ -58,7 +64,9 @@ def test_one_class_is_refused_by_name(name, iris):
 @pytest.mark.parametrize(
     ("model", "wrong"),
     [
+        (MODELS["catboost"], {"max_depth": 17}),
         (MODELS["gbdt"], {"n_estimators": 0}),
+        (MODELS["lightgbm"], {"colsample_bytree": 0.0}),
         (MODELS["mlp"], {"architectures": []}),
         (MODELS["svm"], {"C": -1.0}),
         (MODELS["xgboost"], {"tree_method": "best"}),
@@ -94,11 +102,14 @@ def test_a_missing_value_counts_as_the_median_of_the_training_rows(name, iris):
     assert np.array_equal(MODELS[name].fit(holes, y).predict(holes), MODELS[name].fit(filled, y).predict(filled))
 
 
-def test_xgboost_takes_a_missing_value_as_it_is():
+@pytest.mark.parametrize(
+    "model", [XGBoostClassifier(5), LightGBMClassifier(5), CatBoostClassifier(5, learning_rate=0.5, random_state=0)]
+)
+def test_a_booster_that_takes_missing_values_learns_from_them(model):
     """Whether the value is missing is all there is to learn; the median, a value of the other class, hides it."""
     X = np.array([0, 1, 2, np.nan] * 50, dtype=np.float32)[:, np.newaxis]
     y = np.array([0, 0, 0, 1] * 50)
-    assert XGBoostClassifier(5).fit(X, y).score(X, y) == 1
+    assert model.fit(X, y).score(X, y) == 1
     assert GBDTClassifier(5).fit(X, y).score(X, y) < 1
 
 
@@ -115,10 +126,47 @@ def test_xgboost_is_the_library_with_its_defaults(iris):
     assert np.array_equal(ours.predict_proba(X), XGBClassifier(n_estimators=7).fit(X, y).predict_proba(X))
 
 
-def test_the_depth_and_rate_of_xgboost_reach_the_library(iris):
+def test_lightgbm_is_the_library_with_its_defaults(iris):
     X, y = iris
-    ours = XGBoostClassifier(7, max_depth=1, learning_rate=0.05, tree_method="exact").fit(X, y)
-    theirs = XGBClassifier(n_estimators=7, max_depth=1, learning_rate=0.05, tree_method="exact").fit(X, y)
+    theirs = LGBMClassifier(n_estimators=7, n_jobs=1, verbose=-1).fit(X, y)
+    ours = LightGBMClassifier(7, n_jobs=2).fit(X, y)
+    assert ours.predict_proba(X) == pytest.approx(theirs.booster_.predict(X), abs=1e-12)
+
+
+def test_the_parameters_of_lightgbm_reach_the_library(iris):
+    X, y = iris
+    given = {"num_leaves": 3, "learning_rate": 0.4, "min_child_samples": 5, "colsample_bytree": 0.5, "reg_lambda": 2.0}
+    ours = LightGBMClassifier(7, random_state=3, **given).fit(X, y)
+    seed = ours.booster_.random_state
+    theirs = LGBMClassifier(n_estimators=7, n_jobs=1, random_state=seed, verbose=-1, **given).fit(X, y)
+    assert ours.predict_proba(X) == pytest.approx(theirs.booster_.predict(X), abs=1e-12)
+
+
+@pytest.mark.parametrize("given", [{}, {"max_depth": 2, "learning_rate": 0.4, "reg_lambda": 20.0}])
+def test_catboost_is_the_library_with_its_defaults(given, iris, tmp_path, monkeypatch):
+    """The library would write a folder of logs where it runs."""
+    monkeypatch.chdir(tmp_path)
+    X, y = iris
+    ours = CatBoostClassifier(7, random_state=3, **given).fit(X, y)
+    assert not list(tmp_path.iterdir())
+    seed = ours.booster_.get_param("random_seed")
+    own = {"random_seed": seed, "thread_count": 1, "verbose": False, "allow_writing_files": False}
+    library = CatBoost(n_estimators=7, **own, **given)
+    assert np.array_equal(ours.predict_proba(X), library.fit(X, y).predict_proba(X))
+
+
+def test_catboost_predicts_shares_of_classes_where_no_feature_varies():
+    """The library refuses such data."""
+    X, y = np.full((4, 2), [1, np.nan], np.float32), np.array(["a", "b", "b", "b"])
+    assert CatBoostClassifier(3).fit(X, y).predict_proba(X).tolist() == [[0.25, 0.75]] * 4
+
+
+def test_the_parameters_of_xgboost_reach_the_library(iris):
+    X, y = iris
+    given = {"max_depth": 1, "learning_rate": 0.05, "min_child_weight": 5.0, "reg_lambda": 2.0, "tree_method": "exact"}
+    ours = XGBoostClassifier(7, colsample_bytree=0.5, random_state=3, **given).fit(X, y)
+    seed = ours.booster_.random_state
+    theirs = XGBClassifier(n_estimators=7, colsample_bytree=0.5, random_state=seed, **given).fit(X, y)
     assert np.array_equal(ours.predict_proba(X), theirs.predict_proba(X))
 
 

@@ -56,6 +56,18 @@ def test_every_cascade_of_the_workflow_names_its_preset(plans, suite):
     assert {"gcforest", "gcforest_cs", "hidf", "mddf", "ddbf_f"} <= cascades
 
 
+def test_the_arena_shows_our_default_sizes(plans):
+    """The entries name the preset `paper`, so that they stay as they are; with other sizes they are the defaults."""
+    plan = plans["paper"]
+    ours = {"gcforest", "gcforest_cs", "hidf", "mddf", "ddbf"}
+    for column in ours:
+        preset = plan.experiments["arena"].columns[column]
+        run = next(run for run in plan.runs if run.model == preset)
+        shown = make_estimator(run.estimator, run.params, seed=0, threads=1)
+        sizes = {name: run.params.get(name, shown._presets["paper"].get(name)) for name in shown._presets[None]}
+        assert sizes == dict(shown._presets[None]), column
+
+
 @pytest.mark.parametrize(
     ("experiment", "column", "settings"),
     [

@@ -5,7 +5,9 @@ import re
 import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
+from cascadeforest.baselines.catboost import CatBoostClassifier
 from cascadeforest.baselines.gbdt import GBDTClassifier
+from cascadeforest.baselines.lightgbm import LightGBMClassifier
 from cascadeforest.baselines.missing import MedianFill
 from cascadeforest.baselines.mlp import SelectedMLPClassifier
 from cascadeforest.baselines.resampling import ResampledForestClassifier
@@ -19,7 +21,9 @@ from cascadeforest.baselines.xgboost import XGBoostClassifier
 @pytest.mark.filterwarnings("ignore:Stochastic Optimizer:sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(
     [
+        CatBoostClassifier(n_estimators=5),
         GBDTClassifier(n_estimators=5),
+        LightGBMClassifier(n_estimators=5, min_child_samples=2),
         MedianFill(),
         ResampledForestClassifier(n_estimators=5),
         SNDFClassifier(n_estimators=3, max_depth=3),
