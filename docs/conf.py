@@ -21,6 +21,7 @@ root_doc = "docs/index"
 include_patterns = [
     "docs/*.md",
     "docs/api/*.md",
+    "docs/papers/*.md",
     "docs/gallery/*.rst",
     "benchmarks/*.md",
     "config/README.md",
