@@ -13,6 +13,7 @@ from cascadeforest.data.errors import UserError
 from cascadeforest.reports.drawing.figure import _numbered
 from cascadeforest.reports.drawing.page import index_page
 from cascadeforest.reports.drawing.table import make_table
+from cascadeforest.reports.numbers.fidelity import Declared
 from cascadeforest.reports.numbers.results import read_results
 from cascadeforest.reports.store import check as check_module
 from cascadeforest.reports.store import redraw as redraw_module
@@ -75,7 +76,7 @@ def test_damaged_stored_arrays_are_taken_from_git_again(ran, stored, capsys, nam
 def test_the_page_shows_the_picture_with_words_and_caption(ran):
     ran.draw()
     results = read_results(ran.root, ran.name)
-    page = index_page(results, ran.folder)
+    page = index_page(results, ran.folder, Declared())
     figure = make_table("cs-fig4", results).figure
     assert f'alt="{figure.alt}"' in page
     assert html.escape(figure.caption) in re.sub(r"</?strong>", "", page)

@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 from cascadeforest.reports.drawing.page import duration, index_page
+from cascadeforest.reports.numbers.fidelity import Declared
 from cascadeforest.reports.numbers.results import read_results
 
 VOID = {"meta", "img", "br", "hr", "link", "input"}
@@ -44,7 +45,7 @@ class Page(html.parser.HTMLParser):
 
 
 def page(suite):
-    return Page(index_page(read_results(suite.root, suite.name), suite.folder))
+    return Page(index_page(read_results(suite.root, suite.name), suite.folder, Declared()))
 
 
 @pytest.fixture
@@ -88,11 +89,11 @@ def test_experiments_have_states_values_and_links_that_have_goals(shown):
 
 def test_the_page_is_the_same_bytes_and_tells_failures_or_that_nothing_ran(suite):
     results = read_results(suite.complete().root, suite.name)
-    text = index_page(results, suite.folder)
+    text = index_page(results, suite.folder, Declared())
     assert not re.search(r"(src|href)=\"(https?:)?//", text)
     assert "@import" not in text
     assert "url(" not in text
-    assert index_page(results, suite.folder) == text
+    assert index_page(results, suite.folder, Declared()) == text
     suite.fail("adult", "gbdt", "no <room>")
     words = page(suite).words
     assert "gbdt on adult, repeat 0: MemoryError: no <room>" in words
@@ -113,7 +114,7 @@ def test_the_printed_table_is_shown_beside_an_experiment_that_is_not_implemented
         "  columns: [{dataset: adult, metric: accuracy}, {dataset: adult, metric: accuracy, cell: '± {std}'}]\n"
         "  rows: [{labels: [DDBF-f], model: ddbf_f}]\n"
     )
-    text = index_page(read_results(suite.root, suite.name), suite.folder)
+    text = index_page(read_results(suite.root, suite.name), suite.folder, Declared())
     assert '<tr><th scope="col">Dataset</th><th scope="col">ADULT</th><td></td></tr>' in text
     assert '<tr><td></td><th scope="col">ACC</th><th scope="col">Range</th></tr>' in text
     assert "<tr><td>DDBF-f</td><td><strong>86.62</strong></td><td><strong>± 0.01</strong></td></tr>" in text

@@ -28,6 +28,7 @@ SCHEMAS = (
     ("models", "config/models.yaml"),
     ("papers", "config/papers.yaml"),
     ("defaults", "config/defaults.yaml"),
+    ("fidelity", "config/fidelity.yaml"),
     ("experiments", "config/experiments/<paper>.yaml"),
 )
 

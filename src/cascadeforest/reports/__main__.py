@@ -26,6 +26,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
         ("track", "bring the accepted results of a suite into the MLflow store"),
         ("ui", "the MLflow UI on this machine, with the results of a suite, or its accepted results if it did not run"),
         ("refresh", "write the stored tables and pictures again after words or looks have changed; numbers must not"),
+        ("document", "write docs/fidelity.md and its picture again, from the stored cells"),
     ):
         added = commands.add_parser(name, help=text, description=text)
         added.add_argument("--root", type=Path, default=Path(), help="folder that holds results/ and reports/")
@@ -74,10 +75,12 @@ def _write(name: str, results: Results, folder: Path) -> None:
 def _index(options: argparse.Namespace) -> int:
     from cascadeforest.data.files import atomic_write
     from cascadeforest.reports.drawing.page import index_page
+    from cascadeforest.reports.numbers.fidelity import read_declared
     from cascadeforest.reports.numbers.results import read_results
 
     folder = options.root / "results" / options.suite
-    atomic_write(folder / "index.html", index_page(read_results(options.root, options.suite), folder))
+    page = index_page(read_results(options.root, options.suite), folder, read_declared(options.root))
+    atomic_write(folder / "index.html", page)
     print(folder / "index.html")
     return 0
 
@@ -121,7 +124,7 @@ def _accept(options: argparse.Namespace) -> int:
     from cascadeforest.reports.store.accept import accept
 
     print(f"stored: {accept(options.root, options.suite, options.message, options.only)}")
-    return 0
+    return _document(options)
 
 
 def _render(options: argparse.Namespace) -> int:
@@ -150,6 +153,19 @@ def _refresh(options: argparse.Namespace) -> int:
     from cascadeforest.reports.store.redraw import refresh
 
     print(f"written again: {refresh(options.root, options.suite)}")
+    return _document(options)
+
+
+def _document(options: argparse.Namespace) -> int:
+    from cascadeforest.data.files import atomic_write
+    from cascadeforest.reports.store.redraw import documentation
+
+    files = documentation(options.root, options.suite)
+    if not files and options.command == "document":
+        print(f"docs/ shows no numbers of the suite {options.suite}; nothing is written")
+    for file, content in files.items():
+        atomic_write(options.root / file, content)
+        print(f"written again: {options.root / file}")
     return 0
 
 

@@ -10,10 +10,12 @@ import pandas as pd
 from cascadeforest.data.files import read_yaml
 from cascadeforest.experiments.plan import NOT_IMPLEMENTED
 from cascadeforest.experiments.progress import duration
+from cascadeforest.reports.drawing.fidelity import FidelityReport, report
 from cascadeforest.reports.drawing.figure import Figure
 from cascadeforest.reports.drawing.formats import to_html
-from cascadeforest.reports.drawing.table import SUFFIXES, make_table
+from cascadeforest.reports.drawing.table import SUFFIXES, Table, make_table
 from cascadeforest.reports.drawing.words import environment
+from cascadeforest.reports.numbers.fidelity import Declared, fidelity
 from cascadeforest.reports.numbers.published import LAYOUTS, render_printed
 from cascadeforest.reports.numbers.results import Results, cpu_seconds, origin
 
@@ -22,9 +24,14 @@ FIGURE_TYPES = {".svg": "image/svg+xml", ".png": "image/png"}
 FORMATS = {".csv": "CSV", ".md": "Markdown", ".tex": "LaTeX"}
 
 
-def index_page(results: Results, folder: Path) -> str:
-    """Return the page as HTML, without a date of its own, to stand in `folder`, whose files it embeds or links."""
-    experiments = [_experiment(name, results, folder) for name in results.experiments]
+def index_page(results: Results, folder: Path, declared: Declared) -> str:
+    """Return the page as HTML, without a date of its own, to stand in `folder`, whose files it embeds or links.
+
+    `declared` is the content of ``config/fidelity.yaml``.
+    """
+    tables = {name: make_table(name, results) for name in results.drawable()}
+    rows = {name: table.rows for name, table in tables.items()}
+    experiments = [_experiment(name, results, folder, tables.get(name)) for name in results.experiments]
     facts = origin(results)
     hosts = facts["hosts"]
     return (
@@ -34,6 +41,7 @@ def index_page(results: Results, folder: Path) -> str:
             suite=results.suite,
             description=results.plan.suite_config.description,
             papers=list(_papers(experiments, results)),
+            fidelity=_fidelity(report(fidelity(results, rows, declared), results)),
             counts={s: [e["status"] for e in experiments].count(s) for s in ("ready", "partial", NOT_IMPLEMENTED)},
             left_out=results.plan.left_out,
             facts=facts,
@@ -50,14 +58,13 @@ def index_page(results: Results, folder: Path) -> str:
     )
 
 
-def _experiment(name: str, results: Results, folder: Path) -> dict[str, Any]:
+def _experiment(name: str, results: Results, folder: Path, table: Table | None) -> dict[str, Any]:
     """What the page says about one experiment."""
     experiment = results.experiments[name]
     shown = {key: getattr(experiment, key) for key in ("id", "paper", "kind", "title", "status", "reason", "absent")}
     shown["printed"] = _printed(name, results)
-    if not experiment.is_implemented:
+    if table is None:
         return shown
-    table = make_table(name, results)
     return shown | {
         "table": to_html(table.view),
         "folded": {below.title: to_html(below) for below in table.view.folded},
@@ -86,13 +93,31 @@ def _figure(name: str, folder: Path, figure: Figure) -> dict[str, Any] | None:
     suffix = next((suffix for suffix in FIGURE_TYPES if suffix in files), None)
     if suffix is None:
         return None
-    content = base64.b64encode((folder / files[suffix]).read_bytes()).decode("ascii")
+    links = {ending[1:].upper(): file for ending, file in files.items()}
+    return {**_picture((folder / files[suffix]).read_bytes(), suffix, figure), "links": links}
+
+
+def _fidelity(found: FidelityReport) -> dict[str, Any]:
+    """What the page says about published numbers beside reproduced ones."""
+    figure = found.figure
     return {
-        "source": f"data:{FIGURE_TYPES[suffix]};base64,{content}",
-        "alt": figure.alt,
-        "caption": figure.caption,
-        "links": {ending[1:].upper(): file for ending, file in files.items()},
+        "introduction": found.introduction,
+        "summary": to_html(found.summary),
+        "notes": found.summary.notes,
+        "tables": {
+            f"{paper.name}: {view.title}": to_html(view)
+            for paper in found.papers
+            for view in (paper, *paper.folded)
+            if view.rows
+        },
+        "figure": figure and _picture(figure.pictures()[".svg"], ".svg", figure),
     }
+
+
+def _picture(content: bytes, suffix: str, figure: Figure) -> dict[str, str]:
+    """A picture as a data address, with words."""
+    source = f"data:{FIGURE_TYPES[suffix]};base64,{base64.b64encode(content).decode('ascii')}"
+    return {"source": source, "alt": figure.alt, "caption": figure.caption}
 
 
 def _papers(experiments: list[dict[str, Any]], results: Results) -> Iterable[dict[str, Any]]:

@@ -172,6 +172,7 @@ class Published:
         self.exists = experiment.id in available(folder)
         records = load_published(experiment.id, folder).to_dict("records") if self.exists else []
         self._records: dict[Key, dict] = {tuple(record[name] for name in KEY): record for record in records}
+        self.n_numbers = len(records)
 
     def number(self, dataset: str, column: str, metric: str, condition: str = "") -> PublishedNumber | None:
         """Look one number up by our names: data set variant or ``all``, column or "", metric, condition."""

@@ -12,7 +12,10 @@ from pathlib import Path
 
 from cascadeforest.data.files import atomic_write
 from cascadeforest.experiments.batches import COSTS
+from cascadeforest.reports.drawing.fidelity import report
 from cascadeforest.reports.drawing.page import index_page
+from cascadeforest.reports.drawing.table import make_table
+from cascadeforest.reports.numbers.fidelity import fidelity, read_declared
 from cascadeforest.reports.numbers.frame import parse_csv, read_csv
 from cascadeforest.reports.store import stored as store
 from cascadeforest.reports.store.accept import refuse
@@ -22,6 +25,8 @@ from cascadeforest.reports.store.folders import new_folder, recover
 #: Lines of a difference that are shown for one file.
 N_SHOWN_LINES = 40
 PAGE = "index.html"
+#: Published numbers against reproduced ones, in the documentation.
+FIDELITY, FIDELITY_PICTURE = "docs/fidelity.md", "docs/figures/fidelity.png"
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,7 @@ def redraw_stored(root: Path, suite: str) -> RedrawReport:
         files = store.drawn_files(results, every_form=True)
         for name, content in files.items():
             atomic_write(new / name, content)
-        atomic_write(new / PAGE, index_page(results, new))
+        atomic_write(new / PAGE, index_page(results, new, read_declared(root)))
     kept = {file: content for file, content in files.items() if store.is_stored(file, suite)}
     differences = (_difference(stored / file, folder / file, content, same_dots) for file, content in kept.items())
     return RedrawReport(folder, tuple(results.drawable()), tuple(filter(None, differences)))
@@ -90,6 +95,17 @@ def refresh(root: Path, suite: str) -> Path:
             atomic_write(new / file, content)
         store.write_provenance(new, results, facts)
     return stored
+
+
+def documentation(root: Path, suite: str) -> dict[str, bytes]:
+    """Return path and content of the pages in docs/ that show a suite's stored numbers; none if docs/ shows another."""
+    if suite not in store.PICTURED:
+        return {}
+    results = store.read_stored(root, suite)
+    tables = {name: make_table(name, results).rows for name in results.drawable()}
+    found = report(fidelity(results, tables, read_declared(root)), results)
+    pictures = {FIDELITY_PICTURE: found.figure.pictures()[".png"]} if found.figure else {}
+    return {FIDELITY: found.markdown(FIDELITY_PICTURE.removeprefix("docs/")).encode(), **pictures}
 
 
 def _other_numbers(files: Mapping[str, bytes], stored: Path) -> Iterable[Finding]:

@@ -1,0 +1,325 @@
+"""How near reproduced numbers come to published ones: each published number with data at hand, graded.
+
+The tidy rows of all tables are compared with ``reports/published/``. ``config/fidelity.yaml`` names the experiments
+that explain a difference; whether they do is computed here.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+from cascadeforest.data.files import read_yaml
+from cascadeforest.data.names import parse_operation, parse_variant
+from cascadeforest.data.schemas import read_schema, validate
+from cascadeforest.data.typed_json import from_json
+from cascadeforest.experiments.plan import Experiment
+from cascadeforest.reports.numbers.frame import ALL, TidyRow
+from cascadeforest.reports.numbers.metrics import COST_RATIOS, COSTS
+from cascadeforest.reports.numbers.published import Published, PublishedNumber
+from cascadeforest.reports.numbers.results import Results
+
+CONFIG: Final = Path("config/fidelity.yaml")
+#: Grades, best first. A fact about data is equal or it differs.
+WITHIN, NEAR, BEYOND = "within", "one point", "beyond"
+#: A point, of numbers that are shares.
+POINT: Final = 0.01
+Kind: TypeAlias = Literal["score", "fact", "cost", "count"]
+#: Units of shares, as printed.
+_SHARES: Final = frozenset({"percent", "percent points", "fraction"})
+#: Operations of a variant that leave it with another number of rows than the paper's data.
+_RESIZED: Final = frozenset({"rows", "negatives"})
+
+
+@dataclass(frozen=True)
+class By:
+    """The cell that explains a difference; what is empty is as in the cell that is explained."""
+
+    experiment: str = ""
+    dataset: str = ""
+    model: str = ""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """An entry of ``explanations`` in ``config/fidelity.yaml``; the schema describes the fields."""
+
+    experiment: str
+    because: Literal["reading", "data", "bound"]
+    words: str
+    by: By
+    models: tuple[str, ...] = ()
+    datasets: tuple[str, ...] = ()
+
+    def holds_for(self, experiment: str, row: TidyRow) -> bool:
+        """Whether it is about a row of an experiment; without models or data sets it is about all of them."""
+        own = experiment == self.experiment and row.model in (self.models or {row.model})
+        return own and row.dataset in (self.datasets or {row.dataset})
+
+
+@dataclass(frozen=True)
+class Declared:
+    """Content of ``config/fidelity.yaml``."""
+
+    same_test_rows: dict[str, str] = field(default_factory=dict)
+    explanations: tuple[Explanation, ...] = ()
+
+
+def read_declared(root: Path) -> Declared:
+    """Read ``config/fidelity.yaml`` below a folder; nothing is declared where there is no such file.
+
+    `ConfigError` names key and remedy if the file breaks its schema.
+    """
+    if not (root / CONFIG).is_file():
+        return Declared()
+    content = read_yaml(root / CONFIG)
+    validate(content, read_schema(root / "workflow" / "schemas" / "fidelity.schema.yaml"), CONFIG)
+    return from_json(Declared, content, str(CONFIG))
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A published number, and a number of ours beside it.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        Whose table shows both.
+    row : TidyRow
+        With our number; of a cost, the one that stands beside the printed one.
+    printed : PublishedNumber
+        In the unit of `row`.
+    kind : {"score", "fact", "cost", "count"}
+        Scores and facts about data are graded. Costs are of other machines, counts over data sets are no numbers of a
+        model: they are shown without a grade.
+    is_first : bool
+        Whether no column before stands for the same published number.
+    size : str
+        Why the data have another size than the paper's; empty if they do not.
+    tolerance : float or None
+        Twice the standard deviation of the difference; None if neither side says one.
+    grade : str
+        `WITHIN`, `NEAR` or `BEYOND`; empty without a grade.
+    explanation : Explanation or None
+        Of a difference that is `BEYOND`: the first one whose cell has a better grade.
+    bounds : tuple of str
+        Parameters of our model that the suite bounds.
+    note : str
+        What is known of the data, where a fact about them differs.
+    """
+
+    experiment: Experiment
+    row: TidyRow
+    printed: PublishedNumber
+    kind: Kind
+    is_first: bool
+    size: str = ""
+    tolerance: float | None = None
+    grade: str = ""
+    explanation: Explanation | None = None
+    bounds: tuple[str, ...] = ()
+    note: str = ""
+
+    @property
+    def published(self) -> float:
+        """The published number."""
+        return float(self.printed.value)
+
+    @property
+    def difference(self) -> float:
+        """Reproduced minus published."""
+        return self.row.number - self.published
+
+    @property
+    def label(self) -> str:
+        """The model, or the importance, in words; the number itself of a fact about data."""
+        columns: Any = self.experiment.options.get("columns", {})
+        given = columns.get(self.row.model, {}).get("label", "")
+        return given or self.experiment.labels.get(self.row.model, self.row.model)
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """All published numbers of a suite's experiments that stand beside numbers of ours."""
+
+    compared: tuple[Compared, ...]
+    #: Numbers that the papers print, by paper.
+    printed: Mapping[str, int]
+
+
+def fidelity(results: Results, tables: Mapping[str, Iterable[TidyRow]], declared: Declared) -> Fidelity:
+    """Compare and grade all numbers of a suite that stand beside a published one.
+
+    Parameters
+    ----------
+    results : Results
+        Of the suite.
+    tables : mapping
+        Tidy rows of each experiment that is drawn, by id.
+    declared : Declared
+        Explanations, and data sets whose test rows are those of the papers.
+    """
+    found: list[Compared] = []
+    printed = dict.fromkeys(results.plan.papers, 0)
+    for name, experiment in results.experiments.items():
+        published = Published(experiment, results.published)
+        if experiment.paper in printed:
+            printed[experiment.paper] += published.n_numbers
+            found += _compared(results, experiment, published, tables.get(name, ()), declared)
+    by_place: dict[tuple[str, ...], Compared] = {(one.experiment.id, *one.row.key): one for one in found}
+    return Fidelity(tuple(_explained(one, by_place, declared) for one in found), printed)
+
+
+def _compared(
+    results: Results, experiment: Experiment, published: Published, rows: Iterable[TidyRow], declared: Declared
+) -> list[Compared]:
+    found, keys = [], []
+    for row in rows:
+        printed = published.number(row.dataset, row.model, row.metric, row.condition)
+        if row.mean is None or printed is None:
+            continue
+        kind, size = _kind(row), _size(results, row.dataset)
+        n_rows = 0 if _is_given(row.dataset, declared) else _test_rows(results, experiment, row)
+        class_counts = list(results.summaries.get(row.dataset, {}).get("class_counts", {}).values())
+        width = tolerance(row, printed, n_rows, class_counts) if kind == "score" else None
+        graded = grade(row, printed, width) if kind in ("score", "fact") and not size else ""
+        note = str(results.summaries.get(row.dataset, {}).get("note") or "") if kind == "fact" else ""
+        bounds = _bounds(experiment, row)
+        found.append(Compared(experiment, row, printed, kind, False, size, width, graded, None, bounds, note))
+        keys.append((experiment.base(row.dataset), *published.place(row.model, row.condition, row.metric), row.metric))
+    # A column of the paper's own size stands for a number before one of another size does.
+    order = sorted(range(len(found)), key=lambda place: bool(found[place].size))
+    first = {keys[place]: place for place in reversed(order)}
+    return [
+        replace(one, is_first=first[key] == place) for place, (key, one) in enumerate(zip(keys, found, strict=True))
+    ]
+
+
+def _kind(row: TidyRow) -> Kind:
+    if row.metric in COSTS or row.metric in COST_RATIOS:
+        return "cost"
+    return "count" if row.dataset == ALL else "score" if row.model else "fact"
+
+
+def _size(results: Results, dataset: str) -> str:
+    """Return why a data set has another size than the paper's; empty if it does not."""
+    if dataset == ALL:
+        return ""
+    if whole := results.summaries.get(dataset, {}).get("subset_of"):
+        return f"a subset of {whole}"
+    operations = map(parse_operation, parse_variant(dataset)[1])
+    return next((f"{one.count:,} {one.kind}" for one in operations if one.kind in _RESIZED), "")
+
+
+def _is_given(dataset: str, declared: Declared) -> bool:
+    """Whether both sides were tested on the same rows."""
+    name, operations = parse_variant(dataset) if dataset != ALL else (ALL, ())
+    return name in declared.same_test_rows and not any(one.startswith("rest-") for one in operations)
+
+
+def _test_rows(results: Results, experiment: Experiment, row: TidyRow) -> int:
+    """Return how many test rows are behind a number, each counted once; 0 if none are."""
+    n, facts = (row.n or 0) * (row.n_test or 0), results.summaries.get(row.dataset)
+    return n if facts is None or experiment.designs[row.dataset] == "made" else min(n, facts["rows"])
+
+
+def _bounds(experiment: Experiment, row: TidyRow) -> tuple[str, ...]:
+    columns: Any = experiment.options.get("columns", {})
+    column = columns.get(row.model, {}).get("model", row.model)
+    found = experiment.bounds.get(column, {}).get(row.dataset, {})
+    return tuple(f"{name} {bound.here:g} of {bound.unbounded:g}" for name, bound in found.items())
+
+
+# Grades --------------------------------------------------------------------------------------------------------------
+
+
+def tolerance(row: TidyRow, printed: PublishedNumber, n_rows: int, class_counts: Sequence[int]) -> float | None:
+    r"""Return twice the standard deviation of reproduced minus published, :math:`2 \sqrt{s_p^2 + s_o^2}`.
+
+    A deviation that one side does not say is taken to be that of the other side. The variance over test rows of both
+    numbers is added, unless both were tested on the same rows.
+
+    Parameters
+    ----------
+    row : TidyRow
+        With our number.
+    printed : PublishedNumber
+        In the same unit.
+    n_rows : int
+        Test rows behind our number, and taken to be behind the published one; 0 if both have the same ones.
+    class_counts : sequence of int
+        Rows of each class of the whole data set.
+
+    Returns
+    -------
+    float or None
+        None if neither side says a deviation, and nothing is added.
+    """
+    deviations = [None if printed.std is None else float(printed.std), row.std]
+    known = [one for one in deviations if one is not None]
+    parts = [(known[0] if one is None else one) ** 2 for one in deviations] if known else []
+    over = [
+        over_rows(row.metric, one, n_rows, class_counts) if n_rows else 0.0
+        for one in (row.number, float(printed.value))
+    ]
+    parts += over if any(over) else []
+    return 2 * math.sqrt(sum(parts)) if parts else None
+
+
+def over_rows(metric: str, value: float, n: int, class_counts: Sequence[int]) -> float:
+    """Return the variance of a score over other test rows; 0 for numbers that are no scores of test rows.
+
+    Accuracy and error: that of a share. AUC: Hanley and McNeil (1982). RMSE: that of normal errors.
+
+    Parameters
+    ----------
+    metric : str
+        Name of the score.
+    value : float
+        The score.
+    n : int
+        Number of test rows.
+    class_counts : sequence of int
+        Rows of each class of the whole data set.
+    """
+    if metric in ("accuracy", "error_rate"):
+        return value * (1 - value) / n
+    if metric == "rmse":
+        return value**2 / (2 * n)
+    if metric == "roc_auc" and len(class_counts) == 2:
+        negative, positive = (n * count / sum(class_counts) for count in class_counts)
+        both = [value / (2 - value), 2 * value**2 / (1 + value)]
+        squares = sum((m - 1) * (q - value**2) for m, q in zip((positive, negative), both, strict=True))
+        return (value * (1 - value) + squares) / (positive * negative)
+    return 0.0
+
+
+def grade(row: TidyRow, printed: PublishedNumber, width: float | None) -> str:
+    """Return the grade of a number of ours; a published number is exact to half a unit of its last digit."""
+    lead = row.number - float(printed.value)
+    if printed.qualifier == "less than":
+        lead = max(lead, 0.0)
+    elif printed.qualifier == "more than":
+        lead = min(lead, 0.0)
+    half = 0.5 * 10.0 ** int(printed.value.as_tuple().exponent)
+    # The slack is for numbers that are equal in decimals and not in binary.
+    if abs(lead) <= (width or 0.0) + half + 1e-12:
+        return WITHIN
+    return NEAR if row.model and printed.unit in _SHARES and abs(lead) <= POINT + 1e-12 else BEYOND
+
+
+def _explained(one: Compared, by_place: Mapping[tuple[str, ...], Compared], declared: Declared) -> Compared:
+    """Add the first explanation whose own cell comes near; by a bound, only a cell without bounds explains."""
+    if one.grade != BEYOND:
+        return one
+    for explanation in declared.explanations:
+        if explanation.holds_for(one.experiment.id, one.row):
+            by, row = explanation.by, one.row
+            place = by.dataset or row.dataset, by.model or row.model, row.condition, row.metric
+            other = by_place.get((by.experiment or one.experiment.id, *place))
+            if other is None or other.published != one.published or other.grade in ("", BEYOND):
+                continue
+            if explanation.because != "bound" or not other.bounds:
+                return replace(one, explanation=explanation)
+    return one
