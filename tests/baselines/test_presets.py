@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from cascadeforest.data.files import read_yaml
 from cascadeforest.experiments.fitting import make_estimator
 from cascadeforest.experiments.resolve import load_plan, read_configuration
 
@@ -66,6 +67,11 @@ def test_the_arena_shows_our_default_sizes(plans):
         shown = make_estimator(run.estimator, run.params, seed=0, threads=1)
         sizes = {name: run.params.get(name, shown._presets["paper"].get(name)) for name in shown._presets[None]}
         assert sizes == dict(shown._presets[None]), column
+
+
+def test_the_arena_names_the_data_sets_that_chose_our_sizes(plans):
+    chosen = read_yaml(ROOT / "config" / "defaults.yaml")["classification"]
+    assert list(plans["standard"].experiments["arena-ranks"].options["chosen_on"]) == chosen
 
 
 @pytest.mark.parametrize(

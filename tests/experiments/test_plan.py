@@ -341,6 +341,7 @@ IDS = {
     *(f"ddbf-{name}" for name in ("fig4", "fig5", "fig6", "threshold", "random-rows")),
     "arena",
     "claims",
+    "arena-ranks",
     "depth-width",
     "forest-check",  # not in that list: the kernel beside scikit-learn
     "self-check",  # nor this: a model beside itself with other seeds

@@ -26,6 +26,7 @@ CASES = {
     "layer_curves": ("mddf-fig2a", lambda tests, suite: tests.run(suite)),
     "order_boxes": ("hidf-fig3", lambda tests, suite: tests.run(suite)),
     "pairs": ("ddbf-table3", lambda tests, suite: tests.ran(suite).summary(tests.FRAUD)),
+    "rank_diagram": ("arena-ranks", lambda tests, suite: [tests.run(suite), *map(suite.summary, tests.DATA)]),
     "ranking_quality": ("interp-fig5", lambda tests, suite: tests.run(suite)),
     "representation_maps": ("mddf-fig2b", lambda tests, suite: tests.run(suite)),
     "scores": ("cs-table2", lambda tests, suite: tests.ran(suite)),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as MatplotlibFigure
     from matplotlib.figure import SubFigure
@@ -247,7 +248,33 @@ class Text:
         )
 
 
-Mark = Line | Points | Bars | Boxes | Map | Rule | Text
+@dataclass(frozen=True)
+class CriticalDifferences:
+    """Models on a scale of average ranks; a bar joins models that no test tells apart (Demšar 2006)."""
+
+    ranks: pd.Series  # by name
+    p_values: pd.DataFrame  # of each two models
+    level: float = 0.05
+
+    def draw(self, axes: Axes) -> None:
+        """Draw into matplotlib axes."""
+        from scikit_posthocs import critical_difference_diagram
+
+        critical_difference_diagram(
+            self.ranks,
+            self.p_values,
+            alpha=self.level,
+            ax=axes,
+            label_fmt_left="{label} ({rank:.1f})",
+            label_fmt_right="({rank:.1f}) {label}",
+            label_props={"fontsize": 7.5},
+            marker_props={"color": BLUE, "s": 14},
+            elbow_props={"color": GREY, "linewidth": 0.8},
+            crossbar_props={"color": ORANGE, "linewidth": 2.2},
+        )
+
+
+Mark = Line | Points | Bars | Boxes | Map | Rule | Text | CriticalDifferences
 
 # Panels --------------------------------------------------------------------------------------------------------------
 

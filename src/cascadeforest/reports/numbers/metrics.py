@@ -97,6 +97,7 @@ KNOWN: Mapping[str, Metric] = {
     "train_pass_rate": Metric("pass rate, training", percent=True),
     "test_pass_rate": Metric("pass rate, test", percent=True),
     "p_value": Metric("p"),
+    "win_rate": Metric("wins", percent=True),
     "recall": Metric("recall", "", True, percent=True),
     "accuracy_gap": Metric("accuracy, difference", percent=True),
     "training_rows": Metric("training rows"),

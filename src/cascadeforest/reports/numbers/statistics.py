@@ -59,6 +59,29 @@ def compare_means(own: Sequence[float], other: Sequence[float], higher_is_better
     return "tie" if lead == 0 else "win" if (lead > 0) == higher_is_better else "lose"
 
 
+def signed_ranks(differences: Sequence[float]) -> float:
+    """Return the two-sided p of Wilcoxon's signed ranks; differences of 0 count half on each side, and 1 if all are."""
+    from scipy.stats import wilcoxon
+
+    values = list(differences)
+    return float(wilcoxon(values, zero_method="zsplit").pvalue) if any(values) else 1.0
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p values corrected by Holm (1979): the k-th smallest of n is multiplied by n - k + 1, none above a later.
+
+    Examples
+    --------
+    >>> holm([0.04, 0.01, 0.5])
+    [0.08, 0.03, 0.5]
+    """
+    n, found, largest = len(p_values), [1.0] * len(p_values), 0.0
+    for k, place in enumerate(sorted(range(n), key=lambda i: p_values[i])):
+        largest = max(largest, min((n - k) * p_values[place], 1.0))
+        found[place] = largest
+    return found
+
+
 @dataclass(frozen=True)
 class RankSumTest:
     """Wilcoxon's rank-sum test of one column against others, by default all; significant is a p below `level`."""

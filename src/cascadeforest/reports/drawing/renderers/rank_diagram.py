@@ -1,0 +1,178 @@
+"""Average ranks over data sets: critical-difference diagram, tests against one model, rank against cost (arena-ranks).
+
+``options: {control: column}``: the model that the others are tested against (Wilcoxon's signed ranks over the data
+sets, Holm's correction for the number of models), that costs are divided by, and whose number stands in for a model
+that has none on a data set. The first metric of the experiment is drawn; costs among the metrics are not ranked.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from cascadeforest.experiments.metrics import COST_METRICS, METRICS
+from cascadeforest.reports.drawing import panels as draw
+from cascadeforest.reports.drawing.lines import number_cell, numbered_lines
+from cascadeforest.reports.drawing.table import Table
+from cascadeforest.reports.drawing.view import Row, metric_head
+from cascadeforest.reports.numbers import scores
+from cascadeforest.reports.numbers.cells import Cells
+from cascadeforest.reports.numbers.differences import counted_once
+from cascadeforest.reports.numbers.frame import ALL, OK, UNAVAILABLE, Key, TidyRow
+from cascadeforest.reports.numbers.statistics import holm, sign, signed_ranks
+
+RANK, WINS, P = "average_rank", "win_rate", "p_value"
+HEADS = {RANK: "average rank", WINS: "wins (% of pairs)", P: "p, Holm"}
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the experiment: the model that the others are compared with, and data sets that chose our defaults."""
+
+    control: str
+    chosen_on: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The models on the data sets by one metric: numbers (lower is better), and what stands in for missing ones."""
+
+    metric: str
+    numbers: pd.DataFrame
+    substituted: tuple[tuple[str, str], ...]
+
+    @property
+    def ranks(self) -> pd.DataFrame:
+        """Ranks on each data set; ties share the average."""
+        return self.numbers.rank(axis=1)
+
+    def rows(self, control: str) -> Iterable[TidyRow]:
+        """Yield average rank, share of the pairs with other models that are won, and corrected p of each model."""
+        n, k = self.numbers.shape
+        if n and k > 1:
+            others = [column for column in self.numbers if column != control]
+            found = [signed_ranks(self.numbers[column] - self.numbers[control]) for column in others]
+            p = dict(zip(others, holm(found), strict=True))
+            for column, rank in self.ranks.mean().items():
+                yield TidyRow(ALL, str(column), self.metric, RANK, float(rank), n=n)
+                yield TidyRow(ALL, str(column), self.metric, WINS, float((k - rank) / (k - 1)), n=n)
+                if column != control:
+                    yield TidyRow(ALL, str(column), f"{self.metric}, against {control}", P, p[column], n=n)
+
+
+def render(cells: Cells) -> Table:
+    """Make picture and table."""
+    experiment, options = cells.experiment, cells.options(Options)
+    cells.check_columns("control", [options.control])
+    frame = scores.averages(scores.repeats(cells))
+    ranked = [metric for metric in experiment.metrics if metric not in COST_METRICS and METRICS[metric] is not None]
+    rankings = [_ranking(cells, frame, metric, options.control) for metric in ranked]
+    rows = {row.key: row for ranking in rankings for row in ranking.rows(options.control)}
+    rows |= {row.key: row for row in _cost_ratios(cells, frame, options.control)}
+    order = sorted(experiment.columns, key=lambda column: _rank(rows, column, ranked[0]))
+    lines = [line for column in order for line in _lines(cells, column, rows, options.control)]
+    ratios = [metric for metric in experiment.metrics if metric in COST_METRICS]
+    heads = [f"{metric_head(metric)}: {words}" for metric in ranked for words in HEADS.values()]
+    heads += [f"{metric_head(metric)}, of {cells.label(options.control)}'s" for metric in ratios]
+    columns = experiment.columns
+    told = dict(
+        control=cells.label(options.control),
+        metric=metric_head(ranked[0]),
+        datasets=list(rankings[0].numbers.index),
+        left_out={
+            metric_head(one.metric): [cells.label(column) for column in columns if column not in one.numbers]
+            for one in rankings
+        },
+        substituted={metric_head(one.metric): [cells.name(*pair) for pair in one.substituted] for one in rankings},
+        chosen_on=[name for name in rankings[0].numbers.index if experiment.base(name) in options.chosen_on],
+    )
+    picture = draw.Picture(_parts(cells, rankings[0], rows, ratios, options.control))
+    return Table.of(cells, told, rows.values(), ("model",), heads, lines, "data sets", picture)
+
+
+def _ranking(cells: Cells, frame: pd.DataFrame, metric: str, control: str) -> Ranking:
+    """Compare all models that have any number of a metric, on all data sets where the control has one."""
+    means = frame[frame.metric == metric].pivot(index="dataset", columns="model", values="mean") * sign(metric)
+    means = means.reindex(index=counted_once(cells), columns=list(cells.experiment.columns))
+    means = means.dropna(axis=1, how="all")
+    means = means[means[control].notna()] if control in means else means.iloc[:0]
+    missing = [(str(dataset), str(column)) for dataset, column in means.isna().stack().loc[lambda is_na: is_na].index]
+    return Ranking(metric, means.apply(lambda own: own.fillna(means[control])), tuple(missing))
+
+
+def _cost_ratios(cells: Cells, frame: pd.DataFrame, control: str) -> Iterable[TidyRow]:
+    """Yield the geometric mean over the data sets of each model's cost divided by the control's."""
+    for metric in cells.experiment.metrics:
+        if metric in COST_METRICS:
+            costs = frame[frame.metric == metric].pivot(index="dataset", columns="model", values="mean")
+            costs = costs.reindex(index=counted_once(cells), columns=list(cells.experiment.columns))
+            logs = np.log(costs.where(costs > 0)).astype(float)
+            for column in cells.experiment.columns:
+                ratios = (logs[column] - logs[control]).dropna()
+                row = TidyRow(ALL, column, f"against {control}", f"{metric}_ratio", n=len(ratios) or None)
+                if len(ratios):
+                    yield replace(row, mean=float(np.exp(ratios.mean())))
+                else:
+                    told = (
+                        cells.status(dataset, one) for dataset in cells.experiment.datasets for one in (column, control)
+                    )
+                    status, note = next((one for one in told if one[0] != OK), (UNAVAILABLE, "no cost was measured"))
+                    yield replace(row, status=status, note=note)
+
+
+def _rank(rows: Mapping[Key, TidyRow], column: str, metric: str) -> float:
+    row = rows.get((ALL, column, metric, RANK))
+    return np.inf if row is None else row.number
+
+
+def _lines(cells: Cells, column: str, rows: Mapping[Key, TidyRow], control: str) -> Iterable[Row]:
+    found: list[TidyRow | None] = []
+    for metric in cells.experiment.metrics:
+        if metric in COST_METRICS:
+            found.append(rows[ALL, column, f"against {control}", f"{metric}_ratio"])
+        elif METRICS[metric] is not None:
+            conditions = metric, metric, f"{metric}, against {control}"
+            found += [rows.get((ALL, column, one, name)) for one, name in zip(conditions, HEADS, strict=True)]
+    sizes = sorted({row.n for row in found if row is not None and row.status == OK and row.n})
+    size = " to ".join(str(n) for n in dict.fromkeys((sizes[0], sizes[-1]))) if sizes else ""
+    words = [("control" if column == control else "not ranked") if row is None else "" for row in found]
+    yield from numbered_lines(cells, (cells.label(column),), found, size, lambda row: number_cell(row).text, words)
+
+
+def _parts(
+    cells: Cells, ranking: Ranking, rows: Mapping[Key, TidyRow], ratios: list[str], control: str
+) -> list[draw.Part]:
+    """Arrange the critical-difference diagram above the panels of rank against cost."""
+    n, k = ranking.numbers.shape
+    if not n:
+        return [draw.Part(words="; ".join(dict.fromkeys(map(cells.reasons, cells.experiment.datasets))))]
+    if n < 2 or k < 3:
+        return [draw.Part(words="Ranks of fewer than three models, or on fewer than two data sets, are not compared.")]
+    from scikit_posthocs import posthoc_nemenyi_friedman
+
+    labels = {column: cells.label(column) for column in ranking.numbers}
+    p_values = posthoc_nemenyi_friedman(ranking.numbers.to_numpy())
+    p_values.index = p_values.columns = pd.Index(labels.values())
+    diagram = draw.CriticalDifferences(ranking.ranks.mean().rename(labels), p_values)
+    top = draw.Panel([diagram], f"average rank by {metric_head(ranking.metric)}, {n} data sets", grid=False)
+    panels = [_costs(cells, ranking, rows, metric, control) for metric in ratios]
+    below = [draw.Part([panels], height=3.2)] if panels else []
+    return [draw.Part([[top]], height=0.8 + 0.11 * k), *below]
+
+
+def _costs(cells: Cells, ranking: Ranking, rows: Mapping[Key, TidyRow], metric: str, control: str) -> draw.Panel:
+    """Draw average ranks against costs; a line joins the models that none is both better and cheaper than."""
+    points = []
+    for column in ranking.numbers:
+        ratio = rows[ALL, column, f"against {control}", f"{metric}_ratio"]
+        if ratio.mean is not None:
+            points.append((ratio.mean, rows[ALL, column, ranking.metric, RANK].number, cells.label(column)))
+    points.sort()
+    best = [one for i, one in enumerate(points) if all(one[1] < other[1] for other in points[:i])]
+    front = draw.Look(draw.GREY, "", draw.DOTTED)
+    marks: list[draw.Mark] = [draw.Line([x for x, *_ in best], [y for _, y, _ in best], front)]
+    marks.append(draw.Points([x for x, *_ in points], [y for _, y, _ in points], draw.Look(draw.BLUE), size=4))
+    marks += [draw.Text(x, y, label, "left bottom", halo=True) for x, y, label in best]
+    x = draw.Axis(f"{metric_head(metric)}, of {cells.label(control)}'s", log=True)
+    return draw.Panel(marks, "", x, draw.Axis("average rank", inverted=True))
