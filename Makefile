@@ -21,6 +21,9 @@ UV := $(shell command -v uv 2>/dev/null)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONNOUSERSITE := 1
 export MLFLOW_DISABLE_TELEMETRY := true
+# Containers often set it. Each of some hundred processes would then compile what it imports, which takes longer than
+# all the rest of it.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run docs test test-fast test-faults test-slurm lint unit coverage smoke ui check accept report list \
@@ -109,9 +112,9 @@ unit: $(STAMP) ## unit, contract and workflow tests
 test-fast: $(STAMP) ## unit tests without the slow ones, while working: two minutes on two cores
 	$(PYTHON) -m $(PYTEST) -m "not slow"
 
-test-faults: $(STAMP) ## every fault of tests/workflow/faults.py; hours; goes on where it was stopped (FRESH=1: from the start)
-	$(if $(FRESH),rm -f results/faults.json)
-	$(PYTHON) -m pytest --faults -rs tests/workflow/test_faults.py
+test-faults: $(STAMP) ## every fault of tests/workflow/faults.py; an hour; goes on where it was stopped (FRESH=1: from the start)
+	$(if $(FRESH),rm -rf results/faults)
+	$(PYTHON) -m pytest -v --log-cli-level=INFO --faults -rs tests/workflow/test_faults.py
 
 test-slurm: $(STAMP) $(VENV)/.extra-slurm ## a small workflow through a Slurm on this machine; minutes
 	$(PYTHON) -m pytest --slurm -rs tests/workflow/test_slurm.py

@@ -46,7 +46,7 @@ SLOW = (
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`make test-faults` makes the whole matrix of faults, `make test-slurm` starts a Slurm."""
-    parser.addoption("--faults", action="store_true", help="make all faults of tests/workflow/faults.py; hours")
+    parser.addoption("--faults", action="store_true", help="make all faults of tests/workflow/faults.py; an hour")
     parser.addoption("--slurm", action="store_true", help="run the workflow through a Slurm on this machine; minutes")
 
 

@@ -1,12 +1,15 @@
-"""The faults that `make test-faults` makes, one after another.
+"""The faults that `make test-faults` makes, in chains.
 
-A run of the suite is disturbed and then run again. In the end its tables must be those of an undisturbed run to the
-byte, measured cost excepted, and MLflow must show each fit once, as finished.
+The run of a chain is disturbed at several moments, and goes on each time from what is there. In the end its tables must
+be those of an undisturbed run to the byte, measured cost excepted, cells that were finished before a fault must be
+those of before, and MLflow must show each fit once, as finished.
 """
 
+import random
 from dataclasses import dataclass
 
 N_KILLS = 30
+N_CHAINS = 2
 
 
 @dataclass(frozen=True)
@@ -18,37 +21,70 @@ class Fault:
     name : str
         What is done, see the function of that name in ``test_faults.py``.
     moment : float
-        When: the share of the fits that are done, between 0 and 1.
+        When: 0 to 0.7 while models are fitted, to 0.9 while tables are drawn, to 1 while MLflow is brought up to date.
     at_cell : bool
-        At the moment when a fit has just been told to be done, in place of a tenth of a second later or so.
+        At the moment when the next fit is told to be done, in place of up to a second later.
     where : str
-        Folder or file that is concerned.
-    always : bool
-        Whether `make test` does it too, with a small configuration.
+        File that is damaged.
     """
 
     name: str
-    moment: float = 0.5
+    moment: float = 1.0
     at_cell: bool = False
     where: str = ""
-    always: bool = False
-
-    @property
-    def title(self) -> str:
-        """Name of the test."""
-        words = [self.name, self.where.replace("/", "-"), f"{self.moment:.2f}", "at-cell" if self.at_cell else ""]
-        return "_".join(word for word in words if word)
 
 
-FAULTS = (
-    *(Fault("kill", (k + 0.5) / N_KILLS, at_cell=k % 2 == 1, always=k in (10, 21)) for k in range(N_KILLS)),
-    Fault("interrupt", 0.3),
-    Fault("terminate", 0.6),
-    Fault("full_disk", 0.4, where="results", always=True),
-    Fault("full_disk", 0.4, where="results/cells"),
-    Fault("full_disk", 0.99, where="results/mlartifacts"),
-    *(Fault("damage", 1.0, where=where) for where in ("cell", "arrays", "run", "store", "kernels")),
-    Fault("clock_set_back", 0.5),
-    Fault("two_snakemakes", 0.2),
-    Fault("two_syncs", 1.0),
+@dataclass(frozen=True)
+class Chain:
+    """Disturbances of one run, in the order of their moments.
+
+    Parameters
+    ----------
+    title : str
+        Name of the test.
+    faults : tuple of Fault
+        What is done.
+    disk : str
+        Folder that is a small disk of its own.
+    always : tuple of int
+        Places of the faults that `make test` makes too, with a small configuration.
+    """
+
+    title: str
+    faults: tuple[Fault, ...]
+    disk: str = ""
+    always: tuple[int, ...] = ()
+
+
+def kills() -> list[Fault]:
+    """Moments of all kills: half of them between two finished cells, half of them at any moment, one a stratum."""
+    draw, n_half = random.Random(24), N_KILLS // 2
+    between = [Fault("kill", 0.65 * (k + draw.random()) / n_half, at_cell=True) for k in range(n_half)]
+    anywhere = [Fault("kill", 0.97 * (k + draw.random()) / n_half) for k in range(n_half)]
+    return sorted(between + anywhere, key=lambda fault: fault.moment)
+
+
+CHAINS = (
+    *(Chain(f"kills-{k}", tuple(kills()[k::N_CHAINS]), always=(3, 13) if k == 0 else ()) for k in range(N_CHAINS)),
+    Chain(
+        "stops",
+        (
+            Fault("two_snakemakes", 0.1),
+            Fault("interrupt", 0.2),
+            Fault("terminate", 0.4),
+            Fault("clock_set_back", 0.6),
+            Fault("interrupt", 0.8),
+            Fault("terminate", 0.92),
+        ),
+    ),
+    # The second time the disk is full when MLflow is brought up to date.
+    Chain("full-disk", (Fault("full_disk", 0.3), Fault("full_disk", 0.91)), disk="results", always=(0,)),
+    Chain("full-cache", (Fault("full_disk", 0.3),), disk="results/cells"),
+    Chain(
+        "damage",
+        (
+            *(Fault("damage", where=where) for where in ("cell", "arrays", "run", "store", "kernels")),
+            Fault("two_syncs"),
+        ),
+    ),
 )

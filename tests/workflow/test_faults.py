@@ -1,7 +1,9 @@
 """A run that is disturbed goes on where it was, and loses and doubles nothing. The matrix stands in `faults`."""
 
 import contextlib
+import dataclasses
 import json
+import logging
 import os
 import random
 import shutil
@@ -13,54 +15,106 @@ from pathlib import Path
 
 import psutil
 import pytest
-from tests.workflow.faults import FAULTS, Fault
+from tests.workflow.faults import CHAINS, Chain
 from tests.workflow.test_workflow import Checkout, copy_repository, make_checkout
 
 pytestmark = pytest.mark.workflow
+logger = logging.getLogger(__name__)
 
-#: What passed before, for a complete run that is interrupted: `make test-faults` goes on with the rest.
-PASSED = Path(__file__).parents[2] / "results" / "faults.json"
-PATIENCE = 1_800.0
+#: What an undisturbed run leaves, and a file for each chain that passed: `make test-faults` goes on with the others,
+#: also several at a time (`-k kills-0` beside `-k kills-1`).
+KEPT = Path(__file__).parents[2] / "results" / "faults"
+#: Prepared data, and what Snakemake knows of them.
+PREPARED = ("data", ".snakemake/metadata")
+PATIENCE = 7_200.0
 MIB = 2**20
+
+
+@dataclasses.dataclass(frozen=True)
+class Reference:
+    """What a run that nothing disturbs leaves.
+
+    Parameters
+    ----------
+    tables : dict
+        Rows of every table but those of measured cost.
+    keys : dict
+        Status by key of the runs in MLflow.
+    things : list of int
+        Numbers of cells, of drawn tables, and of runs with files in MLflow.
+    """
+
+    tables: dict
+    keys: dict
+    things: list[int]
 
 
 class Disturbed(Checkout):
     """A checkout whose runs are started, disturbed and run again."""
 
-    def start(self, **environment):
+    def start(self):
         """Start `make run` in a session of its own."""
         command = [sys.executable, "-m", "cascadeforest.experiments", "suite", "--suite", "smoke", "--cores", "2"]
         return subprocess.Popen(
             command,
             cwd=self.folder,
-            env=self.environment | environment,
+            env=self.environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
         )
 
-    def n_done(self):
-        """Fits that the run has told of."""
-        path = self.folder / "results/smoke/logs/progress.jsonl"
-        return path.read_text().count('"event": "cell"') if path.is_file() else 0
+    def reference(self):
+        return Reference(self.exact_tables(), self.run_keys(), self.things())
 
-    def wait_for(self, process, fault, n_cells):
-        """Wait until a share of the fits is done."""
-        deadline, wanted = time.monotonic() + PATIENCE, min(n_cells - 1, int(fault.moment * n_cells))
-        while self.n_done() < wanted:
-            assert process.poll() is None, process.communicate()[0]
-            assert time.monotonic() < deadline
-            time.sleep(0.002 if fault.at_cell else 0.05)
-        if not fault.at_cell:
-            time.sleep(random.Random(fault.title).uniform(0, 1))
+    def things(self):
+        results = self.folder / "results"
+        patterns = ("cells/*/*.json", "smoke/logs/draw/*.complete", "mlartifacts/*/*")
+        return [sum(1 for _ in results.glob(pattern)) for pattern in patterns]
+
+    def moment(self, reference):
+        """How far the run is, on the scale of `Fault.moment`."""
+        shares = (min(1.0, n / n_all) for n, n_all in zip(self.things(), reference.things, strict=True))
+        return sum(weight * share for weight, share in zip((0.7, 0.2, 0.1), shares, strict=True))
+
+    def n_fitted(self):
+        """Fits that this run has done; this is cheap, to be asked a thousand times a second."""
+        path = self.folder / "results/smoke/logs/progress.jsonl"
+        return path.read_bytes().count(b'"fitted": true') if path.is_file() else 0
+
+    def wait_for(self, process, fault, reference):
+        """Wait until the moment of a fault."""
+
+        def wait(condition, seconds):
+            deadline = time.monotonic() + PATIENCE
+            while not condition():
+                assert process.poll() is None, process.communicate()[0]
+                assert time.monotonic() < deadline
+                time.sleep(seconds)
+
+        wait(lambda: self.moment(reference) >= fault.moment, 0.1)
+        if fault.at_cell:
+            before = self.n_fitted()
+            wait(lambda: self.n_fitted() > before, 0.001)
+        else:
+            time.sleep(random.Random(fault.moment).uniform(0, 1))
+        assert process.poll() is None, process.communicate()[0]
+
+    def finished_cells(self):
+        """Content of the cells, which says how long each fit took: a cell that is computed again is another one."""
+        return {path: path.read_bytes() for path in (self.folder / "results/cells").glob("*/*.json")}
 
     def finish(self):
         """Run to the end; what the command wrote."""
-        process = self.start()
-        output, _ = process.communicate(timeout=PATIENCE)
-        assert process.returncode == 0, output
-        return output
+        return end_well(self.start())
+
+
+def end_well(process):
+    """Wait until a run has succeeded; what it wrote."""
+    output, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, output
+    return output
 
 
 def family_of(process):
@@ -97,48 +151,101 @@ def complete(request):
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory, complete):
-    """Tables and keys of a run that nothing disturbs."""
+    """A checkout after a run that nothing disturbs."""
     checkout = new_checkout(tmp_path_factory.mktemp("undisturbed") / "checkout", complete)
     checkout.finish()
-    return {"tables": checkout.exact_tables(), "keys": checkout.run_keys(), "cells": checkout.n_done()}
+    return checkout
+
+
+@pytest.fixture(scope="module")
+def reference(request, complete):
+    path = KEPT / "reference.json"
+    if complete and path.is_file():
+        return Reference(**json.loads(path.read_text()))
+    undisturbed = request.getfixturevalue("undisturbed")
+    found = undisturbed.reference()
+    if complete:
+        KEPT.mkdir(parents=True, exist_ok=True)
+        for name in PREPARED:
+            shutil.copytree(undisturbed.folder / name, KEPT / name, dirs_exist_ok=True)
+        path.write_text(json.dumps(dataclasses.asdict(found)))
+    return found
 
 
 @pytest.fixture
 def place(tmp_path):
-    """A folder that is empty again afterwards: thirty results would fill the disk."""
+    """A folder that is empty again afterwards: results of all chains would fill the disk."""
     yield tmp_path / "checkout"
     shutil.rmtree(tmp_path / "checkout", ignore_errors=True)
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.title)
-def test_a_disturbed_run_ends_with_the_results_of_an_undisturbed_one(fault: Fault, complete, undisturbed, place):
-    if not complete and not fault.always:
+@contextlib.contextmanager
+def small_disk(folder):
+    """Put a disk of 700 MiB at a folder that is not there yet; what is on it in the end, stays."""
+    folder.mkdir(parents=True)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=700m", "tmpfs", folder], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip(f"mounting a tmpfs is not allowed here: {mounted.stderr.decode().strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
+@pytest.mark.parametrize("chain", CHAINS, ids=lambda chain: chain.title)
+def test_a_disturbed_run_ends_with_the_results_of_an_undisturbed_one(chain: Chain, complete, reference, place, request):
+    if not complete and not chain.always:
         pytest.skip("only with --faults")
-    passed = json.loads(PASSED.read_text()) if complete and PASSED.is_file() else []
-    if fault.title in passed:
+    passed = KEPT / f"{chain.title}.passed"
+    if complete and passed.is_file():
         pytest.skip("passed before; make test-faults FRESH=1 begins anew")
-    checkout = new_checkout(place, complete)
-    DISTURB[fault.name](checkout, fault, undisturbed["cells"])
-    checkout.finish()
-    assert checkout.exact_tables() == undisturbed["tables"]
-    assert checkout.run_keys() == undisturbed["keys"]
-    assert set(checkout.run_keys().values()) == {"FINISHED"}
+    faults = chain.faults if complete else [chain.faults[number] for number in chain.always]
+    if chain.title == "damage":
+        finished = request.getfixturevalue("undisturbed")
+        for fault in faults:
+            logger.info("%s", fault)
+            DISTURB[fault.name](finished, None, fault)
+            finished.finish()
+            assert finished.reference() == reference, fault
+    else:
+        checkout = new_checkout(place, complete)
+        if complete and chain != CHAINS[0]:  # the first chain disturbs the preparation of the data, too
+            for name in PREPARED:
+                shutil.copytree(KEPT / name, checkout.folder / name, dirs_exist_ok=True)
+        with small_disk(checkout.folder / chain.disk) if chain.disk else contextlib.nullcontext():
+            disturb_one_run(checkout, faults, reference)
     if complete:
-        PASSED.parent.mkdir(exist_ok=True)
-        PASSED.write_text(json.dumps([*passed, fault.title]))
+        passed.touch()
 
 
-def killed(checkout, fault, n_cells):
-    process = checkout.start()
-    checkout.wait_for(process, fault, n_cells)
+def disturb_one_run(checkout, faults, reference):
+    """Make faults one after another; each time the run goes on from what is there."""
+    process, kept = None, {}
+    for fault in faults:
+        if process is None:
+            (checkout.folder / "results/smoke/logs/progress.jsonl").unlink(missing_ok=True)  # of the run before
+            process = checkout.start()
+        checkout.wait_for(process, fault, reference)
+        logger.info("%s after %d cells, %d tables, %d runs in MLflow", fault, *checkout.things())
+        went_on = DISTURB[fault.name](checkout, process, fault)
+        process = process if went_on else None
+        kept = checkout.finished_cells() | kept
+    end_well(process or checkout.start())
+    assert checkout.exact_tables() == reference.tables
+    assert checkout.run_keys() == reference.keys
+    assert set(checkout.run_keys().values()) == {"FINISHED"}
+    assert checkout.finished_cells().items() >= kept.items()  # none was computed a second time
+
+
+def killed(checkout, process, fault):
     kill(family_of(process))
     process.communicate()
 
 
 def signalled(number):
-    def disturb(checkout, fault, n_cells):
-        process = checkout.start()
-        checkout.wait_for(process, fault, n_cells)
+    def disturb(checkout, process, fault):
         others = family_of(process)[1:]
         process.send_signal(number)
         output, _ = process.communicate(timeout=30)
@@ -151,41 +258,24 @@ def signalled(number):
     return disturb
 
 
-def full_disk(checkout, fault, n_cells):
-    """A small disk that something else fills up while the suite runs."""
-    folder = checkout.folder / fault.where
-    folder.mkdir(parents=True)
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=700m", "tmpfs", folder], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip(f"mounting a tmpfs is not allowed here: {mounted.stderr.decode().strip()}")
-    try:
-        process = checkout.start()
-        checkout.wait_for(process, fault, n_cells)
-        ballast = folder / "ballast"
-        with ballast.open("wb", buffering=0) as stream, contextlib.suppress(OSError):
-            while True:
-                stream.write(bytes(MIB))
-        output, _ = process.communicate(timeout=PATIENCE)
-        assert process.returncode not in (0, 130), output
-        log = checkout.folder / "results/smoke/logs/run.log"
-        told = output + (log.read_text(errors="replace") if log.is_file() else "")
-        assert "full" in told or "No space left" in told
-        assert "Traceback" not in output
-        ballast.unlink()
-        checkout.finish()
-        kept = folder.with_name(f"{folder.name}.kept")
-        shutil.copytree(folder, kept)
-    finally:
-        subprocess.run(["umount", "-l", folder], check=True)
-    folder.rmdir()
-    kept.rename(folder)
+def full_disk(checkout, process, fault):
+    """Something else fills up the small disk while the suite runs."""
+    disk = next(path for path in (checkout.folder / "results/cells", checkout.folder / "results") if path.is_mount())
+    ballast = disk / "ballast"
+    with ballast.open("wb", buffering=0) as stream, contextlib.suppress(OSError):
+        while True:
+            stream.write(bytes(MIB))
+    output, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode not in (0, 130), output
+    log = checkout.folder / "results/smoke/logs/run.log"
+    told = output + (log.read_text(errors="replace") if log.is_file() else "")
+    assert "full" in told or "No space left" in told
+    assert "Traceback" not in output
+    ballast.unlink()
 
 
-def damage(checkout, fault, n_cells):
+def damage(checkout, process, fault):
     """Other bytes in a file that was written before."""
-    checkout.finish()
     if fault.where == "kernels":
         libraries = {path: path.read_bytes() for path in checkout.folder.glob("src/cascadeforest/kernels/*.so")}
         for path in libraries:
@@ -206,38 +296,34 @@ def damage(checkout, fault, n_cells):
         return
     pattern = {"cell": "cells/*/*.json", "arrays": "cells/*/*.npz", "run": "smoke/runs/*/*.json", "store": "mlflow.db"}
     path = sorted((checkout.folder / "results").glob(pattern[fault.where]))[0]
+    path.write_bytes(path.read_bytes()[:-20] + b"x" * 20)
+    if fault.where == "cell":  # cells are read when something is to be made from them
+        shutil.rmtree(checkout.folder / "results/smoke/batches")
     if fault.where == "store":
-        path.unlink()  # an index that is made again from the results
+        path.write_bytes(b"x" * 4096 + path.read_bytes()[4096:])
         (checkout.folder / "results/smoke/logs/tracked.json").unlink()
-    else:
-        path.write_bytes(path.read_bytes()[:-20] + b"x" * 20)
 
 
-def clock_set_back(checkout, fault, n_cells):
-    """Python's clock, not the system's: the second half of the run is a day earlier."""
-    killed(checkout, fault, n_cells)
+def clock_set_back(checkout, process, fault):
+    """Python's clock, not the system's: the rest of the run is a day earlier, and what is there is from tomorrow."""
+    killed(checkout, process, fault)
     patch = checkout.folder / "clock"
     patch.mkdir()
     (patch / "sitecustomize.py").write_text("import time\nnow = time.time\ntime.time = lambda: now() - 86_400\n")
-    path = os.pathsep.join([str(patch), checkout.environment["PYTHONPATH"]])
-    process = checkout.start(PYTHONPATH=path)
-    output, _ = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 0, output
+    checkout.environment["PYTHONPATH"] = os.pathsep.join([str(patch), checkout.environment["PYTHONPATH"]])
+    for path in [*(checkout.folder / "results").rglob("*"), *(checkout.folder / "data").rglob("*")]:
+        os.utime(path, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns + 86_400 * 10**9))
 
 
-def two_snakemakes(checkout, fault, n_cells):
-    first = checkout.start()
-    checkout.wait_for(first, fault, n_cells)
+def two_snakemakes(checkout, process, fault):
     second = checkout.start()
-    refused, _ = second.communicate(timeout=60)
+    refused, _ = second.communicate(timeout=PATIENCE)
     assert second.returncode == 2
     assert "works in this folder already" in refused
-    output, _ = first.communicate(timeout=PATIENCE)
-    assert first.returncode == 0, output
+    return process
 
 
-def two_syncs(checkout, fault, n_cells):
-    checkout.finish()
+def two_syncs(checkout, process, fault):
     shutil.rmtree(checkout.folder / "results/mlartifacts")
     (checkout.folder / "results/mlflow.db").unlink()
     command = [sys.executable, "-m", "cascadeforest.experiments", "track", "--suite", "smoke"]

@@ -145,7 +145,9 @@ class Checkout:
                 "select tags.value, runs.status from tags join runs using (run_uuid)"
                 " where tags.key = 'run_key' and runs.lifecycle_stage = 'active'"
             )
-            return dict(store.execute(query).fetchall())
+            found = store.execute(query).fetchall()
+        assert len(dict(found)) == len(found)  # no run is there twice
+        return dict(found)
 
 
 def make_checkout(folder):
