@@ -23,7 +23,7 @@ from cascadeforest.experiments.typed_files import write_typed
 Usage = namedtuple("Usage", ["total", "used", "free"])
 #: Stands for Snakemake: writes what it writes, and what training jobs tell.
 SNAKEMAKE = """
-import os, sys, time
+import os, shutil, sys, time
 from pathlib import Path
 from cascadeforest.experiments.progress import tell
 folder = Path("results/quick")
@@ -42,6 +42,7 @@ tell(folder, "cell", batch="iris.forest", dataset="iris", model="forest", repeat
 tell(folder, "cell", batch="iris.forest", dataset="iris", model="forest", repeat=1, fitted=True)
 tell(folder, "run", batch="iris.forest", dataset="iris", model="forest", metric="accuracy", score=0.95)
 print(" ".join(sys.argv[1:]))
+print("jobs call", shutil.which("python"))
 if mode == "fails":
     print("Error in rule train")
     sys.exit(1)
@@ -89,6 +90,13 @@ def test_progress_follows_what_jobs_tell(plan, folder):
     assert not progress.fitting
     assert progress.score == "forest on wine: accuracy 0.5"
     assert progress.left(60.0, 2) == 0
+
+
+def test_jobs_call_the_python_that_runs_the_suite(stand_in, plan, folder, monkeypatch):
+    """Also where its environment is not activated: `.venv/bin/python -m cascadeforest.experiments suite`."""
+    monkeypatch.setenv("PATH", "/bin")
+    stand_in(plan, "works")
+    assert f"jobs call {Path(sys.executable).parent / 'python'}" in (folder / running.LOG).read_text()
 
 
 def test_half_a_line_waits_for_its_end(plan, folder):

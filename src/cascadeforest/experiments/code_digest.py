@@ -103,11 +103,10 @@ def modules_used(modules: Iterable[str], folder: Path = PACKAGE_FOLDER) -> dict[
     pending = list(modules)
     while pending:
         module = pending.pop()
-        path = module_file(module, folder)
-        if path is None or module in found:
-            continue
-        found[module] = path
-        pending.extend(_imports(path, folder))
+        path = None if module in found else module_file(module, folder)
+        if path is not None:
+            found[module] = path
+            pending.extend(_imports(path, path.stat().st_mtime_ns, folder))
     return found
 
 
@@ -153,8 +152,9 @@ def _meaning_in_c(path: Path, _modified: int) -> str:
     return " ".join(_COMMENT.sub(" ", path.read_text(encoding="utf-8")).split())
 
 
-def _imports(path: Path, folder: Path) -> Iterable[str]:
-    """Our modules that a file imports."""
+@cache
+def _imports(path: Path, _modified: int, folder: Path) -> list[str]:
+    """Our modules that a file imports. Each digest asks again, and each name costs a look at the disk."""
     names: set[str] = set()
     for module, alias in _source(path).imports:
         submodule = f"{module}.{alias}"

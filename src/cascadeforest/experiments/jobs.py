@@ -58,7 +58,10 @@ Tell: TypeAlias = Callable[..., None]
 logger = logging.getLogger(__name__)
 
 #: Imported by the fork server besides the estimator's own module. Nothing here may compute at import.
-PRELOAD = ("sklearn.metrics", "cascadeforest.experiments.cells", "cascadeforest.data.processed")
+PRELOAD = (
+    *("sklearn.metrics", "memory_profiler"),
+    *("cascadeforest.experiments.cells", "cascadeforest.data.processed", "cascadeforest.kernels"),
+)
 #: What decides a fit's numbers, besides the estimator and the extras; and what decides scores.
 FITTING, SCORING = "cascadeforest.experiments.fitting", "cascadeforest.experiments.metrics"
 

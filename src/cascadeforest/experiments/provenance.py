@@ -118,6 +118,7 @@ def _distributions() -> Mapping[str, list[str]]:
     return metadata.packages_distributions()
 
 
+@cache
 def _version(name: str) -> str:
     for candidate in ALTERNATIVES.get(name, (name,)):
         try:

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from cascadeforest.data.dataset import read_summary
 from cascadeforest.data.errors import DamagedFile
 from cascadeforest.data.typed_json import Json
 from cascadeforest.experiments.cells import Cell, check_arrays
@@ -221,6 +220,8 @@ def discard_damaged(root: Path, plan: Plan) -> list[Path]:
         path = root / PROCESSED / f"{variant}.json"
         try:
             if path.is_file():
+                from cascadeforest.data.dataset import read_summary  # scipy: half a second, for those who need it
+
                 read_summary(path)
         except DamagedFile as error:
             discard(error, [name for name, experiment in plan.experiments.items() if variant in experiment.datasets])

@@ -112,11 +112,18 @@ def run_suite(
     stream.flush()
     settings = [f"{key}={value}" for key, value in overrides.items()]
     command = [sys.executable, "-m", "snakemake", *targets, "--cores", cores, "--config", *settings]
+    # Jobs call `python`: they get the one that runs this, also where its environment is not activated.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     started, interrupted, line = time.monotonic(), False, Line(stream)
     with log.open("wb") as output:
-        # A session of its own: Ctrl-C reaches us alone, and we end its jobs.
         process = subprocess.Popen(
-            command, cwd=root, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            command,
+            cwd=root,
+            env=os.environ | {"PATH": path},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # Ctrl-C reaches us alone, and we end its jobs
         )
         before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
