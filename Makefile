@@ -4,7 +4,7 @@ SUITE ?= quick
 PORT ?= 5000
 MESSAGE ?=
 ONLY ?=
-# Further packages: slurm, postgres, dask. Each has a lock of its own, requirements-<extra>.lock.
+# Further packages: slurm, postgres, dask, arena. Each has a lock of its own, requirements-<extra>.lock.
 EXTRAS ?=
 
 VENV := .venv
@@ -26,7 +26,7 @@ export MLFLOW_DISABLE_TELEMETRY := true
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run docs test test-fast test-faults test-slurm lint unit coverage smoke ui check accept report list \
+.PHONY: help setup run docs test test-fast test-faults test-slurm lint unit coverage smoke ui check accept report list leaderboard \
   lock sync unlock clean vulnerabilities
 
 help: ## this list
@@ -35,7 +35,7 @@ help: ## this list
 LOCKED_EXTRAS := $(sort $(patsubst requirements-%.lock,%,$(wildcard requirements-*.lock)))
 $(foreach extra,$(filter-out $(LOCKED_EXTRAS),$(EXTRAS)),$(error EXTRAS names '$(extra)'; there are $(LOCKED_EXTRAS)))
 
-setup: $(STAMP) $(EXTRAS:%=$(VENV)/.extra-%) ## .venv from requirements.lock; EXTRAS='slurm postgres dask'
+setup: $(STAMP) $(EXTRAS:%=$(VENV)/.extra-%) ## .venv from requirements.lock; EXTRAS='slurm postgres dask arena'
 
 # The environment is made anew when the lock changed, and only then: .venv is in use while a workflow runs.
 $(VENV)/.locked: requirements.lock
@@ -145,6 +145,9 @@ report: $(STAMP) ## draw everything of $(SUITE) from its stored cells, without t
 
 list: $(STAMP) ## every experiment of $(SUITE): what runs, what is missing and why; COST=1: CPU hours of each
 	$(PYTHON) -m cascadeforest.experiments list --suite $(SUITE) $(if $(COST),--cost)
+
+leaderboard: $(STAMP) $(VENV)/.extra-arena ## Elo and win rates of the arena's models, from the accepted results of $(SUITE)
+	$(PYTHON) tools/leaderboard.py --suite $(SUITE)
 
 sync: $(STAMP) ## bring the MLflow store up to date with all results
 	$(PYTHON) -m cascadeforest.experiments track

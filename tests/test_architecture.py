@@ -154,7 +154,7 @@ def test_the_lock_satisfies_the_declared_versions():
         assert requirement.specifier.contains(locked()[requirement.name.lower()]), line
 
 
-@pytest.mark.parametrize("extra", ["dask", "postgres", "slurm"])
+@pytest.mark.parametrize("extra", ["arena", "dask", "postgres", "slurm"])
 def test_the_lock_of_an_extra_satisfies_it_and_replaces_nothing(extra):
     from packaging.requirements import Requirement
 
@@ -176,7 +176,7 @@ def test_make_refuses_an_extra_without_a_lock():
     command = ["make", "--dry-run", "setup", "EXTRAS=slurm nonsense"]
     process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert process.returncode == 2
-    assert "EXTRAS names 'nonsense'; there are dask postgres slurm" in process.stderr
+    assert "EXTRAS names 'nonsense'; there are arena dask postgres slurm" in process.stderr
 
 
 def test_make_installs_an_extra_from_its_lock():
