@@ -74,12 +74,8 @@ def bin_threshold(confidence: np.ndarray, wrong: np.ndarray, bound: float, bin_s
 
     Parameters
     ----------
-    confidence : ndarray of shape (n,)
-        Largest class probability of each row.
-    wrong : ndarray of shape (n,), bool
-        Whether the predicted class is wrong.
-    bound : float
-        a * epsilon.
+    confidence, wrong, bound
+        As in `confidence_threshold`.
     bin_size : int
         Least number of rows in a bin: there are ``n // bin_size`` bins, at least one.
 
