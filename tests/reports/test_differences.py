@@ -11,8 +11,8 @@ from cascadeforest.data.registry import load_dataset_files
 from cascadeforest.experiments.designs import design_of
 from cascadeforest.experiments.resolve import load_plan
 from cascadeforest.reports.numbers.cells import Cells
-from cascadeforest.reports.numbers.differences import difference
-from cascadeforest.reports.numbers.intervals import given_test_set, given_test_set_auc, pooled_rows, sign_flips
+from cascadeforest.reports.numbers.differences import difference, mean_difference
+from cascadeforest.reports.numbers.intervals import equal_rows, given_test_set, pooled_rows, sign_flips
 from cascadeforest.reports.numbers.results import read_results
 from cascadeforest.reports.numbers.rows import placements
 
@@ -119,8 +119,9 @@ def test_a_given_test_set_pairs_rows_and_seeds(suite):
 def test_areas_and_errors_of_a_regression_have_intervals_of_rows_and_seeds(suite):
     arrays = rows_of(np.random.default_rng(1), 3)
     found = found_of(cells_of(suite, arrays, "roc_auc", designs={"adult": "given"}), "roc_auc")
-    placed = [arrays[f"random_forest/{k}/placed"] / 60 - arrays[f"gbdt/{k}/placed"] / 60 for k in range(3)]
-    expected = given_test_set_auc(np.column_stack(placed), np.arange(N_ROWS) % 2 == 1)
+    placed = np.array([arrays[f"random_forest/{k}/placed"] / 60 - arrays[f"gbdt/{k}/placed"] / 60 for k in range(3)])
+    # As many rows of both classes: twice the placement minus the area adds up to the area.
+    expected = given_test_set(2 * placed.T - placed.mean(axis=1), np.arange(N_ROWS) % 2)
     assert (found.row.low, found.row.high) == pytest.approx((expected.low, expected.high))
     arrays = rows_of(np.random.default_rng(2), 3, task="regression")
     found = found_of(cells_of(suite, arrays, "rmse", designs={"adult": "given"}), "rmse")
@@ -156,10 +157,13 @@ def test_splits_are_decided_by_nadeau_and_bengio_and_rows_speak_for_these_traini
     rows = np.concatenate([np.arange(N_ROWS) + 30 * k for k in range(3)])
     assert pooled_rows(rows, np.concatenate(leads(arrays))).low > 0
     assert found.only_here
+    pooled = pooled_rows(rows, np.concatenate(leads(arrays)))
+    assert (found.row.here_low, found.row.here_high) == (pooled.low, pooled.high)
     assert found.row.note == "3 splits; on these training sets only"
     one = found_of(cells_of(suite, arrays, designs={"adult": "folds"}, n_repeats=1, splits=[42]))
     assert one.why == "test rows, on this training set only"
     assert one.row.low > 0
+    assert (one.only_here, one.row.mark, one.row.here_low) == (True, "undecided", None)
 
 
 def test_folds_count_each_and_repeats_of_a_split_together(suite):
@@ -202,17 +206,39 @@ def test_what_is_not_known_is_said_and_no_interval_is_made_up(suite):
     assert (found.row.low, found.row.note) == (None, "no interval: no predictions of single test rows were kept")
     assert found.row.mark == ""
     cells.results.rows("adult")["gbdt", 0].pop("right")
-    assert "no mean over test rows" in found_of(cells).row.note
-    same = {name: values for name, values in arrays.items() if not name.startswith("gbdt")}
-    same |= {name.replace("random_forest", "gbdt"): v for name, v in same.items() if name.startswith("random_forest")}
-    for design in ("given", "splits"):
-        found = found_of(cells_of(suite, same, designs={"adult": design}, splits=[1, 2, 3]))
-        assert (found.row.low, found.row.high, found.row.mark, found.why) == (
-            0,
-            0,
-            "equivalent",
-            "equal on every test row",
-        )
+    assert "what a row adds to accuracy was not kept" in found_of(cells).row.note
+
+
+@pytest.mark.parametrize(("design", "n_rows"), [("given", 60), ("splits", 120)])  # of splits that overlap
+def test_models_that_are_equal_on_a_few_rows_are_not_yet_equivalent(suite, design, n_rows):
+    arrays = rows_of(np.random.default_rng(6), 3, same_rows=design == "given")
+    for name in [name for name in arrays if name.startswith("random_forest")]:
+        arrays[name.replace("random_forest", "gbdt")] = arrays[name]
+    found = found_of(cells_of(suite, arrays, designs={"adult": design}, splits=[1, 2, 3]))
+    most = equal_rows(n_rows).high
+    assert (found.row.low, found.row.high, found.row.mark) == (-most, most, "undecided")
+    assert found.why == "equal on every test row"
+
+
+def test_a_mean_over_variants_averages_rows_before_seeds(suite):
+    """Two variants with the same test rows: per row, seed and variant, the mean over variants comes first."""
+    arrays = {name: rows_of(np.random.default_rng(seed), 3) for seed, name in enumerate(("adult", "wine"))}
+    suite.experiment(metrics=["accuracy"], datasets=list(arrays), repeats=3, designs=dict.fromkeys(arrays, "given"))
+    for name, own in arrays.items():
+        suite.summary(name)
+        for model in ("random_forest", "gbdt"):
+            suite.run(name, model, [float(right(own, k, model).mean()) for k in range(3)], n_test=N_ROWS)
+    results = replace(read_results(suite.root, suite.name), row_source=lambda _, name: arrays[name])
+    cells = Cells(results.experiments["hidf-table2"], results)
+    found = mean_difference(cells, list(arrays), "random_forest", "gbdt", "accuracy")
+    expected = given_test_set(np.column_stack(np.mean([leads(own) for own in arrays.values()], axis=0)))
+    assert (found.row.mean, found.row.low) == (pytest.approx(expected.difference), pytest.approx(expected.low))
+    assert found.why == "test rows and 3 seeds"
+    arrays["wine"]["test_rows/0"] += 1
+    results = replace(results, row_source=lambda _, name: arrays[name])
+    assert mean_difference(cells, list(arrays), "random_forest", "gbdt", "ece") is None
+    found = mean_difference(Cells(cells.experiment, results), list(arrays), "random_forest", "gbdt", "accuracy")
+    assert found.interval is None
 
 
 def test_the_plan_says_the_design_of_every_row():

@@ -56,6 +56,9 @@ def line(view, quantity, model, kind="reproduced"):
 
 
 GAP = "accuracy (percent points)", "DDBF-f minus gcForest"
+#: Made data, so t intervals of two repeats: 12.7062 standard errors to each side.
+LEADS = ["+7.50 [−24.27, +39.27]", "+12.50 [−82.80, +107.80]", "+10.00 [−53.53, +73.53]"]
+NOTHING = "−5.00 ± 0.00, no interval"
 RECALL, MISSING = "recall of class 5 (%)", "a run is missing"
 
 
@@ -83,7 +86,7 @@ def test_accuracy_lead_and_recall_have_panels_and_lines_by_ratio(shown):
     # Means of the repeats over both ratios: (0.8 + 0.6) / 2 and (0.8 + 0.5) / 2.
     assert line(view, "accuracy (%)", "gcForest") == ["97.50 ± 3.54", "80.00 ± 0.00", "55.00 ± 7.07", "67.50 ± 3.54"]
     # Of the same repeats: -5 and -5; 5 and 10; 5 and 20; then 5 and 15.
-    assert line(view, *GAP) == ["−5.00 ± 0.00", "+7.50 ± 3.54", "+12.50 ± 10.61", "+10.00 ± 7.07"]
+    assert line(view, *GAP) == [NOTHING, *LEADS]
     assert line(view, RECALL, "gcForest")[:3] == ["95.00 ± 7.07", "60.00 ± 0.00", "10.00 ± 14.14"]
     assert {row.size for row in view.rows} == {"2 × 20", "2 × 10"}
     lead = rows["digits", "ddbf_f", "imbalance ratio beyond 0.6, against gcforest", "accuracy_gap"]
@@ -120,13 +123,13 @@ def test_a_gap_in_a_curve_is_not_bridged_and_a_series_without_its_first_variant_
     assert ours == ["92.50 ± 3.54", "failed: MemoryError", "67.50 ± 3.54", MISSING]
     assert line(table.view, RECALL, "DDBF-f")[1] == "failed: MemoryError"
     assert f"failed: DDBF-f on {MORE}: MemoryError: no room." in table.view.notes
-    assert line(table.view, *GAP) == ["−5.00 ± 0.00", MISSING, "+12.50 ± 10.61", MISSING]
+    assert line(table.view, *GAP) == [NOTHING, MISSING, LEADS[1], MISSING]
     for column in COLUMNS:
         suite.lose(FULL, f"{column}_200")
     declare(suite, absent={FULL: "not on the mirror"})
     run(suite, {key: right for key, right in RIGHT.items() if key[0] != FULL})
     table = suite.table("ddbf-fig4")
-    assert line(table.view, *GAP) == [MISSING, "+7.50 ± 3.54", "+12.50 ± 10.61", "+10.00 ± 7.07"]
+    assert line(table.view, *GAP) == [MISSING, *LEADS]
     assert str(curves(panels(table)[0])["RF"]) == "[nan, 70.0, 60.0]"
     declare(suite, absent=dict.fromkeys(NAMES, "not on the mirror"))
     assert panels(suite.table("ddbf-fig4"))[0].texts[0].get_text() == "unavailable: not on the mirror"
@@ -137,11 +140,11 @@ def test_the_papers_gap_stands_below_ours_on_its_data(suite, names):
     declare(suite, names)
     run(suite, {(name, column): RIGHT[MOST, column] for name in names for column in COLUMNS})
     table = suite.table("ddbf-fig4")
-    assert line(table.view, *GAP) == ["+12.50 ± 10.61"] * (len(names) + 1)
+    assert line(table.view, *GAP) == [LEADS[1]] * (len(names) + 1)
     assert line(table.view, *GAP, "published") == ["not printed"] * len(names) + ["about 0.8"]
     key = names[0], "ddbf_f", "imbalance ratio beyond 0.6, against gcforest", "accuracy_gap"
     assert {row.key: row for row in table.rows}[key].published == 0.008
-    assert "DDBF-f minus gcForest is +12.50 ± 10.61 percent points" in table.figure.caption
+    assert "DDBF-f minus gcForest is +12.50 [−82.80, +107.80] percent points" in table.figure.caption
 
 
 def test_ratios_below_the_papers_have_no_mean_and_one_repeat_no_spread(suite):
@@ -149,7 +152,7 @@ def test_ratios_below_the_papers_have_no_mean_and_one_repeat_no_spread(suite):
     declare(suite, names, repeats=1)
     run(suite, {(name, column): RIGHT[MORE, column][:1] for name in names for column in COLUMNS})
     table = suite.table("ddbf-fig4")
-    assert line(table.view, *GAP) == ["+5.00", "+5.00", "not applicable"]
+    assert line(table.view, *GAP) == ["+5.00, no interval", "+5.00, no interval", "not applicable"]
     assert not any("beyond" in row.condition for row in table.rows)
 
 

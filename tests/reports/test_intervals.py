@@ -87,68 +87,37 @@ def test_the_largest_mean_square_is_the_least_variance():
     assert found.error**2 == pytest.approx(table.mean(axis=1).var(ddof=1) / 4)
 
 
-# Areas under the ROC curve -----------------------------------------------------------------------------------------
-
-
-def placed(scores, positive):
-    """Share of the other class that each row is placed right of, pair by pair; ties count half."""
-    found = np.zeros(len(scores))
-    for i, j in itertools.product(np.flatnonzero(positive), np.flatnonzero(~positive)):
-        right = 1.0 if scores[i] > scores[j] else 0.5 if scores[i] == scores[j] else 0.0
-        found[i] += right / (~positive).sum()
-        found[j] += right / positive.sum()
-    return found
-
-
-def test_areas_have_the_interval_of_delong_by_brute_force():
-    """One seed: DeLong, DeLong and Clarke-Pearson (1988), with covariances of two models."""
-    generator = np.random.default_rng(2)
-    positive = np.arange(30) < 12
-    both = [np.round(generator.normal(positive, 1.0), 1) for _ in range(2)]
-    own, other = (placed(scores, positive) for scores in both)
-    found = intervals.given_test_set_auc((own - other)[:, None], positive)
-    contrast = np.array([1.0, -1.0])
-    of_positives = np.cov(own[positive], other[positive]) / 12
-    of_negatives = np.cov(own[~positive], other[~positive]) / 18
-    assert found.difference == pytest.approx(own[positive].mean() - other[positive].mean())
-    assert found.error**2 == pytest.approx(contrast @ (of_positives + of_negatives) @ contrast)
-
-
-def test_areas_of_several_seeds_have_the_same_rule_as_means_over_rows():
-    """Placements that are the same number for a row's own class are a mean over one group."""
-    table = persistent(np.random.default_rng(3), 60, 4, 0.3, 0.2, 0.3)
-    positive = np.arange(60) < 30
-    both = np.vstack([table[:30], np.tile(table[:30].mean(axis=0), (30, 1))])
-    auc, rows = intervals.given_test_set_auc(both, positive), intervals.given_test_set(table[:30])
-    # Negatives vary with the seed only: they add nothing to the rows.
-    assert auc.difference == pytest.approx(rows.difference)
-    assert auc.error == pytest.approx(rows.error)
-    assert auc.n_rows == 60
-    assert auc.shares.rows == pytest.approx(rows.shares.rows)
-
-
-def test_intervals_of_areas_hold_the_difference_as_often_as_they_say():
-    """Two models as good as each other, whose seeds add noise to the scores."""
-    positive = np.arange(160) < 80
-
-    def ranks(scores):
-        return scores.argsort(axis=0).argsort(axis=0)
+@pytest.mark.parametrize("sizes", [(60, 60), (200, 15), (100, 40, 20)])
+def test_strata_hold_the_difference_as_often_as_they_say(sizes):
+    """Rows vary within their classes, which weigh the same, by other variances; seeds vary too."""
+    strata = np.repeat(np.arange(len(sizes)), sizes)
+    weights = (len(strata) / len(sizes) / np.array(sizes))[strata]
 
     def draw(generator):
-        row = generator.normal(positive[:, None], 1.0)
+        own = generator.normal(0, 1 + strata, len(strata))[:, None] + generator.normal(0, 1, (len(strata), 3))
+        return weights[:, None] * own + generator.normal(0, 0.05, (1, 3)), strata
 
-        def placements():
-            own = generator.normal(0, 0.5, (160, 1))
-            scores = row + own + generator.normal(0, 0.3, (160, 4))
-            found = np.empty_like(scores)
-            everywhere = ranks(scores)
-            for side in (positive, ~positive):
-                found[side] = everywhere[side] - ranks(scores[side])
-            return np.where(positive[:, None], found / 80, 1 - found / 80)
+    assert FEWEST <= coverage(intervals.given_test_set, draw) <= MOST
 
-        return placements() - placements(), positive
 
-    assert FEWEST <= coverage(intervals.given_test_set_auc, draw) <= MOST
+def test_strata_have_the_degrees_of_freedom_of_satterthwaite():
+    """Two classes of 3 and 5 rows that weigh as they are: Welch's t with both parts of the variance."""
+    generator = np.random.default_rng(5)
+    values, strata = generator.normal(0, 1, (8, 1)), np.repeat([0, 1], [3, 5])
+    parts = np.array([9 / 64 * values[:3].var(ddof=1) / 3, 25 / 64 * values[3:].var(ddof=1) / 5])
+    found = intervals.given_test_set(values, strata)
+    assert found.error**2 == pytest.approx(parts.sum())
+    assert found.df == pytest.approx(parts.sum() ** 2 / (parts[0] ** 2 / 2 + parts[1] ** 2 / 4))
+    with pytest.raises(ValueError, match="1 test rows of a class"):
+        intervals.given_test_set(values, np.arange(8) // 7)
+
+
+def test_rows_that_are_all_equal_bound_how_often_models_differ():
+    """Of 100 rows none differs: 0.97^100 = 4.8 %, and 1 - 0.05^(1/100) = 2.95 %."""
+    found = intervals.equal_rows(100)
+    assert (found.low, found.high) == (pytest.approx(-0.02951, abs=1e-5), pytest.approx(0.02951, abs=1e-5))
+    assert found.error * 1.959964 == pytest.approx(found.high)
+    assert (1 - found.high) ** 100 == pytest.approx(0.05)
 
 
 # Splits ------------------------------------------------------------------------------------------------------------
@@ -212,16 +181,80 @@ def test_the_interval_of_sign_flips_has_what_enumeration_does_not_reject(values)
     assert p_value(values, found.difference) == 1
 
 
-def test_few_repeats_exclude_nothing_and_many_are_refused():
+def test_few_repeats_exclude_nothing():
     found = intervals.sign_flips([1.0, 1.1, 1.2, 1.3, 1.4])
     assert (found.low, found.high) == (-math.inf, math.inf)
-    assert intervals.sign_flips([1.0, 1.1, 1.2, 1.3, 1.4, 1.5]).low == 1.0
-    with pytest.raises(ValueError, match="subsets of 20 at most"):
-        intervals.sign_flips([0.0] * 21)
+    assert intervals.sign_flips([1.0, 1.1, 1.2, 1.3, 1.4, 1.5]).low == pytest.approx(1.0)
+    with pytest.raises(ValueError, match="1 repeats; an interval needs two"):
+        intervals.sign_flips([0.0])
 
 
-def test_intervals_of_sign_flips_hold_the_difference_as_often_as_they_say():
-    assert FEWEST <= coverage(intervals.sign_flips, lambda generator: (generator.laplace(1.0, 1.0, 10),), 1.0) <= MOST
+@pytest.mark.parametrize(("n", "n_simulations"), [(10, N), (30, 800), (100, 800)])
+def test_intervals_of_sign_flips_hold_the_difference_as_often_as_they_say(n, n_simulations):
+    def draw(generator):
+        return (generator.laplace(1.0, 1.0, n),)
+
+    assert FEWEST <= coverage(intervals.sign_flips, draw, 1.0, n_simulations) <= MOST
+
+
+def test_an_end_that_is_zero_but_for_rounding_excludes_nothing():
+    assert intervals.sign_flips([0.1 + 0.2 - 0.3, *[0.1] * 5]).low == 0
+
+
+@pytest.fixture
+def few_bits(monkeypatch):
+    """Subgroups of 64 changes of sign, of the field with x^6 + x + 1."""
+    monkeypatch.setattr(intervals, "FLIP_BITS", 6)
+    monkeypatch.setattr(intervals, "_PRIMITIVE", 0b1000011)
+
+
+def test_a_subgroup_of_flips_has_an_exact_level(few_bits):
+    """Of all 2^8 signs of eight numbers, exactly 1/64 excludes 0 at each side: 1 of 64 is the most below 2.5 %."""
+    sizes = np.random.default_rng(6).exponential(size=8)
+    found = [intervals.sign_flips(sizes * signs) for signs in itertools.product((-1, 1), repeat=8)]
+    assert sum(one.low > 0 for one in found) == sum(one.high < 0 for one in found) == 2**8 / 64
+
+
+def test_a_subgroup_of_flips_is_closed_and_ties_no_two_repeats(few_bits):
+    """By the means of single repeats: the subsets that they are in, found from values that are powers of two."""
+    n, sums = 12, []
+    original = intervals._sum_where_odd
+
+    def listen(values, n_bits):
+        original(values, n_bits)
+        sums.append(values.copy())
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(intervals, "_sum_where_odd", listen)
+        intervals.sign_flips([2.0**k for k in range(n)])
+    found = {int(one) for one in sums[0][0]}
+    assert len(found) == 64
+    assert {a ^ b for a in found for b in found} == found
+    for i, j in itertools.combinations(range(n), 2):
+        both = [(one >> i & 1, one >> j & 1) for one in found]
+        assert [both.count(pair) for pair in ((0, 0), (0, 1), (1, 0), (1, 1))] == [16] * 4
+    assert sums[0][1].tolist() == [int(one).bit_count() for one in sums[0][0]]
+
+
+def test_the_numbers_of_a_hundred_repeats_differ():
+    """The polynomial is primitive: 65,535 numbers without a repetition."""
+    code, seen = 1, set()
+    for _ in range(2**16 - 1):
+        seen.add(code)
+        code <<= 1
+        code ^= intervals._PRIMITIVE if code >> 16 else 0
+    assert len(seen) == 2**16 - 1
+
+
+def test_subgroup_and_all_flips_agree_nearly(monkeypatch):
+    """18 repeats, all 2^18 subsets, and 2^16 of them."""
+    values = np.random.default_rng(7).laplace(1.0, 1.0, 18)
+    some = intervals.sign_flips(values)
+    monkeypatch.setattr(intervals, "FLIP_BITS", 18)
+    every = intervals.sign_flips(values)
+    width = every.high - every.low
+    assert some.low == pytest.approx(every.low, abs=0.02 * width)
+    assert some.high == pytest.approx(every.high, abs=0.02 * width)
 
 
 def test_intervals_of_paired_t_hold_the_difference_as_often_as_they_say():

@@ -111,15 +111,18 @@ def test_rows_give_the_stored_scores_and_lie_in_the_order_of_the_split(ran, stor
             continue
         assert rows["right"].mean() == cell.metrics["accuracy"]
         assert rows["right"].tolist() == (rows["predicted"] == truth).tolist()
+        if "area" in rows:
+            assert np.abs(rows["area"].mean()) < 1e-6
+            assert rows["class"].tolist() == truth.tolist()
         if "placed" in rows:
             area = rows["placed"][truth == 1].mean() / (2 * np.sum(truth == 0))
             assert area == pytest.approx(cell.metrics["roc_auc"], abs=1e-12)
     classes = ("predicted", "right", "test_rows")
-    # The placements of models that a table of AUC shows, of two classes only.
+    # Of models that a table of AUC shows: the placements, of several classes what rows add to the mean of areas.
     assert seen == {
         ("breast_cancer", ("placed", *classes)),
         ("breast_cancer", classes),
-        ("iris", classes),
+        ("iris", ("area", "class", *classes)),
         ("diabetes", ("residual", "test_rows", "value")),
     }
     rows = read_rows(stored, "smoke", "breast_cancer")

@@ -6,7 +6,7 @@ from statistics import fmean
 from cascadeforest.reports.drawing.lines import difference_cell
 from cascadeforest.reports.drawing.view import SUMMARY, Cell, Row, TableView, number_text
 from cascadeforest.reports.numbers.cells import Cells
-from cascadeforest.reports.numbers.differences import OUTCOMES, Difference
+from cascadeforest.reports.numbers.differences import EQUAL, OUTCOMES, Difference
 from cascadeforest.reports.numbers.frame import TidyRow
 from cascadeforest.reports.numbers.intervals import most_by_chance
 from cascadeforest.reports.numbers.metrics import known_metric
@@ -128,10 +128,13 @@ def told_of(found: Sequence[Difference], cells: Cells, is_control: bool = False)
     return dict(
         designs=list(designs),
         this_fit=any(one.why.endswith("this fit") for one in found),
+        these_rows=any(one.why.endswith("for these rows") for one in found),
         smallest={metric: text for metric, text in found_by_metric.items() if text},
         none={reason: list(datasets) for reason, datasets in reasons.items()},
         needed=needed,
+        here=any(one.row.here_low is not None for one in found),
         only_here=any(one.only_here for one in found),
+        equal=any(one.interval is not None and one.why == EQUAL for one in found),
         excluding=sum(one.excludes_zero for one in intervals) if is_control else None,
         n=len(intervals),
         by_chance=most_by_chance(len(intervals)),

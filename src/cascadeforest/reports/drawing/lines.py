@@ -129,19 +129,23 @@ def number_cell(row: TidyRow) -> Cell:
 
 
 def difference_cell(row: TidyRow) -> Cell:
-    """Write a difference with its interval, or with its deviation where none is possible."""
+    """Write a difference with its interval, or with its deviation where none is possible.
+
+    The interval for the models of these training sets only follows in round brackets.
+    """
     if row.mean is None:
         return Cell(row.status, is_word=True)
+    numbers = [row.number, row.low, row.high, row.here_low, row.here_high]
+    if known_metric(row.metric).percent:
+        texts = [signed_text(row.metric, number or 0.0, None) for number in numbers]
+    else:
+        places = common_places(numbers)  # of all, not of each
+        texts = [f"{number or 0.0:+z,.{places}f}".replace("-", "−") for number in numbers]
+    here = f" ({texts[3]}, {texts[4]})" if row.here_low is not None else ""
     if row.low is None or row.high is None:
         why_not = ", no interval" if row.note else ""
-        return Cell(f"{signed_text(row.metric, row.number, row.std)}{why_not}")
-    numbers = row.number, row.low, row.high
-    if known_metric(row.metric).percent:
-        texts = [signed_text(row.metric, number, None) for number in numbers]
-    else:
-        places = common_places(numbers)  # of the three, not of each
-        texts = [f"{number:+z,.{places}f}".replace("-", "−") for number in numbers]
-    return Cell(f"{texts[0]} [{texts[1]}, {texts[2]}]")
+        return Cell(f"{signed_text(row.metric, row.number, row.std)}{why_not}{here}")
+    return Cell(f"{texts[0]} [{texts[1]}, {texts[2]}]{here}")
 
 
 def ratio_text(row: TidyRow, rows: Mapping[Key, TidyRow]) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from cascadeforest.reports.drawing.lines import is_abbreviated, signed_text
+from cascadeforest.reports.drawing.lines import difference_cell, is_abbreviated
 from cascadeforest.reports.drawing.view import metric_head, number_text
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import TidyRow
@@ -81,7 +81,7 @@ def environment() -> Environment:
         "label": metric_label,
         "number": number,
         "shown": lambda value, metric: number_text(metric, value, None),
-        "difference": lambda row: signed_text(row.metric, row.mean, row.std),
+        "difference": lambda row: difference_cell(row).text,
         "sentence": lambda text: Markup(html_sentence(text)),
         "bold": lambda text: Markup(_BOLD.sub(r"<strong>\1</strong>", html.escape(text))),
     }

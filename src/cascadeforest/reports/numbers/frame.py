@@ -39,6 +39,8 @@ class TidyRow:
     low: float | None = None  # ends of the 95 % interval of a difference
     high: float | None = None
     smallest: float | None = None  # difference that it could find with a probability of 80 %
+    here_low: float | None = None  # ends of the interval for the models of these training sets only
+    here_high: float | None = None
 
     @property
     def key(self) -> Key:
@@ -56,15 +58,17 @@ class TidyRow:
 Found: TypeAlias = dict[tuple[str, str], TidyRow]
 COLUMNS = tuple(field.name for field in fields(TidyRow))
 KEY = COLUMNS[:4]
-#: The last columns, which a file has only if a row has an interval.
-OF_INTERVALS = COLUMNS[-3:]
+#: The last columns, which a file has only if a row has such an interval.
+OF_INTERVALS, OF_ROWS = COLUMNS[-5:], COLUMNS[-2:]
+#: The columns that a file can have.
+_HEADS = (COLUMNS, COLUMNS[: -len(OF_ROWS)], COLUMNS[: -len(OF_INTERVALS)])
 
 
 def to_csv(rows: Iterable[TidyRow]) -> str:
     """Write rows as CSV: floats with 10 significant digits, nothing for no value; the same bytes every time."""
     stream, rows = io.StringIO(), list(rows)
-    with_intervals = any(row.low is not None for row in rows)
-    columns = COLUMNS if with_intervals else [column for column in COLUMNS if column not in OF_INTERVALS]
+    has = any(row.here_low is not None for row in rows), any(row.low is not None for row in rows), True
+    columns = _HEADS[has.index(True)]
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(columns)
     for row in rows:
@@ -86,7 +90,7 @@ def read_csv(path: Path) -> list[dict[str, str]]:
 def parse_csv(text: str, place: str) -> list[dict[str, str]]:
     """Read the texts of a tidy table as CSV, named `place` in messages; the columns of intervals can be missing."""
     reader = csv.DictReader(io.StringIO(text, newline=""))
-    if tuple(reader.fieldnames or ()) not in (COLUMNS, COLUMNS[: -len(OF_INTERVALS)]):
+    if tuple(reader.fieldnames or ()) not in _HEADS:
         raise ConfigError(f"{place}: the columns are {reader.fieldnames}; they must be {', '.join(COLUMNS)}.")
     return [dict.fromkeys(OF_INTERVALS, "") | row for row in reader]
 

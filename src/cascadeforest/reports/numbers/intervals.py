@@ -21,8 +21,10 @@ POWER: Final = 0.8
 MACHINE: Final = 1.2
 #: By this factor a single timing may be wrong.
 SINGLE_TIMING: Final = 1.5
-#: More repeats have too many changes of sign to list.
-MOST_FLIPS: Final = 20
+#: Of more repeats than this, a subgroup of 2 ** FLIP_BITS changes of sign is tried.
+FLIP_BITS: Final = 16
+#: A primitive polynomial of this degree: x^16 + x^12 + x^3 + x + 1.
+_PRIMITIVE: Final = 0x1100B
 
 Outcome: TypeAlias = Literal["win", "equivalent", "lose", "undecided"]
 
@@ -114,7 +116,7 @@ def _symmetric(difference: float, variance: float, df: float) -> Interval:
 # A given test set --------------------------------------------------------------------------------------------------
 
 
-def given_test_set(differences: np.ndarray) -> Interval:
+def given_test_set(differences: np.ndarray, strata: np.ndarray | None = None) -> Interval:
     r"""Interval over test rows and seeds, for models trained and tested on the same rows.
 
     In a two-way layout of rows and seeds, the variance of the mean is estimated by
@@ -125,64 +127,60 @@ def given_test_set(differences: np.ndarray) -> Interval:
     Parameters
     ----------
     differences : ndarray of shape (n_rows, n_seeds)
-        Loss, or whether it is right, of one model minus that of the other, of each test row with each seed. With one
-        seed the interval is that of this fit: rows vary only.
+        What each test row adds to the metric with each seed, one model minus the other; the mean over the rows is the
+        difference of the metrics (`cascadeforest.reports.numbers.row_values`). With one seed the interval is that of
+        this fit: rows vary only.
+    strata : ndarray of int, shape (n_rows,), optional
+        Classes within which rows vary. Rows of each class are then taken for given in number: for areas under the ROC
+        curve this is the variance of DeLong et al. (1988) within each seed.
 
     Raises
     ------
     ValueError
-        For fewer than two rows.
+        For fewer than two rows (of a class).
     """
-    return _over_rows_and_seeds((differences,), differences.mean(axis=0))
+    groups = [differences] if strata is None else [differences[strata == code] for code in np.unique(strata)]
+    smallest = min(map(len, groups))
+    _at_least_two(smallest, "test rows" if strata is None else "test rows of a class")
+    (n_rows, n_seeds), of_seeds = differences.shape, differences.mean(axis=0)
+    mean, sizes = float(of_seeds.mean()), np.array([len(group) for group in groups])
 
+    def of_groups(columns: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """Parts of the groups in the variance over rows of the mean."""
+        variances = np.array([columns(group).var(axis=0, ddof=1).mean() for group in groups])
+        return (sizes / n_rows) ** 2 * variances / sizes
 
-def given_test_set_auc(placements: np.ndarray, positive: np.ndarray) -> Interval:
-    """Interval of a difference of areas under the ROC curve over test rows and seeds.
-
-    DeLong et al. (1988) within each seed, and the variance over seeds. What rows and seeds make together is in both,
-    and counted once: this is the rule of `given_test_set` with DeLong's variance for that of the rows.
-
-    Parameters
-    ----------
-    placements : ndarray of shape (n_rows, n_seeds)
-        Placement of each row (share of the rows of the other class that it is placed right of, ties counted half) with
-        one model minus that with the other.
-    positive : ndarray of bool, shape (n_rows,)
-        Rows of the positive class.
-
-    Raises
-    ------
-    ValueError
-        For fewer than two rows of a class.
-    """
-    return _over_rows_and_seeds((placements[positive], placements[~positive]), placements[positive].mean(axis=0))
-
-
-def _over_rows_and_seeds(groups: Sequence[np.ndarray], of_seeds: np.ndarray) -> Interval:
-    """Interval of the mean of `of_seeds`, whose variance over rows is the sum of those of the means of `groups`."""
-    smallest, n_seeds = min(len(group) for group in groups), len(of_seeds)
-    if smallest < 2:
-        raise ValueError(f"differences are of {smallest} test rows (of a class); an interval needs two.")
-
-    def variance_of_mean(columns: Callable[[np.ndarray], np.ndarray]) -> float:
-        return float(sum(columns(group).var(axis=0, ddof=1).mean() / len(group) for group in groups))
-
-    n_rows, mean = sum(map(len, groups)), float(of_seeds.mean())
     # MS_row / (n S), and MS_seed / (n S): variances of a mean over both.
-    row = variance_of_mean(lambda group: group.mean(axis=1, keepdims=True))
+    rows = of_groups(lambda group: group.mean(axis=1, keepdims=True))
+    row = float(rows.sum())
+    row_df = _satterthwaite(rows, sizes - 1) if row else smallest - 1.0
     if n_seeds == 1:
-        return replace(_symmetric(mean, row, smallest - 1), n_rows=n_rows)
+        return replace(_symmetric(mean, row, row_df), n_rows=n_rows)
     seed = float(of_seeds.var(ddof=1)) / n_seeds
     # The variance over rows within a seed has MS_row + (S - 1) MS_err.
-    err = max(variance_of_mean(lambda group: group) - row, 0.0) / (n_seeds - 1)
-    df = {row: smallest - 1.0, seed: n_seeds - 1.0}
+    err = max(float(of_groups(lambda group: group).sum()) - row, 0.0) / (n_seeds - 1)
+    df = {row: row_df, seed: n_seeds - 1.0}
     if row + seed - err > max(row, seed):
-        squares = row**2 / (smallest - 1) + seed**2 / (n_seeds - 1) + err**2 / ((smallest - 1) * (n_seeds - 1))
-        df[row + seed - err] = (row + seed - err) ** 2 / squares
+        df[row + seed - err] = _satterthwaite([row, seed, -err], [row_df, n_seeds - 1, row_df * (n_seeds - 1)])
     variance = max(df)
     parts = np.array([max(row - err, 0.0), max(seed - err, 0.0), err])
     shares = Shares(*map(float, parts / parts.sum())) if parts.any() else Shares(0.0, 0.0, 0.0)
     return replace(_symmetric(mean, variance, df[variance]), shares=shares, n_rows=n_rows)
+
+
+def _satterthwaite(parts: Sequence[float] | np.ndarray, df: Sequence[float] | np.ndarray) -> float:
+    """Degrees of freedom of a sum of variances that have their own."""
+    return float(np.sum(parts) ** 2 / np.sum(np.square(parts) / df))
+
+
+def equal_rows(n_rows: int) -> Interval:
+    """Interval of a difference that is 0 on every test row, of a metric that a row moves by 1 at most.
+
+    The rows say only that the models rarely differ: with a share of more than 1 - 0.05^(1/n), about 3 / n, one of n
+    rows would have differed with a probability of 95 %. The difference is at most this share.
+    """
+    most = 1 - (1 - LEVEL) ** (1 / n_rows)
+    return Interval(0.0, -most, most, most / _t(1 - (1 - LEVEL) / 2, math.inf), math.inf, n_rows=n_rows)
 
 
 # Folds and repeated splits -----------------------------------------------------------------------------------------
@@ -206,7 +204,7 @@ def repeated_splits(differences: Sequence[float], test_to_train: float) -> Inter
     ValueError
         For fewer than two splits.
     """
-    values = _several(differences, 2)
+    values = _repeats(differences)
     n = len(values)
     return _symmetric(float(values.mean()), float(values.var(ddof=1)) * (1 / n + test_to_train), n - 1)
 
@@ -231,8 +229,7 @@ def pooled_rows(rows: np.ndarray, differences: np.ndarray) -> Interval:
     """
     _, place = np.unique(rows, return_inverse=True)
     n = int(place.max(initial=-1)) + 1
-    if n < 2:
-        raise ValueError(f"differences are of {n} test rows; an interval needs two.")
+    _at_least_two(n, "test rows")
     mean = float(differences.mean())
     of_row = np.bincount(place, differences - mean)
     variance = float((of_row**2).sum()) / len(differences) ** 2 * n / (n - 1)
@@ -243,10 +240,16 @@ def pooled_rows(rows: np.ndarray, differences: np.ndarray) -> Interval:
 
 
 def sign_flips(differences: Sequence[float]) -> Interval:
-    """Interval over repeats with small training draws: the exact test that flips signs, inverted (Hartigan 1969).
+    r"""Interval over repeats with small training draws: the exact test that flips signs, inverted (Hartigan 1969).
 
-    The differences that the test does not reject lie between two of the means of all subsets of the repeats, so that
-    nothing is approximated. Fewer than six repeats cannot reject anything at this level.
+    The differences that the test does not reject lie between two of the means of subsets of the repeats (the repeats
+    that are flipped), so that nothing is approximated. Fewer than six repeats cannot reject anything at this level.
+
+    Up to 16 repeats all subsets count. Of n repeats beyond, 65,536 of the 2^n do: those of a subgroup of all flips. The
+    test of a subgroup has the same exact level, whatever n; Hartigan calls its subsets balanced. Here they are the
+    words of the simplex code, shortened to n: repeat i has the number alpha^i of the field of 2^16 elements, and a
+    subset has the repeats whose number has an odd number of ones in common with that of the subset. No repeat is then
+    tied to another one: any two are flipped together, apart, and not at all, equally often.
 
     Parameters
     ----------
@@ -256,19 +259,39 @@ def sign_flips(differences: Sequence[float]) -> Interval:
     Raises
     ------
     ValueError
-        For fewer than two repeats, or more than `MOST_FLIPS`.
+        For fewer than two repeats.
     """
-    values = _several(differences, 2)
+    values = _repeats(differences)
     n = len(values)
-    if n > MOST_FLIPS:
-        raise ValueError(f"differences are of {n} repeats; the exact test lists all subsets of {MOST_FLIPS} at most.")
-    sums, counts = np.zeros(1), np.zeros(1)
-    for value in values:
-        sums, counts = np.concatenate([sums, sums + value]), np.concatenate([counts, counts + 1])
-    means = np.sort(sums[1:] / counts[1:])
-    rejected = int((1 - LEVEL) / 2 * 2**n)
-    low, high = (float(means[rejected - 1]), float(means[-rejected])) if rejected else (-math.inf, math.inf)
+    n_bits = min(n, FLIP_BITS)
+    codes = [1]
+    while len(codes) < n:
+        code = codes[-1] << 1
+        codes.append(code ^ _PRIMITIVE if code >> FLIP_BITS else code)
+    both = np.zeros((2, 2**n_bits))  # sums and sizes of the subsets
+    both[:, codes] = values, np.ones(n)
+    _sum_where_odd(both, n_bits)
+    means = both[0, 1:] / both[1, 1:]
+    rejected = int((1 - LEVEL) / 2 * 2**n_bits)
+    low, high = -math.inf, math.inf
+    if rejected:
+        ends = np.partition(means, [rejected - 1, len(means) - rejected])[[rejected - 1, len(means) - rejected]]
+        # A mean that is 0 but for rounding is 0: an end of 1e-18 would exclude it.
+        low, high = map(float, np.where(np.abs(ends) < 1e-12 * np.abs(values).max(), 0.0, ends))
     return Interval(float(values.mean()), low, high, float(values.std(ddof=1)) / math.sqrt(n), n - 1)
+
+
+def _sum_where_odd(values: np.ndarray, n_bits: int) -> None:
+    """Replace the number at each place of a row by the sum of those at places with an odd number of ones in common.
+
+    It is half of what the total and the Walsh-Hadamard transform differ by.
+    """
+    totals = values.sum(axis=1, keepdims=True)
+    for bit in range(n_bits):
+        pairs = values.reshape(-1, 2, 2**bit)
+        pairs[:, 0], pairs[:, 1] = pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]
+    np.subtract(totals, values, out=values)
+    values /= 2
 
 
 def paired_t(differences: Sequence[float]) -> Interval:
@@ -320,11 +343,14 @@ def cost_ratio(own: Sequence[float], other: Sequence[float]) -> Interval:
     return replace(found, difference=ratio, low=low / wide, high=high * wide)
 
 
-def _several(differences: Sequence[float], least: int) -> np.ndarray:
-    values = np.array(differences, float)
-    if len(values) < least:
-        raise ValueError(f"differences are of {len(values)} repeats; an interval needs {least}.")
-    return values
+def _repeats(differences: Sequence[float]) -> np.ndarray:
+    _at_least_two(len(differences), "repeats")
+    return np.array(differences, float)
+
+
+def _at_least_two(n: int, what: str) -> None:
+    if n < 2:
+        raise ValueError(f"differences are of {n} {what}; an interval needs two.")
 
 
 # What an interval decides ------------------------------------------------------------------------------------------

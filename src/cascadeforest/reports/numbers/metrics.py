@@ -28,10 +28,10 @@ PROJECTED, PROJECTED_RELATIVE = frozenset({"intra_to_inter_variance"}), 0.5
 COORDINATES = ("tsne_1", "tsne_2")
 #: Computed by scikit-learn through BLAS, whatever the model: near the border a row may change sides.
 FOREIGN_METRICS = frozenset({"linear_accuracy"})
+#: Metrics that models are compared by.
+COMPARED = ("accuracy", "error_rate", "balanced_accuracy", "log_loss", "ece", "roc_auc", "rmse")
 #: Differences of two models' means: where both move, they move by up to twice as much.
-DIFFERENCES = frozenset(
-    {"accuracy_difference", "accuracy_gap", "error_rate_difference", "rmse_difference", "roc_auc_difference"}
-)
+DIFFERENCES = frozenset({f"{name}_difference" for name in COMPARED} | {"accuracy_gap"})
 #: Shares of the test rows of one class.
 OF_ONE_CLASS = frozenset({"recall"})
 #: Test rows that are counted.
@@ -56,10 +56,17 @@ _SHOWN = {
 MEASURED: Mapping[str, Metric] = {
     name: Metric(label, unit, METRICS[name], percent) for name, (label, unit, percent) in _SHOWN.items()
 }
+_ERROR = Metric("test error", "", False, percent=True)
 _COSTS: Mapping[str, Metric] = {
     IMPORTANCE_COST: Metric("importances", "CPU s", False),
     WHOLE_COST: Metric("training and importances", "CPU s", False),
 }
+
+
+def _difference_of(metric: Metric) -> Metric:
+    return Metric(f"{metric.label}, difference", metric.unit, percent=metric.percent)
+
+
 #: All that is measured cost: it differs from run to run.
 COSTS = COST_METRICS | _COSTS.keys()
 #: A model's cost compared with another's. They move as the costs do, so no exact check covers them either.
@@ -72,11 +79,8 @@ KNOWN: Mapping[str, Metric] = {
     **MEASURED,
     **_COSTS,
     **COST_RATIOS,
-    "error_rate": Metric("test error", "", False, percent=True),
-    "accuracy_difference": Metric("accuracy, difference", percent=True),
-    "error_rate_difference": Metric("test error, difference", percent=True),
-    "roc_auc_difference": Metric("ROC AUC, difference", percent=True),
-    "rmse_difference": Metric("RMSE, difference", "unit of the target"),
+    **{f"{name}_difference": _difference_of(MEASURED.get(name, _ERROR)) for name in COMPARED},
+    "error_rate": _ERROR,
     "screened_share": Metric("screened at level 1", percent=True),
     "remaining_share": Metric("go through all levels", percent=True),
     "different_predictions": Metric("screened rows predicted otherwise", ROWS),

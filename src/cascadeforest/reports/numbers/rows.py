@@ -3,11 +3,16 @@
 The arrays of one data set variant, rows in the order of their split:
 
 - ``split``: for each repeat the number of its split; ``test_rows/<split>``: numbers of the test rows in the data set;
+- ``class/<split>``, where a table shows balanced accuracy, or the ROC AUC of several classes: codes of their classes;
 - ``<model>/<repeat>/predicted``: class codes, and ``right``: whether they are right, packed by `numpy.packbits`;
 - ``<model>/<repeat>/value`` and ``residual`` (value minus target) in regression, in single precision;
 - ``<model>/<repeat>/placed``, of two classes where a table shows the ROC AUC: twice the placement of each row after
   DeLong et al. (1988). It is the number of negatives scored below a positive, and of positives scored above a
-  negative, ties counted half.
+  negative, ties counted half;
+- ``<model>/<repeat>/area``, of several classes: what each row adds to the mean of the areas, minus this mean, in single
+  precision (`areas`);
+- ``<model>/<repeat>/loss``, where a table shows the log loss: that of each row in half precision, since intervals take
+  its spread over rows only from it.
 
 `by_cell` gives them apart.
 """
@@ -47,6 +52,24 @@ def placements(scores: np.ndarray, positive: np.ndarray) -> np.ndarray:
     return np.rint(2 * placed).astype(np.uint32)
 
 
+def areas(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return what each row adds to the mean of the areas of each class against the rest, minus this mean.
+
+    A row counts in the area of its own class as a positive and in all others as a negative. The mean of the n rows is
+    0, and the sum of their squares divided by n² is DeLong's variance of the mean of the areas (but for n_k in place of
+    n_k - 1 rows of a class). Classes without a row, or with all rows, have no curve.
+    """
+    n, found = len(classes), np.zeros(len(classes))
+    codes = [code for code, size in enumerate(np.bincount(classes, minlength=scores.shape[1])) if 0 < size < n]
+    for code in codes:
+        positive = classes == code
+        own, other = positive.sum(), n - positive.sum()
+        placed = placements(scores[:, code], positive) / 2
+        share = np.where(positive, placed / other, placed / own)
+        found += (share - share[positive].mean()) * np.where(positive, n / own, n / other) / len(codes)
+    return found
+
+
 def rows_of(results: Results, dataset: str, processed: Path) -> Arrays:
     """Return what the models of a run predicted for the test rows of one data set variant.
 
@@ -63,37 +86,61 @@ def rows_of(results: Results, dataset: str, processed: Path) -> Arrays:
     numbers = {rows: k for k, rows in enumerate(dict.fromkeys(test.tobytes() for test in tests))}
     found: Arrays = {"split": np.array([numbers[test.tobytes()] for test in tests], np.int16)}
     found |= {f"test_rows/{numbers[test.tobytes()]}": test.astype(np.int32) for test in tests}
-    shown = [results.experiments[name] for name in results.drawable() if "roc_auc" in results.experiments[name].metrics]
-    with_auc = {model for e in shown for variant, model in e.needed_runs() if variant == dataset}
+    wanted: dict[str, set[str]] = {}
+    for experiment in map(results.experiments.__getitem__, results.drawable()):
+        models = {model for variant, model in experiment.needed_runs() if variant == dataset}
+        for metric in experiment.metrics:
+            wanted.setdefault(metric, set()).update(models)
+    is_weighed = wanted.get("balanced_accuracy") or (wanted.get("roc_auc") and len(data.class_names) > 2)
+    if data.task == "classification" and is_weighed:
+        small = np.min_scalar_type(len(data.class_names))
+        found |= {f"class/{numbers[test.tobytes()]}": data.y[test].astype(small) for test in tests}
     for cell in cells:
         outputs = predictions(results.arrays_folder, cell, results.remedy)
-        for name, values in _of_cell(outputs, data, tests[cell.repeat], cell.model in with_auc).items():
+        shown = {metric for metric, models in wanted.items() if cell.model in models}
+        for name, values in _of_cell(outputs, data, tests[cell.repeat], shown).items():
             found[f"{cell.model}/{cell.repeat}/{name}"] = values
     return found
 
 
-def _of_cell(outputs: Arrays, data: Dataset, test: np.ndarray, with_placements: bool) -> Arrays:
+def _of_cell(outputs: Arrays, data: Dataset, test: np.ndarray, shown: set[str]) -> Arrays:
+    """Return what is kept of a cell whose model is in tables that show these metrics."""
     predicted, truth = outputs["predicted"], data.y[test]
     if data.task == "regression":
         return {"value": predicted.astype(np.float32), "residual": (predicted - truth).astype(np.float32)}
     small = np.min_scalar_type(len(data.class_names))
     found = {"predicted": predicted.astype(small), "right": np.packbits(predicted == truth)}
     scores = outputs.get("probabilities", outputs.get("scores"))
-    if with_placements and scores is not None and len(data.class_names) == 2:
-        found["placed"] = placements(scores[:, 1], truth == 1)
+    if "roc_auc" in shown and scores is not None:
+        if len(data.class_names) == 2:
+            found["placed"] = placements(scores[:, 1], truth == 1)
+        else:
+            found["area"] = areas(scores, truth).astype(np.float32)
+    if "log_loss" in shown and "probabilities" in outputs:
+        found["loss"] = log_losses(outputs["probabilities"], truth).astype(np.float16)
     return found
+
+
+def log_losses(probabilities: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return the log loss of each row, in nats, clipped as in `cascadeforest.experiments.metrics`."""
+    own = probabilities[np.arange(len(classes)), classes] / probabilities.sum(axis=1, dtype=float)
+    return -np.log(np.clip(own, np.finfo(float).eps, 1.0))
 
 
 def by_cell(arrays: Mapping[str, np.ndarray]) -> CellRows:
     """Return arrays with a value for each test row, by model preset and repeat.
 
-    There are ``test_rows``, their numbers in the data set, and what the head of this module says; ``right`` is bool.
+    There are ``test_rows``, their numbers in the data set, and what the head of this module says; ``right`` is bool,
+    and ``class`` is there if the data set has it.
     """
     found: CellRows = {}
     for name, values in arrays.items():
         match name.split("/"):
             case [model, repeat, kind]:
-                test = arrays[f"test_rows/{arrays['split'][int(repeat)]}"]
-                one = found.setdefault((model, int(repeat)), {"test_rows": test})
+                split = arrays["split"][int(repeat)]
+                test = arrays[f"test_rows/{split}"]
+                of_split = {"test_rows": test, "class": arrays.get(f"class/{split}")}
+                known = {key: rows for key, rows in of_split.items() if rows is not None}
+                one = found.setdefault((model, int(repeat)), known)
                 one[kind] = np.unpackbits(values, count=len(test)).astype(bool) if kind == "right" else values
     return found

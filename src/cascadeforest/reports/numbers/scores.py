@@ -14,9 +14,9 @@ from cascadeforest.data.errors import ConfigError
 from cascadeforest.experiments.metrics import COST_METRICS, METRICS
 from cascadeforest.experiments.plan import NOT_IMPLEMENTED, Experiment
 from cascadeforest.reports.numbers.cells import Cells
-from cascadeforest.reports.numbers.differences import COMPARED, counted_once
+from cascadeforest.reports.numbers.differences import counted_once
 from cascadeforest.reports.numbers.frame import ALL, KEY, OK, UNAVAILABLE
-from cascadeforest.reports.numbers.metrics import known_metric
+from cascadeforest.reports.numbers.metrics import COMPARED, known_metric
 from cascadeforest.reports.numbers.splits import ALL_SPLITS, by_split, split_name
 from cascadeforest.reports.numbers.statistics import average_ranks, compare_means, complete, ranked, sign
 
@@ -128,7 +128,7 @@ def compared_metric(experiment: Experiment, also: Collection[str] = REGRESSION_M
     known = [metric for metric in COMPARED if metric in (METRICS.keys() - REGRESSION_METRICS) | set(also)]
     if len(experiment.metrics) != 1 or experiment.metrics[0] not in known:
         found = f"{experiment.place}/metrics is {list(experiment.metrics)}"
-        raise ConfigError(f"{found}; a table of pairs has one metric: {' or '.join(known)}.")
+        raise ConfigError(f"{found}; a table of pairs has one metric: {', '.join(known[:-1])} or {known[-1]}.")
     return experiment.metrics[0]
 
 

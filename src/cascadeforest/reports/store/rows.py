@@ -29,10 +29,10 @@ def united_rows(rows: Mapping[str, Arrays], kept: Results, stored: Path) -> dict
     """Add the rows, stored in the folder `stored`, of the models that stay."""
     found = dict(rows)
     for dataset, saved in unpack(stored / CELLS, kept.suite).rows.items():
-        models = {"split", "test_rows", *(model for variant, model in kept.runs if variant == dataset)}
+        models = {"split", "test_rows", "class", *(model for variant, model in kept.runs if variant == dataset)}
         arrays = _read(stored, saved)
         staying = {name: values for name, values in arrays.items() if name.partition("/")[0] in models}
-        if len(models) > 2:
+        if len(models) > 3:
             # The splits are those of the part with more repeats.
             parts = sorted((staying, found.get(dataset, {})), key=lambda part: len(part.get("split", ())))
             found[dataset] = parts[0] | parts[1]

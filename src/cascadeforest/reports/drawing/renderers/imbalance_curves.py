@@ -3,18 +3,20 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 import numpy as np
-import pandas as pd
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.experiments.plan import Experiment
 from cascadeforest.reports.drawing import panels as draw
+from cascadeforest.reports.drawing.differences import told_of
 from cascadeforest.reports.drawing.lines import numbered_lines
 from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.view import Row, metric_head, scaled
 from cascadeforest.reports.drawing.words import protocols
 from cascadeforest.reports.numbers.cells import Cells
+from cascadeforest.reports.numbers.differences import Difference, mean_difference
 from cascadeforest.reports.numbers.frame import Key, TidyRow, to_rows
 from cascadeforest.reports.numbers.scores import repeats, scores
 
@@ -24,6 +26,7 @@ OWN, AGAINST, BEYOND = "ddbf", "gcforest", 0.6
 #: Conditions: a difference, a mean over ratios, a mean of differences.
 PAIR, LATER = f"against {AGAINST}", f"imbalance ratio beyond {BEYOND:g}"
 LATER_PAIR = f"{LATER}, {PAIR}"
+MISSING = "a run is missing"
 
 
 @dataclass(frozen=True)
@@ -38,9 +41,13 @@ def render(cells: Cells) -> Table:
     label = cells.options(Options).label
     series = variants(cells.experiment, label)
     curves = tuple(_drawn(cells, series, label))
-    rows = {row.key: row for row in (*curves, *_facts(cells, series))}
+    leads = _leads(cells, series)
+    rows = {row.key: row for row in (*curves, *_means(cells, series), *(one.row for one in leads))}
     names = [next(iter(series.values()))]
-    told = dict(names=names, label=label, rows=list(rows.values()), protocols=protocols(cells, names))
+    told: dict[str, object] = dict(
+        names=names, label=label, rows=list(rows.values()), protocols=protocols(cells, names)
+    )
+    told |= {"intervals": told_of(leads, cells)}
     heads = [*(f"ratio {ratio:g}" for ratio in series), f"mean from {BEYOND:g} on"]
     lines, label_heads = _lines(cells, series, f"class {label}", rows), ("data set", "quantity", "model")
     picture = draw.Picture([_part(cells, series, f"class {label}", rows)], legend=True)
@@ -80,24 +87,33 @@ def _recall(cells: Cells, variant: str, column: str, label: str) -> TidyRow:
     return cells.row(variant, column, f"class {label}", RECALL, values, n_test=min(map(sum, counts), default=None))
 
 
-def _facts(cells: Cells, series: Mapping[float, str]) -> Iterable[TidyRow]:
-    """Yield means over the ratios from `BEYOND` on, and by how much DDBF is ahead at each ratio and over these."""
-    columns, name = list(cells.experiment.columns), next(iter(series.values()))
-    own = [column for column in columns if column.startswith(OWN) and AGAINST in columns]
-    means, leads = {}, {}
-    for variant in series.values():
-        # Repeats by model: NaN where there is no number, also in what follows from it.
-        found = {column: pd.Series(cells.metric(variant, column, ACCURACY), dtype=float) for column in columns}
-        means[variant] = pd.DataFrame(found)
-        leads[variant] = means[variant][own].sub(found.get(AGAINST, 0), axis=0)
-    frames = [(variant, variant, PAIR, GAP, frame) for variant, frame in leads.items()]
+def _leads(cells: Cells, series: Mapping[float, str]) -> list[Difference]:
+    """Return by how much DDBF is ahead at each ratio, and in the mean of those from `BEYOND` on."""
+    own = [
+        column for column in cells.experiment.columns if column.startswith(OWN) and AGAINST in cells.experiment.columns
+    ]
+    places = [(variant, PAIR, [variant]) for variant in series.values()]
     if later := [variant for ratio, variant in series.items() if ratio >= BEYOND]:
-        mean, lead = (sum(found[variant] for variant in later) / len(later) for found in (means, leads))
-        frames = [(later[0], name, LATER, ACCURACY, mean), *frames, (later[0], name, LATER_PAIR, GAP, lead)]
-    for variant, dataset, condition, metric, frame in frames:
-        for column in frame:
-            values = frame[column].dropna().tolist() or "a run is missing"
-            yield replace(cells.row(variant, column, condition, metric, values), dataset=dataset)
+        places.append((next(iter(series.values())), LATER_PAIR, later))
+    leads = []
+    for dataset, condition, variants in places:
+        for column in own:
+            row = replace(cells.row(variants[0], column, condition, GAP, MISSING), dataset=dataset)
+            found = mean_difference(cells, variants, column, AGAINST, ACCURACY)
+            if found is not None:
+                printed = row.published
+                row = replace(found.row, dataset=dataset, condition=condition, metric=GAP, published=printed)
+            leads.append(replace(found, row=row) if found else Difference(row, cells.experiment.designs[dataset]))
+    return leads
+
+
+def _means(cells: Cells, series: Mapping[float, str]) -> Iterable[TidyRow]:
+    """Yield the means of the accuracies over the ratios from `BEYOND` on."""
+    later = [variant for ratio, variant in series.items() if ratio >= BEYOND]
+    for column in cells.experiment.columns if later else ():
+        found = [cells.metric(variant, column, ACCURACY) for variant in later]
+        values = [fmean(of_repeat) for of_repeat in zip(*found, strict=True)] if all(found) else MISSING
+        yield replace(cells.row(later[0], column, LATER, ACCURACY, values), dataset=next(iter(series.values())))
 
 
 def _lines(cells: Cells, series: Mapping[float, str], of_class: str, rows: Mapping[Key, TidyRow]) -> Iterable[Row]:

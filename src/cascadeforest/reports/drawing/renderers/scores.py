@@ -18,9 +18,9 @@ from cascadeforest.reports.drawing.view import SUMMARY, Cell, Row, metric_head
 from cascadeforest.reports.drawing.words import reasons
 from cascadeforest.reports.numbers import costs, scores
 from cascadeforest.reports.numbers.cells import Cells
-from cascadeforest.reports.numbers.differences import COMPARED, Difference, difference, outcomes, pairs_of
+from cascadeforest.reports.numbers.differences import Difference, difference, outcomes, pairs_of
 from cascadeforest.reports.numbers.frame import ALL, OK, Key, TidyRow, to_rows
-from cascadeforest.reports.numbers.metrics import COST_FLOORS
+from cascadeforest.reports.numbers.metrics import COMPARED, COST_FLOORS
 from cascadeforest.reports.numbers.splits import conditions, kinds
 
 REFERENCE, NOT_COMPARED = "reference", "not compared"

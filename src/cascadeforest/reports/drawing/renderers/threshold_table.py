@@ -15,8 +15,9 @@ from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.view import metric_head
 from cascadeforest.reports.drawing.words import reasons
 from cascadeforest.reports.numbers.cells import Cells
-from cascadeforest.reports.numbers.differences import COMPARED, difference
+from cascadeforest.reports.numbers.differences import difference
 from cascadeforest.reports.numbers.frame import Key, TidyRow, to_rows
+from cascadeforest.reports.numbers.metrics import COMPARED
 from cascadeforest.reports.numbers.scores import metrics_for, repeats, scores
 from cascadeforest.reports.numbers.splits import kinds
 
