@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import yaml
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.typed_json import to_json
+from cascadeforest.experiments.batches import expected_costs, read_costs
 from cascadeforest.experiments.metrics import METRICS
 from cascadeforest.experiments.plan import LEAST, Bound, Budget
 from cascadeforest.experiments.resolve import load_plan, read_configuration
@@ -220,6 +222,15 @@ def test_a_data_set_can_have_its_own_bound_of_repeats(root):
         load_plan(root, {"suite": "special"})
 
 
+def test_an_experiment_can_have_repeats_of_its_own_suite_by_suite(root):
+    write(root, experiments=EXPERIMENTS | {"one": EXPERIMENTS["one"] | {"repeats": {"full": 4, "tiny": 1}}})
+    found = {suite: load_plan(root, {"suite": suite}).experiments["one"].repeats for suite in ("full", "tiny")}
+    assert {suite: set(repeats.values()) for suite, repeats in found.items()} == {"full": {4}, "tiny": {1}}
+    write(root, experiments=EXPERIMENTS | {"one": EXPERIMENTS["one"] | {"repeats": {"ful": 4}}})
+    with pytest.raises(ConfigError, match=r"one/repeats is 'ful'.* Did you mean 'full'"):
+        load_plan(root)
+
+
 def test_single_data_sets_have_parameters_of_their_own(root):
     """Merged with those of the base, data set by data set, within the suite's bounds, for all variants of the data."""
     models = MODELS | {
@@ -390,9 +401,51 @@ def test_one_share_of_the_published_work_bounds_all_columns_of_a_table(plan):
         assert all(len(here) == 1 for here in layers.values()), experiment.id
         if plan.suite != "smoke":
             # Within a number of trees of each other, as rounding up may have it.
+            for column, preset in experiment.columns.items():
+                for dataset in experiment.present():
+                    assert unbounded(plan, experiment, column, dataset) == [], (experiment.id, preset)
             shares = [(here / published, (here - 1) / published) for published, here in trees.items() if here > LEAST]
             assert not shares or max(low for _, low in shares) < min(high for high, _ in shares), experiment.id
             assert len(set(trees.values())) == len(trees), f"{experiment.id}: forests of other sizes are equal"
+
+
+def unbounded(plan, experiment, column, dataset):
+    """Parameters of a run that count trees, rounds or epochs, and that the suite does not bound though it should."""
+    preset = experiment.columns[column]
+    run = plan.run(dataset, preset)
+    changes = plan.suite_config.table_budgets
+    changes = changes.get(experiment.paper, {}) | changes.get(experiment.id, {})
+    budget = replace(plan.suite_config.budget, **changes)
+    given = {} if run is None else dict(run.params)
+    learner = given.pop("learner", None)
+    given |= {f"learner__{name}": value for name, value in learner["params"].items()} if learner else {}
+    kinds = {"n_estimators": budget.trees, "search_estimators": budget.trees, "iterations": budget.trees}
+    kinds |= {"max_iter": max(budget.trees, budget.epochs), "epochs": budget.epochs}
+    return [
+        name
+        for name, value in given.items()
+        if kinds.get(name.rpartition("__")[2], 1) < 1
+        and value > LEAST
+        and name not in experiment.bounds[column][dataset]
+    ]
+
+
+def test_all_five_folds_and_ten_seeds_where_fits_take_less_than_a_minute(plan):
+    """By the costs that were measured; quick has at most three repeats of anything."""
+    datasets = read_configuration(ROOT).datasets
+    costs = expected_costs(plan.runs, read_costs(ROOT)) if plan.suite in ("standard", "paper") else {}
+    for experiment in plan.experiments.values():
+        for dataset in experiment.present() if experiment.columns else ():
+            place, protocol = (experiment.id, dataset), datasets[dataset.partition("+")[0]]["protocol"]
+            repeats = experiment.repeats[dataset]
+            if plan.suite == "quick":
+                assert repeats <= 3, place
+            elif costs and experiment.kind == "table":
+                if protocol["kind"] == "cv":
+                    assert repeats == protocol["folds"], place
+                elif repeats < 10:
+                    seconds = [costs.get((dataset, preset)) for preset in experiment.columns.values()]
+                    assert any(cost is None or cost.seconds > 60 for cost in seconds), place
 
 
 def test_missing_experiments_say_what_they_lack(plan):

@@ -78,7 +78,7 @@ class ExperimentEntry:
     metrics: tuple[str, ...] = ()
     models: dict[str, str] = field(default_factory=dict)
     extras: tuple[str, ...] | dict[str, tuple[str, ...]] = ()
-    repeats: int | None = None
+    repeats: int | dict[str, int] | None = None  # of every suite, or by suite
     marks: Marks = "none"
     win_tie_lose: str | None = None
     references: tuple[str, ...] = ()
@@ -307,8 +307,13 @@ class _Resolver:
             _choose(f"{place}/models/{column}", preset, self.models)
         for metric in entry.metrics:
             _choose(f"{place}/metrics", metric, METRICS)
-        for given in entry.datasets:
-            _choose(f"{place}/datasets", given, self.configuration.suites)
+        by_suite: dict[str, Iterable[str]] = {
+            "datasets": entry.datasets,
+            "repeats": entry.repeats if isinstance(entry.repeats, dict) else {},
+        }
+        for key, suites in by_suite.items():
+            for given in suites:
+                _choose(f"{place}/{key}", given, self.configuration.suites)
         named = {"references": entry.references, "rank_columns": entry.rank_columns or ()}
         for key, chosen in (named | {"win_tie_lose": (entry.win_tie_lose,) if entry.win_tie_lose else ()}).items():
             for column in chosen:
@@ -464,7 +469,8 @@ class _Resolver:
         # Under cross-validation a repeat is a fold: there are no more of them.
         folds = protocol["folds"] if cast(str, protocol["kind"]) == "cv" else None
         bound = self.settings.dataset_repeats.get(variant, self.settings.repeats)
-        wanted = protocol.get("repeats", folds) if entry.repeats is None else entry.repeats
+        own = entry.repeats.get(self.suite) if isinstance(entry.repeats, dict) else entry.repeats
+        wanted = protocol.get("repeats", folds) if own is None else own
         return min(number for number in (wanted, folds, bound) if number is not None)
 
     def _settings(self, preset: str, base: str) -> dict[str, Json]:
