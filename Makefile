@@ -11,10 +11,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON := $(BIN)/python
 STAMP := $(VENV)/.installed
-# The first interpreter that is new enough; `make PYTHON3=/path/to/python3.12 setup` names another.
-# (`command -v` is not enough: version managers put stubs on the PATH that cannot run.)
-PYTHON3 ?= $(firstword $(foreach name,python3 python3.13 python3.12 python3.11 python,\
-    $(shell $(name) -c 'import sys; sys.version_info >= (3, 11) and print("$(name)")' 2>/dev/null)))
+# The first interpreter that is new enough; `make PYTHON3=/path/to/python3.12 setup` names another. It is looked for once,
+# where it is needed. (`command -v` is not enough: version managers put stubs on the PATH that cannot run.)
+ifndef PYTHON3
+PYTHON3 = $(eval PYTHON3 := $(shell for name in python3 python3.13 python3.12 python3.11 python; do \
+    $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$name && break; done))$(PYTHON3)
+endif
 UV := $(shell command -v uv 2>/dev/null)
 
 # Inside the environment: jobs that Snakemake starts find the same python.

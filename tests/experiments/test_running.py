@@ -28,10 +28,6 @@ from pathlib import Path
 from cascadeforest.experiments.progress import tell
 folder = Path("results/quick")
 mode = Path("mode").read_text()
-if "--unlock" in sys.argv:
-    (folder / "unlocked").parent.mkdir(parents=True, exist_ok=True)
-    (folder / "unlocked").write_text(" ".join(sys.argv))
-    sys.exit()
 print("1 of 4 steps (25%) done", flush=True)
 tell(folder, "batch", batch="iris.forest")
 tell(folder, "fit", batch="iris.forest", dataset="iris", model="forest", repeat=1)
@@ -161,7 +157,9 @@ def test_the_lock_of_a_killed_run_is_released_and_that_of_a_living_one_is_not(st
     (locks / "0.input.lock").write_text("results/quick/plan.json")
     _, text = stand_in(plan, "works")
     assert text.startswith("An earlier run in this folder was killed; its lock is released.")
-    assert "--unlock" in (tmp_path / "results/quick/unlocked").read_text()
+    assert not locks.exists()
+    locks.mkdir()
+    (locks / "0.input.lock").touch()
     command = [sys.executable, "-c", "import time; time.sleep(60)  # snakemake"]
     other = subprocess.Popen(command, cwd=tmp_path)
     try:
@@ -170,6 +168,23 @@ def test_the_lock_of_a_killed_run_is_released_and_that_of_a_living_one_is_not(st
     finally:
         other.kill()
         other.wait()
+
+
+def test_a_second_run_is_refused_before_snakemake_has_its_lock(stand_in, plan, tmp_path, folder):
+    """The second one emptied the log of the first, and only then learned from Snakemake that it came too late."""
+    lock = tmp_path / "results" / "run.lock"
+    lock.parent.mkdir()
+    code = (
+        "import fcntl, sys; stream = open(sys.argv[1], 'w'); fcntl.flock(stream, fcntl.LOCK_EX)\n"
+        "print(77, file=stream, end='', flush=True); print(flush=True); input()"
+    )
+    other = subprocess.Popen([sys.executable, "-c", code, lock], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    other.stdout.readline()
+    with pytest.raises(UserError, match=r"works in this folder already: process 77\."):
+        stand_in(plan, "works")
+    assert not folder.exists()
+    other.communicate(b"\n")
+    assert stand_in(plan, "works")[0] == 0  # the system released the lock
 
 
 def test_a_failed_run_says_why_and_how_to_go_on(stand_in, plan, folder):

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 N_KILLS = 30
 N_CHAINS = 2
+#: Parts of a run on the scale of moments: preparing data, fitting, drawing, tracking.
+WEIGHTS = (0.1, 0.6, 0.2, 0.1)
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,8 @@ class Fault:
     name : str
         What is done, see the function of that name in ``test_faults.py``.
     moment : float
-        When: 0 to 0.7 while models are fitted, to 0.9 while tables are drawn, to 1 while MLflow is brought up to date.
+        When: to 0.1 while data are prepared, to 0.7 while models are fitted, to 0.9 while tables are drawn, to 1 while
+        MLflow is brought up to date (`WEIGHTS`).
     at_cell : bool
         At the moment when the next fit is told to be done, in place of up to a second later.
     where : str
@@ -59,13 +62,13 @@ class Chain:
 def kills() -> list[Fault]:
     """Moments of all kills: half of them between two finished cells, half of them at any moment, one a stratum."""
     draw, n_half = random.Random(24), N_KILLS // 2
-    between = [Fault("kill", 0.65 * (k + draw.random()) / n_half, at_cell=True) for k in range(n_half)]
+    between = [Fault("kill", 0.1 + 0.55 * (k + draw.random()) / n_half, at_cell=True) for k in range(n_half)]
     anywhere = [Fault("kill", 0.97 * (k + draw.random()) / n_half) for k in range(n_half)]
     return sorted(between + anywhere, key=lambda fault: fault.moment)
 
 
 CHAINS = (
-    *(Chain(f"kills-{k}", tuple(kills()[k::N_CHAINS]), always=(3, 13) if k == 0 else ()) for k in range(N_CHAINS)),
+    *(Chain(f"kills-{k}", tuple(kills()[k::N_CHAINS]), always=(4, 13) if k == 0 else ()) for k in range(N_CHAINS)),
     Chain(
         "stops",
         (

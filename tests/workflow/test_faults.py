@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from tests.workflow.faults import CHAINS, Chain
+from tests.workflow.faults import CHAINS, WEIGHTS, Chain
 from tests.workflow.test_workflow import Checkout, copy_repository, make_checkout
 
 pytestmark = pytest.mark.workflow
@@ -41,7 +41,7 @@ class Reference:
     keys : dict
         Status by key of the runs in MLflow.
     things : list of int
-        Numbers of cells, of drawn tables, and of runs with files in MLflow.
+        Numbers of data sets, of cells, of drawn tables, and of runs with files in MLflow.
     """
 
     tables: dict
@@ -70,13 +70,13 @@ class Disturbed(Checkout):
 
     def things(self):
         results = self.folder / "results"
-        patterns = ("cells/*/*.json", "smoke/logs/draw/*.complete", "mlartifacts/*/*")
+        patterns = ("../data/processed/*.npz", "cells/*/*.json", "smoke/logs/draw/*.complete", "mlartifacts/*/*")
         return [sum(1 for _ in results.glob(pattern)) for pattern in patterns]
 
     def moment(self, reference):
         """How far the run is, on the scale of `Fault.moment`."""
         shares = (min(1.0, n / n_all) for n, n_all in zip(self.things(), reference.things, strict=True))
-        return sum(weight * share for weight, share in zip((0.7, 0.2, 0.1), shares, strict=True))
+        return sum(weight * share for weight, share in zip(WEIGHTS, shares, strict=True))
 
     def n_fitted(self):
         """Fits that this run has done; this is cheap, to be asked a thousand times a second."""
@@ -228,7 +228,7 @@ def disturb_one_run(checkout, faults, reference):
             (checkout.folder / "results/smoke/logs/progress.jsonl").unlink(missing_ok=True)  # of the run before
             process = checkout.start()
         checkout.wait_for(process, fault, reference)
-        logger.info("%s after %d cells, %d tables, %d runs in MLflow", fault, *checkout.things())
+        logger.info("%s after %d data sets, %d cells, %d tables, %d runs in MLflow", fault, *checkout.things())
         went_on = DISTURB[fault.name](checkout, process, fault)
         process = process if went_on else None
         kept = checkout.finished_cells() | kept

@@ -391,10 +391,11 @@ class Worker:
         """Call a function in the process; `Died`, or a UserError of it, says what became of it otherwise."""
         try:
             if self._process is None or self._connection is None:
-                self._connection, other = self.context.Pipe()
-                self._process = self.context.Process(target=_serve, args=(other,))
-                self._process.start()
+                connection, other = self.context.Pipe()
+                process = self.context.Process(target=_serve, args=(other,))
+                process.start()
                 other.close()
+                self._process, self._connection = process, connection
             answer = None
             with contextlib.suppress(EOFError, OSError):
                 self._connection.send((function, args, kwargs))

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -23,8 +23,13 @@ from cascadeforest.experiments.plan import Plan
 from cascadeforest.experiments.progress import Progress, duration
 from cascadeforest.experiments.records import read_failures
 
+if sys.platform != "win32":
+    import fcntl
+
 #: Snakemake's own output, below ``results/<suite>``.
 LOG = Path("logs") / "run.log"
+#: There while a run is being stopped: Snakemake then draws nothing of what there is.
+STOPPING = Path("logs") / "stopping"
 #: Seconds between two lines, on a terminal and elsewhere.
 REDRAW, REPEAT = 0.5, 60.0
 #: Seconds until jobs that were asked to end are ended.
@@ -97,9 +102,17 @@ def run_suite(
     UserError
         If Snakemake works in this folder already.
     """
-    if _release_lock(root):
-        stream.write("An earlier run in this folder was killed; its lock is released.\n")
+    with _only_run(root):
+        if _release_lock(root):
+            stream.write("An earlier run in this folder was killed; its lock is released.\n")
+        return _run(root, plan, targets, cores, overrides, stream)
+
+
+def _run(
+    root: Path, plan: Plan, targets: Sequence[str], cores: str, overrides: Mapping[str, Json], stream: TextIO
+) -> int:
     folder = root / "results" / plan.suite
+    (folder / STOPPING).unlink(missing_ok=True)
     progress, log = Progress(plan, folder), folder / LOG
     page = folder / "index.html"
     n_cores = (os.cpu_count() or 1) if cores == "all" else int(cores)
@@ -136,6 +149,7 @@ def run_suite(
             line.end()
             stream.write("Stopping: the fits that run now are given up, finished ones are kept.\n")
             stream.flush()
+            (folder / STOPPING).touch()
             _stop(process, root)
         finally:
             signal.signal(signal.SIGTERM, before)
@@ -159,6 +173,31 @@ def run_suite(
     return process.returncode
 
 
+@contextlib.contextmanager
+def _only_run(root: Path) -> Iterator[None]:
+    """Refuse a second run in the same folder, from the first moment on; Snakemake makes its own lock seconds later."""
+    path = root / "results" / "run.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+") as stream:
+        if sys.platform != "win32":
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)  # until this process ends, however it ends
+            except BlockingIOError:
+                stream.seek(0)
+                raise _works_already(stream.read()) from None
+        stream.truncate(0)
+        stream.write(f"{os.getpid()}")
+        stream.flush()
+        yield
+
+
+def _works_already(process: object) -> UserError:
+    return UserError(
+        f"Snakemake works in this folder already: process {process}. Wait until it has finished, or end it: "
+        f"kill {process}"
+    )
+
+
 def _release_lock(root: Path) -> bool:
     """Release the lock of a Snakemake that was killed; `UserError` if one works in this folder."""
     if not any((root / ".snakemake" / "locks").glob("*")):
@@ -166,16 +205,14 @@ def _release_lock(root: Path) -> bool:
     for process in psutil.process_iter(["cmdline"]):
         with contextlib.suppress(psutil.Error):
             if "snakemake" in " ".join(process.info["cmdline"] or []) and process.cwd() == os.fspath(root.resolve()):
-                raise UserError(
-                    f"Snakemake works in this folder already: process {process.pid}. Wait until it has finished, or "
-                    f"end it: kill {process.pid}"
-                )
+                raise _works_already(process.pid)
     _unlock(root)
     return True
 
 
 def _unlock(root: Path) -> None:
-    subprocess.run([sys.executable, "-m", "snakemake", "--unlock"], cwd=root, capture_output=True, check=False)
+    """Do what `snakemake --unlock` does, which takes seconds to start."""
+    shutil.rmtree(root / ".snakemake" / "locks", ignore_errors=True)
 
 
 def _state(progress: Progress, log: Path, elapsed: float, cores: int) -> str:
