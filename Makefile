@@ -15,7 +15,7 @@ STAMP := $(VENV)/.installed
 # where it is needed. (`command -v` is not enough: version managers put stubs on the PATH that cannot run.)
 ifndef PYTHON3
 PYTHON3 = $(eval PYTHON3 := $(shell for name in python3 python3.13 python3.12 python3.11 python; do \
-    $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$name && break; done))$(PYTHON3)
+    $$name -c 'import sys; sys.exit(not sys.version_info >= (3, 11))' 2>/dev/null && echo $$name && break; done))$(PYTHON3)
 endif
 UV := $(shell command -v uv 2>/dev/null)
 
