@@ -239,7 +239,7 @@ def pooled_rows(rows: np.ndarray, differences: np.ndarray) -> Interval:
 # Training sets of their own ----------------------------------------------------------------------------------------
 
 
-def sign_flips(differences: Sequence[float]) -> Interval:
+def sign_flips(differences: Sequence[float], tail: float = (1 - LEVEL) / 2) -> Interval:
     r"""Interval over repeats with small training draws: the exact test that flips signs, inverted (Hartigan 1969).
 
     The differences that the test does not reject lie between two of the means of subsets of the repeats (the repeats
@@ -255,6 +255,8 @@ def sign_flips(differences: Sequence[float]) -> Interval:
     ----------
     differences : sequence of float
         One for each repeat, of one model minus the other.
+    tail : float
+        Probability beyond each end.
 
     Raises
     ------
@@ -272,7 +274,7 @@ def sign_flips(differences: Sequence[float]) -> Interval:
     both[:, codes] = values, np.ones(n)
     _sum_where_odd(both, n_bits)
     means = both[0, 1:] / both[1, 1:]
-    rejected = int((1 - LEVEL) / 2 * 2**n_bits)
+    rejected = int(tail * 2**n_bits)
     low, high = -math.inf, math.inf
     if rejected:
         ends = np.partition(means, [rejected - 1, len(means) - rejected])[[rejected - 1, len(means) - rejected]]

@@ -1,0 +1,236 @@
+"""Rules of claims: 2,000 simulations of each rule and design, the random-effects mean, and single cases by hand."""
+
+import math
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cascadeforest.reports.numbers import intervals, rules
+from cascadeforest.reports.numbers.random_effects import random_effects, restricted_likelihood
+from cascadeforest.reports.numbers.rules import Comparison, Estimate, criterion, decide
+
+N = 2000
+#: False supports and false contradictions, at most; power where 80 % is stated, at least.
+MOST_FALSE, LEAST_POWER = 0.06, 0.77
+
+
+# Estimates of a true value of 0, by design ---------------------------------------------------------------------------
+
+
+def of_rows_and_seeds(generator):
+    """Four seeds on 300 given test rows: some rows are always right with one model, others by chance of the seed."""
+    signs = np.round(generator.uniform(-0.54, 0.54, size=(300, 1)))
+    chance = np.round(generator.uniform(-0.52, 0.52, size=(300, 4)))
+    one = intervals.given_test_set(signs + chance + 0.004 * generator.normal(size=(1, 4)))
+    return Estimate(one.difference, one.error, one.df)
+
+
+def of_splits(generator, n, test_to_train):
+    """Splits share training rows, so that their differences have the correlation that the interval supposes."""
+    shared = test_to_train / (1 + test_to_train)
+    noise = math.sqrt(shared) * generator.normal() + math.sqrt(1 - shared) * generator.normal(size=n)
+    one = intervals.repeated_splits(noise, test_to_train)
+    return Estimate(one.difference, one.error, one.df)
+
+
+def of_draws(generator):
+    noise = generator.normal(size=8)
+    return Estimate(noise.mean(), noise.std(ddof=1) / math.sqrt(8), 7, leads=tuple(noise))
+
+
+def of_made_data(generator):
+    one = intervals.paired_t(generator.normal(size=10))
+    return Estimate(one.difference, one.error, one.df)
+
+
+def of_costs(generator):
+    """Six rounds of timings in turn, whose machine is off by less than it is granted."""
+    noise = generator.normal(scale=0.1, size=6) + generator.uniform(-1, 1) * math.log(intervals.MACHINE)
+    one = intervals.paired_t(noise)
+    return Estimate(one.difference, one.error, one.df, widen=math.log(intervals.MACHINE))
+
+
+DESIGNS = {
+    "given": of_rows_and_seeds,
+    "folds": lambda generator: of_splits(generator, 5, 0.25),
+    "splits": lambda generator: of_splits(generator, 10, 3 / 7),
+    "draws": of_draws,
+    "made": of_made_data,
+    "costs": of_costs,
+}
+#: Costs are widened on purpose, so that less is found than the level allows.
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    """2,000 simulations of six data sets, by design."""
+    return {
+        name: [[draw(generator) for _ in range(6)] for _ in range(N)]
+        for name, draw in DESIGNS.items()
+        for generator in [np.random.default_rng(1)]
+    }
+
+
+def at(one, value):
+    """The estimate, had the true value been this one."""
+    return replace(one, value=one.value + value, leads=tuple(lead + value for lead in one.leads))
+
+
+def decisions(simulations, values, bar, **how):
+    """Decisions on data sets with these true values."""
+    for estimates in simulations:
+        yield decide(
+            [Comparison(str(k), "", at(e, v), bar) for k, (e, v) in enumerate(zip(estimates, values, strict=False))],
+            **how,
+        )
+
+
+def shares(*arguments, **how):
+    """Shares of support and contradiction."""
+    found = [one.outcome for one in decisions(*arguments, **how)]
+    return found.count("supported") / N, found.count("contradicted") / N
+
+
+def stated(simulations, bar, n, **how):
+    """What a claim says it could have found, given the true standard errors."""
+    errors = np.sqrt(np.mean([[one.error**2 for one in found[:n]] for found in simulations], axis=0))
+    typical = [replace(one, error=error) for one, error in zip(simulations[0], errors, strict=False)]
+    return next(decisions([typical], [bar.edge] * n, bar, **how)).smallest
+
+
+def region_of(simulations):
+    """A region in which an equivalence can be shown."""
+    return 5 * float(np.mean([c[0].error + c[0].widen for c in simulations]))
+
+
+def check(capsys, name, simulations, bar, false_support, false_contradiction, n, effect=None, **how):
+    """Simulate a rule at the values at which it is just false, just true, and as it says to be found."""
+    support, _ = shares(simulations, false_support, bar, **how)
+    _, contradiction = shares(simulations, false_contradiction, bar, **how)
+    effect = effect or stated(simulations, bar, n, **how)
+    power, _ = shares(simulations, [effect] * n, bar, **how)
+    with capsys.disabled():
+        sys.stdout.write(
+            f"\n{name}: false support {support:.3f}, false contradiction {contradiction:.3f}, power {power:.3f}"
+        )
+    assert support <= MOST_FALSE
+    assert contradiction <= MOST_FALSE
+    assert power >= LEAST_POWER
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("rule", ["better", "comparable", "equivalent", "above", "below", "about"])
+def test_one_comparison(capsys, simulated, design, rule):
+    simulations, region = simulated[design], region_of(simulated[design])
+    bar = criterion(rule, 0.0, region if rule not in ("above", "below") else None)
+    # 'Better' is contradicted by a difference that does not matter, so that it is true from there on.
+    just_true = region if rule == "better" else bar.edge
+    check(capsys, f"{rule}, {design}", simulations, bar, [bar.edge], [just_true], 1, over="all")
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_all_of_three(capsys, simulated, design):
+    """Just false: one of them is not better."""
+    simulations, region = simulated[design], region_of(simulated[design])
+    bar = criterion("better", 0.0, region)
+    check(capsys, f"all of three, {design}", simulations, bar, [0, 9 * region, 9 * region], [region] * 3, 3, over="all")
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_two_of_four(capsys, simulated, design):
+    """Just false: one is better; just true: two are, and two are much worse."""
+    simulations, region = simulated[design], region_of(simulated[design])
+    bar, far = criterion("better", 0.0, region), 9 * region
+    false = [far, 0, 0, 0], [region, region, -far, -far]
+    check(capsys, f"two of four, {design}", simulations, bar, *false, 4, over="several", k=2)
+
+
+@pytest.mark.parametrize(("design", "spread"), [*((name, 2.0) for name in DESIGNS), ("given", 0.0), ("folds", 0.0)])
+def test_on_average(capsys, simulated, design, spread):
+    """Data sets differ by nothing, or by twice the error, around the mean."""
+    region, generator = region_of(simulated[design]), np.random.default_rng(2)
+    simulations = [[at(e, spread * region / 5 * generator.normal()) for e in found] for found in simulated[design]]
+    bar, name = criterion("better", 0.0, region), f"average, {design}, spread {spread}"
+    # The mean moves with the true values: once is enough.
+    found = list(decisions(simulations, [0] * 6, bar, over="average"))
+    means = [one.judged[0].estimate for one in found]
+    error = math.sqrt(np.mean([mean.error**2 for mean in means]))
+    typical = decide([Comparison("", "", replace(means[0], error=error, df=4), bar)], "all").smallest
+    check(capsys, name, [[mean] for mean in means], bar, [0], [region], 1, typical, over="all")
+
+
+@pytest.mark.parametrize("rule", ["order_of_magnitude", "up_to"])
+def test_ratios(capsys, simulated, rule):
+    simulations = simulated["costs"]
+    bar = criterion(rule, math.log(10))
+    lowest = rules.NO_ORDER if rule == "order_of_magnitude" else bar.edge
+    n = 1 if rule == "order_of_magnitude" else 4
+    check(capsys, rule, simulations, bar, [bar.edge] * n, [lowest, *[0.0] * (n - 1)], n, over="all", rule=rule)
+
+
+# Too little to say anything ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", ["better", "comparable", "equivalent", "above", "below", "about"])
+def test_too_few_repeats_leave_a_claim_open(rule):
+    """Five draws exclude nothing, whatever they are, or four on one side; one repeat has no interval."""
+    bar = criterion(rule, 0.0, 1.0)
+    draws = (3.0, 3.1, 3.2, 2.9, 3.0)[: 5 if rule in ("better", "above", "below") else 4]
+    few = Estimate(3.04, 0.05, 4, leads=draws), Estimate(3.0, 0.0, 0)
+    for one in few:
+        found = decide([Comparison("a", "", one, bar)], "all")
+        assert (found.outcome, found.smallest) == ("open", None)
+
+
+def test_five_sets_or_each_for_itself():
+    bar = criterion("better")
+    six = [Comparison(str(k), "", Estimate(1.0 + k / 10, 0.3), bar) for k in range(6)]
+    assert decide(six, "average").how == "average"
+    assert decide(six[:4], "average").how == "all"
+
+
+# The random-effects mean ---------------------------------------------------------------------------------------------
+
+
+def test_random_effects_of_a_published_example():
+    """BCG vaccine against tuberculosis (Colditz et al. 1994), as metafor gives it with REML and Knapp-Hartung."""
+    treated = [(4, 119), (6, 300), (3, 228), (62, 13536), (33, 5036), (180, 1361), (8, 2537), (505, 87886), (29, 7470)]
+    treated += [(17, 1699), (186, 50448), (5, 2493), (27, 16886)]
+    control = [
+        (11, 128),
+        (29, 274),
+        (11, 209),
+        (248, 12619),
+        (47, 5761),
+        (372, 1079),
+        (10, 619),
+        (499, 87892),
+        (45, 7232),
+    ]
+    control += [(65, 1600), (141, 27197), (3, 2338), (29, 17825)]
+    values = [math.log(a / (a + b) * (c + d) / c) for (a, b), (c, d) in zip(treated, control, strict=True)]
+    errors = [
+        math.sqrt(1 / a - 1 / (a + b) + 1 / c - 1 / (c + d)) for (a, b), (c, d) in zip(treated, control, strict=True)
+    ]
+    found = random_effects(values, errors)
+    assert found.mean == pytest.approx(-0.7145, abs=5e-5)
+    assert found.tau2 == pytest.approx(0.3132, abs=5e-5)
+    assert found.mean / found.error == pytest.approx(-3.952, abs=5e-4)
+
+
+def test_the_variance_between_data_sets_is_the_most_likely_one():
+    generator = np.random.default_rng(0)
+    for k in (2, 5, 12):
+        y, v = generator.normal(size=k), generator.exponential(size=k) ** 2
+        found, grid = random_effects(y, np.sqrt(v)), np.linspace(0, 20, 4001)
+        best = grid[np.argmax([restricted_likelihood(value, y, v) for value in grid])]
+        assert found.tau2 == pytest.approx(best, abs=4e-3)
+
+
+def test_equal_errors_give_the_plain_mean():
+    """The error of Hartung and Knapp is then that of a t test."""
+    y = np.array([0.3, 0.1, 0.5, -0.2, 0.4])
+    found = random_effects(y, [0.1] * 5)
+    assert (found.mean, found.error) == pytest.approx((y.mean(), y.std(ddof=1) / math.sqrt(5)))
