@@ -1,4 +1,4 @@
-"""Command line: ``python -m cascadeforest.experiments {list,plan,spec,missing,suite,run,batch,track,reference}``."""
+"""Command line: ``python -m cascadeforest.experiments COMMAND``; ``--help`` lists the commands."""
 
 from __future__ import annotations
 
@@ -91,6 +91,9 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     track.add_argument("--results", type=Path, default=Path("results"))
     track.add_argument("--every-run", action="store_true", help="also compare runs whose results did not change")
     track.add_argument("--output", type=Path, help="JSON with what was done")
+
+    claims = command("claims", "check config/claims.yaml, and run what its claims say of all data")
+    claims.add_argument("--output", type=Path, required=True, help="JSON with what was found")
 
     reference = command("reference", "the generated pages: fail while they are stale, or renew them")
     reference.add_argument("--write", action="store_true", help="renew them")
@@ -245,6 +248,21 @@ def _track(options: argparse.Namespace) -> int:
     print(", ".join(f"{name}: {count}" for name, count in report.items()))
     if options.output:
         atomic_write(options.output, json.dumps(report, indent=1) + "\n")
+    return 0
+
+
+def _claims(options: argparse.Namespace) -> int:
+    from cascadeforest.data.files import atomic_write
+    from cascadeforest.data.typed_json import to_json
+    from cascadeforest.experiments.claim_checks import run_checks
+    from cascadeforest.experiments.claims import check_claims, read_claims
+    from cascadeforest.experiments.resolve import load_plan
+
+    check_claims(read_claims(options.root), load_plan(options.root))
+    found = run_checks()
+    for name, check in found.items():
+        print(f"{name}: {'holds' if check.holds else 'does not hold'}: {check.words}")
+    atomic_write(options.output, json.dumps(to_json(found), indent=1, ensure_ascii=False) + "\n")
     return 0
 
 

@@ -24,6 +24,8 @@ NOT_IMPLEMENTED: Final = "not implemented"
 MODEL: Final = "model"
 #: The kind of experiments that have a picture.
 FIGURE = "figure"
+#: The kind of the experiment that judges claims by all others.
+CLAIMS: Final = "claims"
 Status: TypeAlias = Literal["ready", "partial", "not implemented"]
 Marks: TypeAlias = Literal["none", "best", "best_and_second"]
 #: A budget leaves at least this number of trees, rounds or epochs.
@@ -421,7 +423,7 @@ class Plan:
         return sorted({dataset for e in self.experiments.values() if e.is_implemented for dataset in e.present()})
 
     def only(self, names: Collection[str]) -> Plan:
-        """Return the plan without the other experiments that can be drawn, which `left_out` then names.
+        """Return the plan without the other experiments that can be drawn, which `left_out` then names; claims stay.
 
         Parameters
         ----------
@@ -434,7 +436,8 @@ class Plan:
             If one is unknown or not implemented.
         """
         pairs = {pair for name in names for pair in self.experiment(name, "--only").needed_runs()}
-        left_out = tuple(name for name in self.drawable() if name not in names)
+        others = (name for name in self.drawable() if name not in names)
+        left_out = tuple(name for name in others if self.experiments[name].kind != CLAIMS)
         return dataclasses.replace(
             self,
             experiments={name: e for name, e in self.experiments.items() if name not in left_out},

@@ -23,6 +23,7 @@ from cascadeforest.experiments.designs import design_of
 from cascadeforest.experiments.extras import extra_name
 from cascadeforest.experiments.metrics import MEMORY_METRICS, METRICS
 from cascadeforest.experiments.plan import (
+    CLAIMS,
     NOT_IMPLEMENTED,
     Bound,
     Budget,
@@ -460,7 +461,7 @@ class _Resolver:
             reasons.append(f"models not written yet: {', '.join(missing)}")
         if not renderer_exists(entry.render) or (columns and len(missing) == len(columns)):
             return NOT_IMPLEMENTED, "; ".join(reasons)
-        if not variants:
+        if not variants and entry.kind != CLAIMS:
             return NOT_IMPLEMENTED, f"{place} names no data set for the suite {self.suite}"
         return ("partial" if missing else "ready"), "; ".join(reasons)
 
