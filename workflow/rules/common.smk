@@ -23,8 +23,10 @@ except ModuleNotFoundError as error:
 
 from cascadeforest.data.files import digest_of, read_yaml, sha256_of
 from cascadeforest.data.typed_json import to_json
+from cascadeforest.experiments.claims import CHECKS_FILE, CLAIMS_FILE
 from cascadeforest.experiments.code_digest import PACKAGE_FOLDER, code_digest
 from cascadeforest.experiments.jobs import digest_for, spec_digest
+from cascadeforest.experiments.plan import CLAIMS
 from cascadeforest.experiments.prerequisites import check_prerequisites, slips
 from cascadeforest.experiments.provenance import libraries_of, versions
 from cascadeforest.experiments.records import DECISIVE, discard_damaged
@@ -176,6 +178,8 @@ def memory_mib(wildcards, attempt):
 
 def runs_of(wildcards):
     """Marks of the training jobs that merge the runs which an experiment's table or figure shows."""
+    if is_claims(wildcards.experiment):
+        return all_runs()
     return marks_of(READY[wildcards.experiment].needed_runs())
 
 
@@ -187,6 +191,8 @@ def marks_of(pairs):
 
 def summaries_of(wildcards):
     """Statistics of the data sets that an experiment shows."""
+    if is_claims(wildcards.experiment):
+        return all_summaries()
     return [
         f"data/processed/{dataset}.json"
         for dataset in READY[wildcards.experiment].present()
@@ -195,8 +201,22 @@ def summaries_of(wildcards):
 
 def published_of(wildcards):
     """File with the paper's numbers for an experiment, if the paper prints any."""
+    if is_claims(wildcards.experiment):
+        return published_numbers()
     path = f"reports/published/{wildcards.experiment}.csv"
     return [path] if Path(path).exists() else []
+
+
+def is_claims(experiment):
+    """Whether an experiment judges claims by the results of all others."""
+    return READY[experiment].kind == CLAIMS
+
+
+def claims_of(wildcards):
+    """The claims, and what running says of those that need no data."""
+    if not is_claims(wildcards.experiment):
+        return []
+    return [str(CLAIMS_FILE), f"results/{CHECKS_FILE}"]
 
 
 def tables_of(experiments):

@@ -20,10 +20,29 @@ rule plan:
         " --output {output:q} > {log:q} 2>&1"
 
 
+rule claim_checks:
+    """Check by running what claims say of all data: additivity, growth of cost, memory."""
+    output:
+        f"results/{CHECKS_FILE}",
+    log:
+        "results/claim_checks.log",
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=1_000,
+        runtime="10m",
+    params:
+        code=code_digest(["cascadeforest.experiments.claim_checks"]),
+    shell:
+        "python -m cascadeforest.experiments claims --output {output:q} > {log:q} 2>&1"
+
+
 rule table:
     """Draw one table from results, statistics of the data and the paper's numbers, without training."""
     input:
         plan="results/{suite}/plan.json",
+        claims=claims_of,
         runs=runs_of,
         summaries=summaries_of,
         published=published_of,

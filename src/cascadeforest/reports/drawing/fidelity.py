@@ -126,8 +126,7 @@ def _summary(label: str, printed: int, compared: Iterable[Compared], kind: str =
 
 def _labels(one: Compared) -> tuple[str, ...]:
     number = ", ".join(filter(None, (metric_head(one.row.metric), one.row.condition)))
-    label = one.label or "data"  # an empty label would be taken for the one above
-    model = label if one.is_first or not one.row.model else f"{label} ↳"
+    model = one.label if one.is_first or not one.row.model else f"{one.label} ↳"
     return one.experiment.id, one.row.dataset, model, number
 
 

@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -41,6 +41,7 @@ class TidyRow:
     smallest: float | None = None  # difference that it could find with a probability of 80 %
     here_low: float | None = None  # ends of the interval for the models of these training sets only
     here_high: float | None = None
+    values: tuple[float, ...] = field(default=(), compare=False, repr=False)  # of the repeats; not in files
 
     @property
     def key(self) -> Key:
@@ -56,7 +57,7 @@ class TidyRow:
 
 #: Rows of one model on one data set, by condition and metric.
 Found: TypeAlias = dict[tuple[str, str], TidyRow]
-COLUMNS = tuple(field.name for field in fields(TidyRow))
+COLUMNS = tuple(one.name for one in fields(TidyRow) if one.name != "values")
 KEY = COLUMNS[:4]
 #: The last columns, which a file has only if a row has such an interval.
 OF_INTERVALS, OF_ROWS = COLUMNS[-5:], COLUMNS[-2:]
@@ -97,7 +98,7 @@ def parse_csv(text: str, place: str) -> list[dict[str, str]]:
 
 def to_rows(frame: pd.DataFrame) -> list[TidyRow]:
     """Return the rows of a frame that has the key and any of the other columns; missing values become None or ""."""
-    known = [name for name in COLUMNS if name in frame]
+    known = [name for name in (*COLUMNS, "values") if name in frame]
     rows = []
     for values in frame[known].astype(object).itertuples(index=False, name=None):
         told: dict[str, Any] = {name: v for name, v in zip(known, values, strict=True) if v is not None and v == v}

@@ -18,7 +18,8 @@ from cascadeforest.data.errors import UserError
 from cascadeforest.data.typed_json import to_json
 from cascadeforest.experiments import records
 from cascadeforest.experiments.cells import read_arrays
-from cascadeforest.experiments.plan import Experiment, Pair, Plan, read_plan
+from cascadeforest.experiments.claims import CHECKS_FILE, ClaimsToJudge, claims_of
+from cascadeforest.experiments.plan import CLAIMS, Experiment, Pair, Plan, read_plan
 from cascadeforest.experiments.records import CELL_CACHE, PLAN_FILE, PROCESSED, Failure, RunResult, ScoredCell
 from cascadeforest.reports.numbers.rows import Arrays, CellRows, by_cell, rows_of
 
@@ -38,6 +39,7 @@ class Results:
     remedy: str = ""  # what to do about a damaged file of arrays
     #: Gives the predictions for the test rows of a data set variant; nothing where none were kept.
     row_source: Callable[["Results", str], Arrays] = lambda results, dataset: {}
+    claims: ClaimsToJudge = field(default_factory=ClaimsToJudge)
     _rows: dict[str, CellRows] = field(default_factory=dict, init=False, compare=False)  # read before
 
     @property
@@ -70,7 +72,8 @@ class Results:
     def incomplete(self) -> list[str]:
         """Return the ids of the experiments whose table lacks a run: it failed, or did not come to its turn."""
         names = self.drawable()
-        return [name for name in names if not self.runs.keys() >= set(self.experiments[name].needed_runs())]
+        found = [name for name in names if not self.runs.keys() >= set(self.experiments[name].needed_runs())]
+        return found + [name for name in names if found and self.experiments[name].kind == CLAIMS]
 
     def cells(self, dataset: str, preset: str, repeats: int) -> list[ScoredCell] | None:
         """Return the first `repeats` cells of a run in their order, or None if not all of them are there.
@@ -114,6 +117,8 @@ def read_results(root: Path, suite: str, experiments: Iterable[str] | None = Non
     folder = root / "results" / suite
     plan = read_plan(folder / PLAN_FILE, suite)
     chosen = [plan.experiments[name] for name in experiments or plan.experiments if name in plan.experiments]
+    if any(experiment.kind == CLAIMS for experiment in chosen):  # they are judged by all others
+        chosen = list(plan.experiments.values())
     runs: dict[Pair, RunResult] = {}
     failures: dict[Pair, list[Failure]] = {}
     stale: dict[Pair, list[str]] = {}
@@ -135,7 +140,8 @@ def read_results(root: Path, suite: str, experiments: Iterable[str] | None = Non
     def row_source(results: Results, dataset: str) -> Arrays:
         return rows_of(results, dataset, processed) if (processed / f"{dataset}.npz").is_file() else {}
 
-    return Results(plan, runs, failures, summaries, published, stale, root / CELL_CACHE, remedy, row_source)
+    claims = claims_of(root, root / "reports" / suite, root / "results" / CHECKS_FILE)
+    return Results(plan, runs, failures, summaries, published, stale, root / CELL_CACHE, remedy, row_source, claims)
 
 
 def origin(results: Results) -> dict[str, Any]:

@@ -68,9 +68,11 @@ def averages(values: pd.DataFrame) -> pd.DataFrame:
         n_test=("n_test", "min"),
         status=("status", lambda found: next((status for status in found if status != OK), OK)),
         note=("note", "max"),
+        values=("value", tuple),
     )
     lacking = frame.status != OK
-    return frame.assign(n=frame["n"].mask(lacking), n_test=frame.n_test.mask(lacking))
+    values = frame["values"].mask(lacking)
+    return frame.assign(n=frame["n"].mask(lacking), n_test=frame.n_test.mask(lacking), values=values)
 
 
 def with_published(cells: Cells, frame: pd.DataFrame) -> pd.DataFrame:

@@ -1,6 +1,7 @@
 """Take the tables of a run as the stored ones, with the cells to draw them again and where they come from."""
 
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +12,7 @@ from cascadeforest.data.errors import UserError
 from cascadeforest.data.files import atomic_write
 from cascadeforest.data.typed_json import Json
 from cascadeforest.experiments.batches import COSTS, Cost, costs_csv, size_of
+from cascadeforest.experiments.claims import CHECKS_FILE, STORED
 from cascadeforest.experiments.plan import Experiment, Pair, Plan
 from cascadeforest.experiments.provenance import git_commit
 from cascadeforest.reports.numbers.results import Results, read_results
@@ -43,7 +45,9 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = ()) -> 
     recover(stored)
     everything = read_results(root, suite)
     results = everything.only(only) if only else everything
-    files = store.drawn_files(results)
+    # Claims follow from all tables: they are judged when the others are stored.
+    names = store.without_claims(results)
+    files = store.drawn_files(results, names=names)
     refuse(
         f"{folder} is not complete, so it is not stored:",
         _problems(results, folder, files),
@@ -53,10 +57,11 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = ()) -> 
     kept, earlier = None, []
     if only and (stored / store.CELLS).is_file():
         before = store.read_stored(root, suite)
-        kept = before.only([name for name in before.drawable() if name not in results.drawable()])
+        kept = before.only([name for name in store.without_claims(before) if name not in results.drawable()])
         _check_union(results, kept, everything.experiments)
         rows, earlier = united_rows(rows, kept, stored), _earlier(stored, kept)
     together = _united(results, kept, everything.plan) if kept else results
+    committed = _committed(root, together)
     with new_folder(stored) as new:
         for name, content in files.items():
             atomic_write(new / name, content)
@@ -69,6 +74,8 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = ()) -> 
             for path in (path for path in stored.glob(f"[tf]*/{name}.*") if store.is_stored(path.name, suite)):
                 atomic_write(new / path.relative_to(stored), path.read_bytes())
         atomic_write(new / store.CELLS, store.pack(together, write_rows(rows, new / store.ROWS)))
+        if (checks := root / "results" / CHECKS_FILE).is_file():
+            atomic_write(root / "reports" / CHECKS_FILE, checks.read_bytes())
         reason: dict[str, Json] = {
             "accepted": datetime.now(UTC).isoformat(timespec="seconds"),
             "accepted_tables": results.drawable(),
@@ -77,8 +84,22 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = ()) -> 
             "message": message.strip(),
         }
         atomic_write(new / COSTS, costs_csv(_costs(together)))
+        reason |= committed
         store.write_provenance(new, together, reason)
+        store.write_claims(root, suite, new)
     return stored
+
+
+def _committed(root: Path, together: Results) -> dict[str, Json]:
+    """Digests of the claims that results are stored with: those of before, as long as some cells of then stay."""
+    if not together.claims.claims:
+        return {}
+    before = None
+    with suppress(UserError):  # nothing is stored, or by another version
+        before = store.read_stored(root, together.suite)
+    if before is not None and {c.key for c in before.all_cells()} & {c.key for c in together.all_cells()}:
+        return {STORED: before.claims.committed or together.claims.digests}
+    return {STORED: together.claims.digests}
 
 
 def refuse(head: str, problems: Iterable[str], remedy: str) -> None:

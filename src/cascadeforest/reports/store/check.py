@@ -12,11 +12,11 @@ from the new cells: both must come out exactly, with all means, deviations, rank
 import difflib
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cascadeforest.data.errors import UserError
-from cascadeforest.experiments.plan import Experiment
+from cascadeforest.experiments.plan import CLAIMS, Experiment
 from cascadeforest.experiments.records import PLAN_FILE
 from cascadeforest.reports.drawing.table import make_table
 from cascadeforest.reports.numbers import metrics
@@ -187,6 +187,9 @@ def compare(
     `exact` names pairs (data set, column) that count as our own although a foreign library computes them.
     """
     before, after = by_key(stored), by_key(new)
+    if experiment.kind == CLAIMS:  # all follows from other tables, and is drawn anew from the cells
+        found = compare_exactly(name, stored, new, "other tables moved")
+        return [replace(one, is_drift=False) for one in found]
     both = {key: (before[key], after[key]) for key in before if key in after}
     moved = {_group(key) for key, (old, now) in both.items() if key[0] != ALL and old["mean"] != now["mean"]}
     findings: list[Finding] = []

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from cascadeforest.data.files import atomic_write
 from cascadeforest.experiments.batches import COSTS
+from cascadeforest.experiments.plan import CLAIMS
 from cascadeforest.reports.drawing.fidelity import report
 from cascadeforest.reports.drawing.page import index_page
 from cascadeforest.reports.drawing.table import make_table
@@ -76,11 +77,14 @@ def _difference(path: Path, drawn: Path, content: bytes, same_dots: bool) -> str
 
 
 def refresh(root: Path, suite: str) -> Path:
-    """Write stored tables and pictures again; `UserError`, with nothing changed, if a number would change."""
+    """Write stored tables and pictures again; `UserError`, with nothing changed, if a number would change.
+
+    Claims are judged anew; what changed in them since results were accepted is told as post hoc.
+    """
     stored = root / "reports" / suite
     recover(stored)
     results, facts = store.read_stored(root, suite), store.read_provenance(stored)
-    files = store.drawn_files(results)
+    files = store.drawn_files(results, names=store.without_claims(results))
     refuse(
         f"{stored}: numbers would change, so nothing is written:",
         (str(finding) for finding in _other_numbers(files, stored) if finding.is_drift),
@@ -94,6 +98,7 @@ def refresh(root: Path, suite: str) -> Path:
         for file, content in files.items():
             atomic_write(new / file, content)
         store.write_provenance(new, results, facts)
+        store.write_claims(root, suite, new)
     return stored
 
 
@@ -102,14 +107,14 @@ def documentation(root: Path, suite: str) -> dict[str, bytes]:
     if suite not in store.PICTURED:
         return {}
     results = store.read_stored(root, suite)
-    tables = {name: make_table(name, results).rows for name in results.drawable()}
+    tables = {name: make_table(name, results).rows for name in store.without_claims(results)}
     found = report(fidelity(results, tables, read_declared(root)), results)
     pictures = {FIDELITY_PICTURE: found.figure.pictures()[".png"]} if found.figure else {}
     return {FIDELITY: found.markdown(FIDELITY_PICTURE.removeprefix("docs/")).encode(), **pictures}
 
 
 def _other_numbers(files: Mapping[str, bytes], stored: Path) -> Iterable[Finding]:
-    tables = {str(path.relative_to(stored)) for path in stored.glob("[tf]*/*.csv")}
+    tables = {str(path.relative_to(stored)) for path in stored.glob("[tf]*/*.csv") if path.stem != CLAIMS}
     for file in sorted(tables | {file for file in files if file.endswith(".csv")}):
         if file not in tables or file not in files:
             yield missing(Path(file).stem, file, "file", file in tables, file in files)

@@ -9,7 +9,7 @@ what a repeat of each run costs, by which later runs are divided into jobs. ``ta
 import gzip
 import json
 import zlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
@@ -19,7 +19,8 @@ from cascadeforest.data.errors import ConfigError, DamagedFile, UserError
 from cascadeforest.data.files import CONTENT_DIGEST, atomic_write, digest_of, parse_signed_json, signed_json
 from cascadeforest.data.typed_json import Json, from_json, to_json
 from cascadeforest.experiments.cells import SavedArrays, read_arrays
-from cascadeforest.experiments.plan import Experiment, Plan
+from cascadeforest.experiments.claims import CHECKS_FILE, claims_of
+from cascadeforest.experiments.plan import CLAIMS, Experiment, Plan
 from cascadeforest.experiments.records import RunResult
 from cascadeforest.reports.drawing.table import make_table
 from cascadeforest.reports.numbers.results import Results, origin
@@ -86,9 +87,12 @@ def unpack(path: Path, suite: str) -> StoredSuite:
     return stored
 
 
-def read_stored(root: Path, suite: str) -> Results:
-    """Read the results behind the stored tables of a suite; `UserError` as from `unpack`."""
-    folder = root / "reports" / suite
+def read_stored(root: Path, suite: str, folder: Path | None = None) -> Results:
+    """Read the results behind the stored tables of a suite; `UserError` as from `unpack`.
+
+    Claims are those of today, whenever the results were stored; `folder` is by default ``reports/<suite>``.
+    """
+    folder = folder or root / "reports" / suite
     stored = unpack(folder / CELLS, suite)
     runs = {run.run.pair: run for run in stored.runs}
     published, remedy = root / "reports" / "published", from_git(folder / EXTRAS)
@@ -97,8 +101,9 @@ def read_stored(root: Path, suite: str) -> Results:
         saved = stored.rows.get(dataset)
         return read_arrays(folder / ROWS, saved, from_git(folder / ROWS / saved.file)) if saved else {}
 
+    claims = claims_of(root, folder, root / "reports" / CHECKS_FILE)
     return Results(
-        stored.plan,
+        _with_claims(stored.plan) if claims.claims else stored.plan,
         runs,
         {},
         stored.summaries,
@@ -106,7 +111,30 @@ def read_stored(root: Path, suite: str) -> Results:
         arrays_folder=folder / EXTRAS,
         remedy=remedy,
         row_source=row_source,
+        claims=claims,
     )
+
+
+def _with_claims(plan: Plan) -> Plan:
+    """Return the plan, in which claims can be drawn, also if they could not when it was stored."""
+    experiments = {
+        name: replace(one, status="ready", reason="") if one.kind == CLAIMS else one
+        for name, one in plan.experiments.items()
+    }
+    return replace(plan, experiments=experiments)
+
+
+def without_claims(results: Results) -> list[str]:
+    """Return the ids of the experiments that have a table which does not follow from the other tables."""
+    return [name for name in results.drawable() if results.experiments[name].kind != CLAIMS]
+
+
+def write_claims(root: Path, suite: str, folder: Path) -> None:
+    """Judge the claims by what is stored in a folder, and write their table there."""
+    results = read_stored(root, suite, folder)
+    names = set(results.drawable()) - set(without_claims(results))
+    for name, content in drawn_files(results, names=names).items():
+        atomic_write(folder / name, content)
 
 
 def needed_arrays(experiment: Experiment, results: Results) -> Iterable[SavedArrays]:
@@ -123,10 +151,10 @@ def is_stored(file: str, suite: str) -> bool:
     return file.endswith((".csv", ".md")) or (file.endswith(".png") and suite in PICTURED)
 
 
-def drawn_files(results: Results, every_form: bool = False) -> dict[str, bytes]:
-    """Return path and content of the tables and pictures that are stored, or of every form of them."""
+def drawn_files(results: Results, every_form: bool = False, names: Collection[str] | None = None) -> dict[str, bytes]:
+    """Return path and content of the tables and pictures (of `names`) that are stored, or of every form of them."""
     found: dict[str, bytes] = {}
-    for name in results.drawable():
+    for name in results.drawable() if names is None else names:
         table = make_table(name, results)
         found |= {f"tables/{name}{suffix}": text.encode() for suffix, text in table.files().items()}
         if table.figure is not None:

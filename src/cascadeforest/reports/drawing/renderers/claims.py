@@ -1,0 +1,120 @@
+"""The papers' claims, each with its verdict, the number that decides, and where that stands."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from cascadeforest.experiments.claims import CLAIMS_FILE, OURS, digest_of_claims
+from cascadeforest.reports.drawing.table import Table, make_table
+from cascadeforest.reports.drawing.view import Cell, Row, common_places
+from cascadeforest.reports.numbers import verdicts
+from cascadeforest.reports.numbers.cells import Cells
+from cascadeforest.reports.numbers.frame import TidyRow
+from cascadeforest.reports.numbers.metrics import known_metric
+from cascadeforest.reports.numbers.results import Results
+from cascadeforest.reports.numbers.verdicts import Verdict
+
+
+@dataclass(frozen=True)
+class ClaimLine:
+    """A claim in one line.
+
+    Parameters
+    ----------
+    verdict : Verdict
+        With the claim and all its evidence.
+    number : str
+        The decisive effect with its interval; empty without one.
+    place : str
+        What the number is of.
+    experiments : tuple of str
+        Ids of the tables with the evidence.
+    """
+
+    verdict: Verdict
+    number: str
+    place: str
+    experiments: tuple[str, ...]
+
+    @property
+    def paper(self) -> str:
+        """Key of the paper."""
+        return self.verdict.claim.paper
+
+    @property
+    def words(self) -> str:
+        """What decides, what is missing, and what a reader must know."""
+        return "; ".join(filter(None, (self.place, self.verdict.why, *self.verdict.marks)))
+
+
+def render(cells: Cells) -> Table:
+    """Make the table."""
+    results, lines = cells.results, judged(cells.results)
+    papers = results.plan.papers
+    rows = [
+        Row(
+            (papers[one.paper].short if one.paper in papers else "ours", one.verdict.claim.says, ""), tuple(_cells(one))
+        )
+        for one in lines
+    ]
+    counts = verdicts.counts(one.verdict for one in lines)
+    told = {
+        "counts": {papers[key].short if key in papers else OURS: counts[key] for key in counts},
+        "verdicts": verdicts.VERDICTS,
+        "file": CLAIMS_FILE,
+        "digest": digest_of_claims(results.claims.claims)[:12],
+        "withdrawn": results.claims.withdrawn,
+    }
+    heads = "verdict", "decisive number", "what decides, or what is missing", "evidence"
+    tidy = verdicts.rows(one.verdict for one in lines)
+    return Table.of(cells, told, tidy, ("paper", "claim"), heads, rows, size="")
+
+
+def judged(results: Results) -> list[ClaimLine]:
+    """Return the claims of a suite with their verdicts, in the order of the file."""
+    return [_line(one) for one in verdicts.verdicts(verdicts.Sources(results, lambda name: rows_of(name, results)))]
+
+
+def rows_of(name: str, results: Results) -> Iterable[TidyRow]:
+    """Return the rows of an experiment's table and of its picture; none of one that has neither."""
+    if name not in results.drawable():
+        return []
+    table = make_table(name, results)
+    return [*table.rows, *(table.figure.rows if table.figure else ())]
+
+
+def _line(one: Verdict) -> ClaimLine:
+    experiments = dict.fromkeys(evidence.experiment for evidence in one.primary.evidence)
+    decision, decisive = one.primary.decision, one.primary.decisive
+    if decision is None:
+        return ClaimLine(one, "", "", tuple(experiments))
+    comparison, scale = decision.decisive, verdicts.is_log(one.claim)
+    metric = one.claim.evidence[0].metric
+    numbers = [verdicts.shown(value, scale) for value in (comparison.estimate.value, *comparison.estimate.interval)]
+    text = _number(one, metric, numbers, scale)
+    of = decisive.words if decisive else f"mean over data sets, {comparison.rival}"
+    place = f"{of} on {comparison.dataset}" if decisive else of
+    if one.verdict == verdicts.NO_POWER and (smallest := decision.smallest) is not None:
+        place += f"; found would have been {_number(one, metric, [verdicts.shown(smallest, scale)], scale)}"
+    return ClaimLine(one, text, place, tuple(experiments))
+
+
+def _number(one: Verdict, metric: str, numbers: list[float | None], is_ratio: bool) -> str:
+    """Write an effect and its interval in the unit of its metric."""
+    is_relative = one.claim.statistic in ("difference", "change")
+    percent = known_metric(metric).percent and not is_ratio and one.claim.statistic != "correlation"
+    known = [100 * value if percent else value for value in numbers if value is not None]
+    if not known:
+        return ""
+    places = 2 if percent else common_places(known)
+    sign = "+" if is_relative else ""
+    unit = " times" if is_ratio else (" points" if is_relative else " %") if percent else ""
+    first, *ends = (f"{value:{sign},.{places}f}".replace("-", "−") for value in known)
+    interval = f" [{', '.join(ends)}]" if len(ends) == len(numbers) - 1 > 0 else ""
+    return f"{first}{interval}{unit}"
+
+
+def _cells(line: ClaimLine) -> Iterable[Cell]:
+    yield Cell(line.verdict.verdict, is_word=True)
+    yield Cell(line.number)
+    yield Cell(line.words, is_word=bool(line.words))
+    yield Cell(", ".join(line.experiments))

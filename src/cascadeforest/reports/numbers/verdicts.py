@@ -1,0 +1,296 @@
+"""Verdicts: what the results of a suite say of each claim, and on which numbers."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from cascadeforest.experiments.claims import Claim
+from cascadeforest.reports.numbers.evidence import NOT_IN_FULL, Evidence, Sources, State, collect
+from cascadeforest.reports.numbers.frame import ALL, OK, UNAVAILABLE, TidyRow
+from cascadeforest.reports.numbers.rules import COST_REGION, MORE, NO_ORDER, ORDER, Comparison, Decision, decide
+
+SUPPORTED, CONTRADICTED, READING = "supported", "contradicted", "depends on the reading"
+NO_POWER, NO_DATA, NOT_RUN = "open: no power", "open: data not at hand", "open: not run"
+INACTIVE, DESCRIPTIVE = "not exercised", "descriptive only"
+#: All verdicts, in the order in which they are counted.
+VERDICTS: Final = (SUPPORTED, CONTRADICTED, READING, INACTIVE, NO_POWER, NO_DATA, NOT_RUN, DESCRIPTIVE)
+#: Metric of the row that has the verdict of a claim, and of the means over data sets.
+VERDICT, MEAN, PREDICTION = "verdict", "random_effects_mean", "prediction_interval"
+_OF_STATE: Mapping[State, str] = {"absent": NO_DATA, "not run": NOT_RUN, "inactive": INACTIVE}
+#: What a comparison says by itself.
+_SAYS = {"supported": "supports", "contradicted": "contradicts", "open": "open"}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a claim comes to in one reading.
+
+    Parameters
+    ----------
+    reading : str
+        Its name; empty where there is one only.
+    verdict : str
+        One of `VERDICTS`.
+    why : str
+        What decides, or what is missing.
+    evidence : tuple of Evidence
+        Every comparison that the claim asks for.
+    decision : Decision or None
+        None without a comparison that counts.
+    """
+
+    reading: str
+    verdict: str
+    why: str
+    evidence: tuple[Evidence, ...] = ()
+    decision: Decision | None = None
+
+    @property
+    def decisive(self) -> Evidence | None:
+        """The comparison that decides; None for a mean over data sets, and where nothing is judged."""
+        found = self.decision.decisive if self.decision else None
+        return next((one for one in self.evidence if found is not None and one.comparison is found), None)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The verdict on a claim.
+
+    Parameters
+    ----------
+    claim : Claim
+        The claim.
+    verdict, why : str
+        As in `Judged`, with regard to both readings.
+    primary : Judged
+        In the primary reading, or the only one.
+    other : Judged or None
+        In the other reading.
+    fresh : Judged or None
+        Of a claim whose answer was known, on fresh draws only.
+    is_post_hoc : bool
+        Whether the claim was changed after results were stored.
+    """
+
+    claim: Claim
+    verdict: str
+    why: str
+    primary: Judged
+    other: Judged | None = None
+    fresh: Judged | None = None
+    is_post_hoc: bool = False
+
+    @property
+    def marks(self) -> list[str]:
+        """What a reader must know before the verdict is believed."""
+        found = []
+        if self.claim.exploratory:
+            confirmed = "not yet confirmed on fresh draws"
+            if self.fresh is not None and self.fresh.verdict in (SUPPORTED, CONTRADICTED):
+                same = self.fresh.verdict == self.verdict
+                confirmed = f"{'confirmed' if same else 'not confirmed'} on fresh draws ({self.fresh.verdict})"
+            found.append(f"exploratory, {confirmed}")
+        return [*found, *(["post hoc: changed or added after results were stored"] if self.is_post_hoc else [])]
+
+
+def verdicts(sources: Sources) -> list[Verdict]:
+    """Judge all claims, in the order of the file."""
+    return [_verdict(claim, sources) for claim in sources.results.claims.claims.values()]
+
+
+def counts(found: Iterable[Verdict]) -> dict[str, Counter[str]]:
+    """Return, by paper, how many claims have each verdict."""
+    by_paper: dict[str, Counter[str]] = {}
+    for one in found:
+        by_paper.setdefault(one.claim.paper, Counter())[one.verdict] += 1
+    return by_paper
+
+
+def _verdict(claim: Claim, sources: Sources) -> Verdict:
+    is_post_hoc = sources.results.claims.is_post_hoc(claim)
+    read = [(reading.name, claim.read_as(reading)) for reading in claim.readings] or [("", claim)]
+    primary, *others = (_judged(name, one, sources) for name, one in read)
+    fresh = None
+    if claim.exploratory and claim.exploratory.known_repeats and claim.evidence:
+        fresh = _judged(*read[0], sources, claim.exploratory.known_repeats)
+    verdict, why = primary.verdict, primary.why
+    if others and {primary.verdict, others[0].verdict} == {SUPPORTED, CONTRADICTED}:
+        verdict = READING
+        why = f"{primary.verdict} if read as {primary.reading}, {others[0].verdict} if as {others[0].reading}"
+    return Verdict(claim, verdict, why, primary, others[0] if others else None, fresh, is_post_hoc)
+
+
+def _judged(reading: str, claim: Claim, sources: Sources, first_repeat: int = 0) -> Judged:
+    if claim.not_run:
+        return Judged(reading, NOT_RUN, claim.not_run)
+    if claim.check:
+        check = sources.results.claims.checks.get(claim.check)
+        if check is None:
+            return Judged(reading, NOT_RUN, f"the check {claim.check} was not run")
+        return Judged(reading, SUPPORTED if check.holds else CONTRADICTED, check.words)
+    if claim.rule == "descriptive":
+        return Judged(reading, DESCRIPTIVE, "ranks are described, not judged")
+    evidence = tuple(collect(claim, sources, first_repeat))
+    judged = [one.comparison for one in evidence if one.state == "judged" and one.comparison is not None]
+    missing = [one for one in evidence if one.state != "judged"]
+    if not judged:
+        return Judged(reading, _of_missing(missing), _why_missing(missing), evidence)
+    n_sets = len({one.dataset for one in evidence})
+    decision = decide(judged, claim.over, claim.k, n_sets, str(claim.rule))
+    found = Judged(reading, NO_POWER, "", evidence, decision)
+    if decision.outcome == "contradicted":
+        return replace(found, verdict=CONTRADICTED, why=_against(claim, decision))
+    if decision.outcome == "supported":
+        if missing and decision.how == "all":
+            n = len({one.dataset for one in judged})
+            why = f"holds on the {n} data set{'s' if n > 1 else ''} judged; {_why_missing(missing)}"
+            return replace(found, verdict=_of_missing(missing), why=why)
+        return replace(found, verdict=SUPPORTED, why=_how_much(claim, decision))
+    return replace(found, why=_why_open(claim, decision, found, missing))
+
+
+def _of_missing(missing: Sequence[Evidence]) -> str:
+    """Return the verdict where comparisons are missing: what cannot be had comes before what was not done."""
+    states = [one.state for one in missing]
+    return next((_OF_STATE[state] for state in ("absent", "not run", "inactive") if state in states), NOT_RUN)
+
+
+def _why_missing(missing: Sequence[Evidence]) -> str:
+    """Name the data sets without a comparison by what they lack."""
+    words: dict[State, str] = {"absent": "not at hand", "not run": "not run", "inactive": "mechanism not active"}
+    found: dict[str, dict[str, None]] = {}
+    for one in missing:
+        state = "not in full" if one.note.startswith(NOT_IN_FULL) else words[one.state]
+        found.setdefault(state, {})[one.dataset] = None
+    return "; ".join(f"{state}: {', '.join(names)}" for state, names in found.items())
+
+
+def _against(claim: Claim, decision: Decision) -> str:
+    one = decision.decisive
+    if claim.rule == "better" and one.estimate.interval[1] >= 0:
+        return "equal, but for what does not matter"
+    return ""
+
+
+def _how_much(claim: Claim, decision: Decision) -> str:
+    lows = [one.estimate.interval[0] for one in decision.judged]
+    if claim.rule == "order_of_magnitude" and min(lows) > MORE:
+        return "more than an order of magnitude"
+    if claim.rule == "up_to" and max(lows) > decision.decisive.criterion.edge + 2 * COST_REGION:
+        return "more than that"
+    if claim.rule == "better":
+        regions = [
+            max((test[1] for group in one.criterion.contradicts for test in group), default=0.0)
+            for one in decision.judged
+        ]
+        inside = [one.estimate.interval[1] <= region for one, region in zip(decision.judged, regions, strict=True)]
+        if all(inside) or (any(inside) and decision.how == "all"):
+            some = "" if all(inside) else f" on {sum(inside)} of {len(inside)} comparisons"
+            return f"too small to matter{some}"
+    return ""
+
+
+def _why_open(claim: Claim, decision: Decision, found: Judged, missing: Sequence[Evidence]) -> str:
+    one, parts = decision.decisive, []
+    low, high = one.estimate.interval
+    if claim.rule == "order_of_magnitude" and low > NO_ORDER and high < ORDER:
+        parts.append("between 3 and 5.6, which the rule leaves open")
+    if found.decisive is not None and one.estimate.df <= 0:
+        parts.append(f"no interval: {found.decisive.note}")
+    elif found.decisive is not None and "would" in found.decisive.note:
+        parts.append(found.decisive.note)
+    if decision.smallest is not None and found.decisive is not None and found.decisive.published is not None:
+        times = _times(decision.smallest, found.decisive, one)
+        parts.append(
+            f"about {times:,.0f} times the rows or repeats would decide, if the published number is true"
+            if times
+            else ""
+        )
+    parts.append(_why_missing(missing))
+    return "; ".join(filter(None, parts))
+
+
+def _times(smallest: float, decisive: Evidence, one: Comparison) -> float | None:
+    """Return how many times the data a published effect asks for; None if it had been found, or is no support."""
+    published = decisive.published
+    if published is None or (decisive.is_log and published <= 0):
+        return None
+    lead = (math.log(published) if decisive.is_log else published) - one.criterion.edge
+    found = smallest - one.criterion.edge
+    return (found / lead) ** 2 if lead * found > 0 and abs(found) > abs(lead) else None
+
+
+# Rows ----------------------------------------------------------------------------------------------------------------
+
+
+def rows(found: Iterable[Verdict]) -> list[TidyRow]:
+    """Return the tidy rows: of each claim its verdict, then its readings, means over data sets and comparisons.
+
+    `model` is the claim's id. The row of the verdict has `ALL` as data set and the decisive number. `mark` is the
+    verdict, or what a comparison says by itself, `smallest` the true value that would have been found, `published` the
+    number that the claim names, or what the paper's numbers give. Ratios are no logarithms here.
+    """
+    rows: dict[tuple[str, ...], TidyRow] = {}
+    for one in found:
+        own = [_summary(one, one.primary, "", one.verdict, "; ".join(filter(None, (one.why, *one.marks))))]
+        for judged in filter(None, (one.primary, one.other)):
+            prefix = f"{judged.reading}: " if judged.reading else ""
+            if judged.reading:
+                own.append(_summary(one, judged, judged.reading, judged.verdict, judged.why))
+            own += _of_means(one, judged, prefix)
+            own += [_of_evidence(one, evidence, prefix) for evidence in judged.evidence]
+        for row in own:
+            rows.setdefault(row.key, row)
+    return list(rows.values())
+
+
+def shown(value: float, is_log: bool) -> float | None:
+    """Return a number as it is shown: a ratio where it is a logarithm; None if it is infinite."""
+    if not math.isfinite(value):
+        return None
+    return math.exp(value) if is_log else value
+
+
+def is_log(claim: Claim) -> bool:
+    """Whether the estimates of a claim are logarithms."""
+    return claim.statistic in ("ratio", "spread")
+
+
+def _summary(one: Verdict, judged: Judged, condition: str, verdict: str, note: str) -> TidyRow:
+    row = TidyRow(ALL, one.claim.id, condition, VERDICT, mark=verdict, note=note, published=one.claim.value)
+    if judged.decision is None:
+        return row
+    estimate, scale, smallest = judged.decision.decisive.estimate, is_log(one.claim), judged.decision.smallest
+    row = replace(_with(row, estimate.value, estimate.interval, scale), n=len(judged.decision.judged))
+    return row if smallest is None else replace(row, smallest=shown(smallest, scale))
+
+
+def _with(row: TidyRow, value: float, ends: tuple[float, float], scale: bool) -> TidyRow:
+    """Return a row with a number and the ends of its interval, if they are finite."""
+    low, high = (shown(end, scale) if all(map(math.isfinite, ends)) else None for end in ends)
+    return replace(row, mean=shown(value, scale), low=low, high=high)
+
+
+def _of_means(one: Verdict, judged: Judged, prefix: str) -> Iterable[TidyRow]:
+    scale = is_log(one.claim)
+    for comparison in judged.decision.judged if judged.decision and judged.decision.means else ():
+        row = TidyRow(ALL, one.claim.id, f"{prefix}{comparison.rival}", MEAN)
+        yield _with(row, comparison.estimate.value, comparison.estimate.interval, scale)
+        if mean := judged.decision.means.get(comparison.rival) if judged.decision else None:
+            yield _with(replace(row, metric=PREDICTION), mean.mean, (mean.low, mean.high), scale)
+
+
+def _of_evidence(one: Verdict, evidence: Evidence, prefix: str) -> TidyRow:
+    condition = f"{prefix}{evidence.experiment}: {evidence.words}"
+    row = TidyRow(evidence.dataset, one.claim.id, condition, evidence.metric, note=evidence.note)
+    row = replace(row, published=evidence.published)
+    if evidence.state != "judged":
+        row = replace(row, status=UNAVAILABLE, note=": ".join(filter(None, (evidence.state, evidence.note))))
+    if evidence.comparison is None:
+        return row
+    estimate = evidence.comparison.estimate
+    row = _with(row, estimate.value, estimate.interval, evidence.is_log)
+    says = decide([evidence.comparison], "all").outcome
+    return replace(row, mark=_SAYS[says] if row.status == OK else "")

@@ -1,0 +1,352 @@
+"""Claims: the file and its checks, and verdicts on hand-made results, from single numbers to what is stored."""
+
+import math
+import shutil
+
+import numpy as np
+import pytest
+from tests.reports.conftest import ROOT
+
+from cascadeforest.data.errors import ConfigError
+from cascadeforest.data.typed_json import from_json
+from cascadeforest.experiments import claim_checks
+from cascadeforest.experiments.claims import CHECKS, Claim, check_claims, read_claims
+from cascadeforest.experiments.resolve import load_plan
+from cascadeforest.reports.drawing.renderers.claims import judged
+from cascadeforest.reports.numbers import intervals
+from cascadeforest.reports.numbers.evidence import Sources, collect
+from cascadeforest.reports.numbers.results import read_results
+from cascadeforest.reports.store.accept import accept
+from cascadeforest.reports.store.redraw import redraw_stored, refresh
+from cascadeforest.reports.store.stored import read_provenance
+
+EXPERIMENT = "hidf-table2"
+BETTER = {
+    "paper": "hidf",
+    "quotation": "GBDT is better.",
+    "where": "Table II",
+    "says": "GBDT is more accurate.",
+    "statistic": "difference",
+    "rule": "better",
+    "evidence": [
+        {
+            "experiment": EXPERIMENT,
+            "datasets": ["adult"],
+            "model": "gbdt",
+            "rivals": ["random_forest"],
+            "metric": "accuracy",
+        }
+    ],
+}
+
+
+def claim(part=None, **changes):
+    """The claim that GBDT is better, with other keys (None: without), and another evidence."""
+    found = {key: value for key, value in (BETTER | changes).items() if value is not None}
+    return found | {"evidence": [BETTER["evidence"][0] | part]} if part else found
+
+
+@pytest.fixture
+def made(suite):
+    """Ten made data sets a name, on which GBDT is better by about two points; claims go to `made.claims`."""
+    suite.experiment(EXPERIMENT, datasets=["adult", "bank"], repeats=10)
+    suite.experiment("claims", kind="claims", render="claims", labels={}, datasets=[])
+    shutil.copytree(ROOT / "workflow" / "schemas", suite.root / "workflow" / "schemas")
+    noise = np.random.default_rng(0).normal(scale=0.004, size=(2, 10))
+    for name, own in zip(("adult", "bank"), noise, strict=True):
+        suite.summary(name)
+        suite.run(name, "random_forest", [0.8] * 10)
+        suite.run(name, "gbdt", (0.82 + own).tolist())
+
+    def write(**claims):
+        import yaml
+
+        (suite.root / "config").mkdir(exist_ok=True)
+        text = yaml.safe_dump({name.replace("_", "-"): one for name, one in claims.items()}, sort_keys=False)
+        (suite.root / "config" / "claims.yaml").write_text(text)
+
+    def verdict(one):
+        write(hidf_a=one)
+        return judged(read_results(suite.root, "smoke"))[0]
+
+    suite.claims, suite.verdict = write, verdict
+    return suite
+
+
+# The file ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_claims_of_the_papers_name_what_the_configuration_has():
+    claims = read_claims(ROOT)
+    check_claims(claims, load_plan(ROOT))
+    assert {one.paper for one in claims.values()} == {"hidf", "interp", "cs", "mddf", "ddbf", "ours"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"paper": "ddbf"}, "must begin with 'ddbf-'"),
+        ({"rule": "order_of_magnitude"}, "with the statistic difference choose from better"),
+        ({"k": 2}, "k is 2; it belongs to 'over: several'"),
+        ({"over": "several"}, "k is None"),
+        ({"rule": "about"}, "value is missing"),
+        ({"check": "memory"}, "has evidence and check; give one"),
+        ({"evidence": None}, "has none of them"),
+        ({"statistic": "value", "rule": "above"}, "value has no rivals"),
+        ({"rule": None}, "lacks statistic or rule"),
+        ({"statistic": "run", "rule": "holds", "evidence": None, "check": "magic"}, "choose from additivity"),
+        ({"colour": "red"}, "colour"),
+    ],
+)
+def test_keys_that_do_not_fit_are_refused(made, changes, words):
+    made.claims(hidf_a=claim(**changes))
+    with pytest.raises(ConfigError, match=words):
+        read_claims(made.root)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "words"),
+    [
+        ({"experiment": "hidf-table9"}, "'hidf-table9'; choose from"),
+        ({"rivals": ["a_forest"]}, "names 'a_forest'; hidf-table2 has random_forest, gbdt"),
+    ],
+)
+def test_names_that_nobody_declares_are_refused(made, evidence, words):
+    made.claims(hidf_a=claim(evidence))
+    with pytest.raises(ConfigError, match=words):
+        check_claims(read_claims(made.root), read_results(made.root, "smoke").plan)
+
+
+def test_words_of_ours_are_no_other_claim(made):
+    made.claims(hidf_a=claim(), hidf_b=claim(says="It is.", note="So it is."), hidf_c=claim(where="Table III"))
+    a, b, c = read_claims(made.root).values()
+    assert a.digest == b.digest != c.digest
+
+
+# Verdicts ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_difference_is_judged_by_the_interval_of_its_table(made):
+    line = made.verdict(claim())
+    lead = np.array([cell.metrics["accuracy"] - 0.8 for cell in made.read_run("adult", "gbdt").cells])
+    one = intervals.paired_t(lead.tolist())
+    assert line.verdict.verdict == "supported"
+    assert line.number == f"+{100 * one.difference:.2f} [+{100 * one.low:.2f}, +{100 * one.high:.2f}] points"
+    assert line.place == "gbdt against random_forest on adult"
+    other = made.verdict(claim({"model": "random_forest", "rivals": ["gbdt"]}))
+    assert other.verdict.verdict == "contradicted"
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict"),
+    [
+        ({"rule": "comparable"}, "supported"),
+        ({"rule": "equivalent"}, "contradicted"),
+        ({"rule": "above", "value": 0.01}, "supported"),
+        ({"rule": "above", "value": 0.02}, "open: no power"),
+        ({"rule": "below", "value": 0.01}, "contradicted"),
+        ({"rule": "about", "value": 0.02}, "supported"),
+        ({"rule": "about", "value": 0.05, "region": 0.01}, "contradicted"),
+        ({"over": "several", "k": 1}, "supported"),
+        ({"over": "average"}, "supported"),  # of one data set: judged by itself
+        ({"not_run": "no experiment", "evidence": None}, "open: not run"),
+        ({"statistic": "rank", "rule": "descriptive"}, "descriptive only"),
+    ],
+)
+def test_rules(made, changes, verdict):
+    part = {"rivals": []} if changes.get("statistic") == "rank" else None
+    assert made.verdict(claim(part, **changes)).verdict.verdict == verdict
+
+
+def test_a_missing_data_set_forbids_support_on_all(made):
+    line = made.verdict(claim({"datasets": ["adult", "bank", "year"]}))
+    assert line.verdict.verdict == "open: data not at hand"
+    assert line.verdict.why == "holds on the 2 data sets judged; not at hand: year"
+    several = made.verdict(claim({"datasets": ["adult", "bank", "year"]}, over="several", k=2))
+    assert several.verdict.verdict == "supported"
+    made.lose("bank", "gbdt")
+    assert made.verdict(claim({"datasets": ["adult", "bank"]})).verdict.verdict == "open: not run"
+
+
+def test_one_repeat_says_open_and_so_do_few(made):
+    made.run("adult", "random_forest", [0.8])
+    made.run("adult", "gbdt", [0.9])
+    made.experiment(EXPERIMENT, datasets=["adult", "bank"], repeats={"adult": 1, "bank": 10})
+    line = made.verdict(claim())
+    assert (line.verdict.verdict, line.verdict.why) == ("open: no power", "no interval: one repeat")
+
+
+def test_open_says_what_would_have_been_found_and_how_much_more_is_needed(made):
+    made.published(
+        EXPERIMENT, ["adult,random_forest,,accuracy,80.0,,,,percent", "adult,gbdt,,accuracy,80.5,,,,percent"]
+    )
+    made.run("adult", "gbdt", (0.802 + np.tile([0.02, -0.02], 5)).tolist())
+    line = made.verdict(claim())
+    decision = line.verdict.primary.decision
+    smallest = decision.smallest
+    assert line.verdict.verdict == "open: no power"
+    assert decision.power(smallest) == pytest.approx(0.8, abs=1e-3)
+    assert f"found would have been +{100 * smallest:.2f} points" in line.words
+    assert f"about {(smallest / 0.005) ** 2:.0f} times the rows or repeats" in line.words
+
+
+def test_bounded_numbers_do_not_decide_unless_the_claim_says_so(made):
+    bound = {"gbdt": {"adult": {"n_estimators": {"here": 10, "unbounded": 500}}}}
+    made.experiment(EXPERIMENT, datasets=["adult", "bank"], repeats=10, bounds=bound)
+    line = made.verdict(claim())
+    assert (line.verdict.verdict, line.verdict.why) == ("open: not run", "not in full: adult")
+    rows = {row.key: row for row in made.table("claims").rows}
+    row = rows["adult", "hidf-a", "hidf-table2: gbdt against random_forest", "accuracy_difference"]
+    assert row.note == "not run: not in full: n_estimators 10 of 500"
+    assert row.mean == pytest.approx(0.02, abs=0.005)  # shown all the same
+    assert made.verdict(claim({"bounded": True})).verdict.verdict == "supported"
+
+
+def test_a_mechanism_that_was_not_active_exercises_nothing(made):
+    layers = [{"accuracy": 0.82 + k / 1000, "n_layers": 0} for k in range(10)]
+    made.run("adult", "gbdt", layers)
+    guarded = claim(guard={"metric": "n_layers", "least": 1})
+    assert made.verdict(guarded).verdict.verdict == "not exercised"
+    made.run("adult", "gbdt", [one | {"n_layers": 2} for one in layers])
+    assert made.verdict(guarded).verdict.verdict == "supported"
+
+
+def test_opposite_readings_leave_it_to_the_reader(made):
+    other = {"name": "the text", "model": "random_forest", "rivals": ["gbdt"]}
+    line = made.verdict(claim(readings=[{"name": "the code"}, other]))
+    assert line.verdict.verdict == "depends on the reading"
+    assert line.verdict.why == "supported if read as the code, contradicted if as the text"
+    rows = made.rows("claims")
+    assert [rows["all", "hidf-a", name, "verdict"].mark for name in ("the code", "the text")] == [
+        "supported",
+        "contradicted",
+    ]
+
+
+def test_what_was_known_is_confirmed_on_fresh_draws_only(made):
+    known = {"why": "accepted tables", "known_repeats": 4}
+    assert made.verdict(claim(exploratory=known)).verdict.marks == ["exploratory, confirmed on fresh draws (supported)"]
+    late = claim(exploratory=known | {"known_repeats": 10})
+    assert made.verdict(late).verdict.marks == ["exploratory, not yet confirmed on fresh draws"]
+    made.run("adult", "gbdt", [0.9, 0.91, 0.9, 0.92, *(0.78 + np.arange(6) / 1000)])
+    line = made.verdict(claim(exploratory=known))
+    assert "exploratory, not confirmed" not in line.words or line.verdict.fresh.verdict == "contradicted"
+    assert line.verdict.fresh.decision.decisive.estimate.df == 5
+
+
+def test_ratios_spreads_and_shares(made):
+    model = [{"accuracy": 0.8 + k / 100, "model_mib": 2.0 + k / 100} for k in range(10)]
+    rival = [{"accuracy": 0.8 + (k % 5) / 1000, "model_mib": 20.0 + k / 10} for k in range(10)]
+    made.experiment(EXPERIMENT, datasets=["adult", "bank"], repeats=10, metrics=["accuracy", "model_mib"])
+    made.run("adult", "gbdt", model)
+    made.run("adult", "random_forest", rival)
+    size = claim({"metric": "model_mib"}, statistic="ratio", rule="order_of_magnitude")
+    line = made.verdict(size)
+    ratio = math.exp(np.mean([math.log(b["model_mib"] / a["model_mib"]) for a, b in zip(model, rival, strict=True)]))
+    assert line.verdict.verdict == "supported"
+    assert line.number.startswith(f"{ratio:.1f}")
+    assert made.verdict(size | {"rule": "up_to", "value": 10}).verdict.verdict == "supported"
+    assert made.verdict(size | {"rule": "up_to", "value": 30}).verdict.verdict == "contradicted"
+    spread = claim(statistic="spread", rule="above")
+    assert made.verdict(spread).verdict.verdict == "supported"
+    share = claim({"rivals": []}, statistic="value", rule="above", value=0.8)
+    assert made.verdict(share).verdict.verdict == "supported"
+
+
+def test_changes_and_correlations_take_runs_for_replicates(made):
+    """Layers of ten runs: one curve rises, the other falls."""
+    from cascadeforest.reports.numbers.frame import TidyRow
+
+    generator = np.random.default_rng(0)
+    rising = [tuple(k + generator.normal(scale=0.2, size=10)) for k in range(4)]
+    rows = [TidyRow("adult", "gbdt", f"layer {k + 1}", "mdi", 1.0, n=10, values=v) for k, v in enumerate(rising)]
+    rows += [
+        TidyRow("adult", "gbdt", f"layer {k + 1}", "bias", 1.0, n=10, values=tuple(-x for x in v))
+        for k, v in enumerate(rising)
+    ]
+    sources = Sources(read_results(made.root, "smoke"), lambda name: rows)
+
+    def found(statistic, rule, **part):
+        own = {
+            "experiment": EXPERIMENT,
+            "datasets": ["adult"],
+            "model": "gbdt",
+            "metric": "mdi",
+            "conditions": ["layer *"],
+        }
+        whole = claim(statistic=statistic, rule=rule) | {"evidence": [own | part]}
+        return collect(from_json(Claim, whole, "claim"), sources)
+
+    steps = found("change", "above")
+    assert [one.words for one in steps] == [f"gbdt, layer {k + 1} after layer {k}" for k in (1, 2, 3)]
+    assert steps[0].comparison.estimate.value == pytest.approx(np.mean(rising[1]) - np.mean(rising[0]))
+    (ends,) = found("change", "above", ends=True)
+    assert ends.comparison.estimate.value == pytest.approx(np.mean(rising[3]) - np.mean(rising[0]))
+    (rho,) = found("correlation", "below", with_metric="bias")
+    assert rho.comparison.estimate.value == pytest.approx(-1)
+    assert rho.note == "the same number in all runs, whose spread says nothing"
+
+
+def test_the_interval_of_two_spreads_is_that_of_pitman_and_morgan(made):
+    """The ratio of standard deviations at which sum and difference are just not correlated lies at its ends."""
+    from scipy import optimize, stats
+
+    from cascadeforest.reports.numbers.evidence import _spread
+
+    x, y = np.random.default_rng(0).normal(size=(2, 12))
+    y = 2 * y + x
+    estimate, _ = _spread(x.tolist(), y.tolist())
+
+    def lead(log_ratio):
+        scaled = math.exp(log_ratio) * y
+        return stats.pearsonr(x - scaled, x + scaled).pvalue - 0.05
+
+    exact = optimize.brentq(lead, estimate.value, estimate.value + 3)
+    half = math.asinh(stats.t.ppf(0.975, 10) * estimate.error)
+    assert exact - estimate.value == pytest.approx(half, rel=1e-6)
+    assert estimate.interval[1] > exact
+
+
+# The table -----------------------------------------------------------------------------------------------------------
+
+
+def test_stored_claims_are_judged_again_and_later_changes_are_post_hoc(made):
+    made.claims(hidf_a=claim(), hidf_b=claim({"datasets": ["year"]}))
+    stored = accept(made.draw().root, "smoke", "first numbers")
+    assert sorted(read_provenance(stored)["claims"]) == ["hidf-a", "hidf-b"]
+    assert made.found() == set()
+    assert redraw_stored(made.root, "smoke").differences == ()
+    table = made.table("claims")
+    made.assert_well_formed(table)
+    assert "hiDF: 1 supported, 1 open: data not at hand." in table.view.notes
+    made.claims(hidf_a=claim(rule="comparable"), hidf_c=claim())
+    assert redraw_stored(made.root, "smoke").differences != ()
+    refresh(made.root, "smoke")
+    text = (stored / "tables" / "claims.md").read_text()
+    assert text.count("post hoc") == 2
+    assert "Withdrawn after results were stored: hidf-b" in text
+    assert redraw_stored(made.root, "smoke").differences == ()
+    # The same cells accepted anew do not make it a claim of before.
+    shutil.copytree(stored / "tables", made.folder / "tables", dirs_exist_ok=True)
+    accept(made.draw().root, "smoke", "again")
+    assert (stored / "tables" / "claims.md").read_text().count("post hoc") == 2
+
+
+def test_claims_stay_when_some_tables_are_accepted(made):
+    made.claims(hidf_a=claim())
+    made.experiment("hidf-other", datasets=["adult"], repeats=10)
+    stored = accept(made.draw().root, "smoke", "all")
+    made.run("adult", "gbdt", [0.9 + k / 1000 for k in range(10)])
+    accept(made.draw().root, "smoke", "both of them", ["hidf-table2", "hidf-other"])
+    assert (stored / "tables" / "claims.csv").is_file()
+    assert redraw_stored(made.root, "smoke").differences == ()
+
+
+# By running ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [name for name in CHECKS if name not in ("growth_of_cost", "levels_linear")])
+def test_what_is_checked_by_running(name):
+    """Times are left out: other work on the machine moves them."""
+    found = claim_checks.run_checks((name,))[name]
+    assert found.holds == (name != "mdi_nonnegative"), found.words
