@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cascadeforest.experiments.metrics import score
-from cascadeforest.reports.numbers.intervals import given_test_set
+from cascadeforest.reports.numbers.intervals import given_test_set, pooled_rows
 from cascadeforest.reports.numbers.row_values import row_values
 from cascadeforest.reports.numbers.rows import areas, log_losses, placements
 
@@ -147,3 +147,13 @@ def test_intervals_over_rows_hold_the_difference_of_each_metric(metric, n_classe
     found = (given_test_set(*values_of(generator, metric, n_classes, 120, n_seeds)) for _ in range(n))
     # With several seeds the variance is the largest of three estimates: a little wide on purpose.
     assert FEWEST <= np.mean([one.low <= 0 <= one.high for one in found]) <= MOST + 0.01 * (n_seeds > 1)
+
+
+@pytest.mark.parametrize(("metric", "n_classes"), CASES)
+def test_intervals_over_rows_of_five_folds_hold_the_difference_of_each_metric(metric, n_classes):
+    generator, found = np.random.default_rng(0), []
+    for _ in range(500):
+        folds = [values_of(generator, metric, n_classes, 30, 1)[0][:, 0] for _ in range(5)]
+        one = pooled_rows(np.arange(150), np.concatenate(folds))
+        found.append(one.low <= 0 <= one.high)
+    assert FEWEST <= np.mean(found) <= MOST

@@ -233,7 +233,7 @@ def pooled_rows(rows: np.ndarray, differences: np.ndarray) -> Interval:
     mean = float(differences.mean())
     of_row = np.bincount(place, differences - mean)
     variance = float((of_row**2).sum()) / len(differences) ** 2 * n / (n - 1)
-    return replace(_symmetric(mean, variance, math.inf), n_rows=n)
+    return replace(_symmetric(mean, variance, n - 1), n_rows=n)
 
 
 # Training sets of their own ----------------------------------------------------------------------------------------
