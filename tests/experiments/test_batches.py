@@ -12,11 +12,12 @@ from cascadeforest.experiments.batches import (
     cost_lines,
     costs_csv,
     expected_costs,
+    expected_seconds,
     make_batches,
     parse_costs,
     read_costs,
 )
-from cascadeforest.experiments.plan import Experiment, Plan, Run, Suite
+from cascadeforest.experiments.plan import Experiment, Plan, Run, Suite, Timing
 
 
 def run_of(number, repeats):
@@ -109,6 +110,19 @@ def test_hours_of_experiments_count_their_own_repeats_and_name_what_is_unknown()
         "t         1.00 h  and 1 of 2 runs of which no size was measured",
         "all, shared runs once       3.00 h  and 1 of 2 runs of which no size was measured",
     ]
+
+
+def test_hours_of_timings_count_every_turn_of_every_round():
+    """Two models, one of them twice a round, three rounds: (600 + 2 * 300) * 3 seconds."""
+    runs = tuple(replace(run_of(0, 1), model=name) for name in "ab")
+    timing = Timing("t", "d0", "d0", ("a", "b"), runs, "b", (0, 1, 2))
+    costs = {("d0", "a"): Cost(600, 0), ("d0", "b"): Cost(300, 0)}
+    assert expected_seconds(timing, costs) == 3600
+    assert expected_seconds(timing, {("d0", "a"): Cost(600, 0)}) is None
+    plan = replace(plan_of([], ()), timings=(replace(timing, seconds=3600.0), timing))
+    assert cost_lines(plan, costs, 3)[-1] == (
+        "timed in turn, alone       1.00 h  and 1 of 2 timings of which no size was measured"
+    )
 
 
 @pytest.mark.parametrize("suite", ["smoke", "quick", "standard"])

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.data.typed_json import to_json
+from cascadeforest.data.typed_json import from_json, to_json
 from cascadeforest.experiments.batches import expected_costs, read_costs
 from cascadeforest.experiments.metrics import METRICS
 from cascadeforest.experiments.plan import LEAST, Bound, Budget
@@ -500,3 +500,52 @@ def test_an_unknown_learner_is_named(root):
 def test_learners_do_not_have_learners(root):
     with pytest.raises(ConfigError, match=r"trains/params/learner is 'trains', which has a learner itself"):
         with_learner(root, "trains")
+
+
+# Timed in turn -----------------------------------------------------------------------------------------------------
+
+TIMED = {"against": "small", "datasets": {"tiny": ["iris", "wine+rows-50"]}}
+
+
+def timed(root, **changes):
+    row = EXPERIMENTS["one"] | {"timings": TIMED | changes}
+    config = CONFIG | {"suites": CONFIG["suites"] | {"tiny": CONFIG["suites"]["tiny"] | {"timing_rounds": 12}}}
+    write(root, config, experiments=EXPERIMENTS | {"one": row})
+    return load_plan(root)
+
+
+def test_timings_are_of_implemented_columns_and_of_one_split_a_round(root):
+    plan = timed(root)
+    first, second = plan.timings
+    assert [(one.experiment, one.dataset, one.base) for one in plan.timings] == [
+        ("one", "iris", "iris"),
+        ("one", "wine+rows-50", "wine"),  # no row of the table
+    ]
+    assert first.columns == ("forest", "small")  # `future` is not written
+    assert [(column, again) for column, _, again in first.turns()] == [
+        ("forest", False),
+        ("small", False),
+        ("small", True),
+    ]
+    n = yaml.safe_load((ROOT / "config/datasets/iris.yaml").read_text())["protocol"]["repeats"]
+    assert first.repeats == tuple(k % n for k in range(12))
+    assert first.runs[0].params == plan.run("iris", "forest").params
+    assert not any(run.memory for run in second.runs)
+    assert plan.only(["two"]).timings == ()
+    assert from_json(type(plan), to_json(plan), "plan") == plan
+
+
+def test_chosen_columns_are_timed_with_the_one_they_are_compared_with(root):
+    assert timed(root, columns=["forest"]).timings[0].columns == ("forest", "small")
+    with pytest.raises(ConfigError, match=r"one/timings is 'frost'; choose one of .* Did you mean 'forest'"):
+        timed(root, columns=["frost"])
+    with pytest.raises(ConfigError, match="one/timings/datasets is 'tyni'"):
+        timed(root, datasets={"tyni": ["iris"]})
+
+
+@pytest.mark.parametrize("suite", ["smoke", "quick", "standard", "paper"])
+def test_tables_about_cost_are_timed_in_every_suite(suite):
+    """Those whose claims are about cost."""
+    timings = load_plan(ROOT, {"suite": suite}).timings
+    assert {one.experiment for one in timings} >= {"hidf-table3", "cs-table1", "cs-table2", "interp-fig7"}
+    assert all(one.against in one.columns and len(one.repeats) > 1 for one in timings)

@@ -58,6 +58,7 @@ class Suite:
         self.folder = root / "results" / name
         self.experiments: dict[str, dict] = {}
         self.specs: dict[tuple[str, str], dict] = {}
+        self.timings: list[dict] = []
         (root / "reports" / "published").mkdir(parents=True)
 
     def experiment(self, name: str = "hidf-table2", **changes) -> dict:
@@ -148,6 +149,7 @@ class Suite:
                 "papers": PAPERS,
                 "experiments": self.experiments,
                 "runs": list(self.specs.values()),
+                "timings": self.timings,
             },
         )
 

@@ -326,6 +326,34 @@ def test_ratios_of_costs_are_in_their_interval_at_least_as_often_as_it_says():
     assert coverage(intervals.cost_ratio, draw, 2.0) >= FEWEST
 
 
+@pytest.mark.parametrize(
+    ("logs", "expected"),
+    [
+        ([0.0], 1.2),  # one round says nothing
+        ([0.01, -0.01, 0.0], math.exp(4.302653 * 0.01 / math.sqrt(3))),  # narrower than 1.2 to both sides
+        ([0.1, 0.2, 0.0], 1.2),  # 0.1 and its interval hold 0 as well as more than 1.2
+        ([0.5, 0.51, 0.49], math.exp(0.5 + 4.302653 * 0.01 / math.sqrt(3))),  # beyond 1.2
+    ],
+)
+def test_the_machine_counts_for_a_fifth_until_a_model_against_itself_excludes_it(logs, expected):
+    found = intervals.machine_factor([math.exp(log) for log in logs], [1.0] * len(logs))
+    assert found == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("bias", [0.0, 0.1, math.log(1.2), 0.3])
+def test_widened_ratios_hold_the_true_one_on_machines_that_favour_a_turn(bias):
+    """Noise of 3 % in five rounds; the last turn of a round, in which a model meets itself, costs more."""
+
+    def interval(own, other, again):
+        return intervals.cost_ratio(own, other, intervals.machine_factor(again, other))
+
+    def draw(generator):
+        own, other, again = np.exp(generator.normal([math.log(2) + bias, 0, bias], 0.03, (5, 3))).T
+        return own, other, again
+
+    assert coverage(interval, draw, 2.0) >= FEWEST
+
+
 # What intervals decide ---------------------------------------------------------------------------------------------
 
 

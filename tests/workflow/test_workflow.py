@@ -334,6 +334,19 @@ def test_both_entrances_and_named_targets_plan_jobs_in_a_clean_checkout(tmp_path
     assert single["table"] == 1
 
 
+def test_a_timing_job_takes_all_cores_and_its_table_waits_for_it(tmp_path):
+    """Snakemake then runs nothing beside it; all other rules take one core."""
+    copy_repository(tmp_path)
+    output = Checkout(tmp_path).snakemake("-n", "hidf-table3", "--cores", "3", *SMOKE).output
+    jobs = re.findall(r"^(?:local)?rule (\w+):\n((?: +.*\n)+)", output, re.MULTILINE)
+    threads = {rule: re.findall(r"threads: (\d+)", block) for rule, block in jobs}
+    assert threads.pop("time") == ["3"]
+    assert "train" in threads
+    assert not any(threads.values())
+    (table,) = (block for rule, block in jobs if rule == "table")
+    assert "results/smoke/timings/hidf-table3.done" in table
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -31,6 +31,7 @@ from cascadeforest.experiments.prerequisites import check_prerequisites, slips
 from cascadeforest.experiments.provenance import libraries_of, versions
 from cascadeforest.experiments.records import DECISIVE, discard_damaged
 from cascadeforest.experiments.resolve import read_configuration, resolve_plan
+from cascadeforest.experiments.timing import timing_digest
 
 # The package checks and resolves the configuration, so that commands run by hand use the same plan. Differences from
 # the file come from --config or --configfile, and are passed on to the commands.
@@ -47,6 +48,8 @@ except UserError as error:
 READY = {name: PLAN.experiments[name] for name in PLAN.drawable()}
 FIGURES = [name for name, experiment in READY.items() if experiment.is_figure]
 LISTED_SUITE = f"results/{PLAN.suite}"
+# Snakemake reduces the threads of a rule to the cores that it was given.
+ALL_CORES = 10_000
 
 # Snakemake treats an existing file as finished, whatever its content. Jobs also read the Snakefile; only the main
 # process checks files.
@@ -169,6 +172,51 @@ def minutes_of_batch(wildcards, attempt):
     """Minutes to request from a cluster: four times the measured ones, and half a day where none was measured."""
     seconds = batch_of(wildcards).seconds
     return attempt * (720 if seconds is None else 15 + int(4 * seconds / 60))
+
+
+def timings_of(wildcards):
+    """What a timing job times."""
+    return PLAN.timings_of(wildcards.experiment)
+
+
+def data_of_timings(wildcards):
+    """Data sets that a timing job reads."""
+    return [f"data/processed/{timing.dataset}.npz" for timing in timings_of(wildcards)]
+
+
+def spec_of_timings(wildcards):
+    """Digest of what a timing job times."""
+    return timing_digest(PLAN, wildcards.experiment)
+
+
+def work_of_timings(wildcards):
+    """Digest of what a timing job times, of the code and of the libraries."""
+    return digest_of([work_of(run) for t in timings_of(wildcards) for run in t.runs])
+
+
+def minutes_of_timings(wildcards, attempt):
+    """Minutes to request from a cluster for a timing job, as for a batch."""
+    seconds = [timing.seconds for timing in timings_of(wildcards)]
+    return attempt * (720 if None in seconds else 15 + int(4 * sum(seconds) / 60))
+
+
+def marks_of_timings(experiments):
+    """Marks of the timing jobs of these experiments."""
+    return [
+        f"{LISTED_SUITE}/timings/{name}.done"
+        for name in experiments
+        if PLAN.timings_of(name)
+    ]
+
+
+def timings_shown(wildcards):
+    """Mark of the timing job of an experiment, if it has one."""
+    return marks_of_timings([wildcards.experiment])
+
+
+def memory_of_timings(wildcards, attempt):
+    """Memory to request from a cluster for a timing job, in MiB; its models are fitted one at a time."""
+    return 16_000 * attempt
 
 
 def memory_mib(wildcards, attempt):

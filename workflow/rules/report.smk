@@ -44,6 +44,7 @@ rule table:
         plan="results/{suite}/plan.json",
         claims=claims_of,
         runs=runs_of,
+        timings=timings_shown,
         summaries=summaries_of,
         published=published_of,
     output:
@@ -79,6 +80,7 @@ rule figure:
     input:
         plan="results/{suite}/plan.json",
         runs=runs_of,
+        timings=timings_shown,
         summaries=summaries_of,
         published=published_of,
     output:
@@ -123,6 +125,7 @@ rule index:
         plan=f"{LISTED_SUITE}/plan.json",
         drawings=drawings_of(READY),
         runs=all_runs(),
+        timings=marks_of_timings(READY),
         summaries=all_summaries(),
         published=published_numbers(),
     output:

@@ -26,3 +26,30 @@ rule train:
         "python -m cascadeforest.experiments batch --suite {wildcards.suite} --batch {wildcards.batch:q}"
         " --spec {params.spec} --overrides {params.overrides:q}"
         " --threads {threads} > {log:q} 2>&1"
+
+
+rule time:
+    """Fit the models of a table in turn, with one thread. The job takes all cores, so that nothing runs beside it.
+
+    As in `train`, the file with the costs is not declared.
+    """
+    input:
+        data=data_of_timings,
+    output:
+        done="results/{suite}/timings/{experiment}.done",
+    log:
+        "results/{suite}/logs/time/{experiment}.log",
+    conda:
+        "../../environment.yml"
+    threads: ALL_CORES
+    resources:
+        mem_mb=memory_of_timings,
+        runtime=minutes_of_timings,
+    params:
+        work=work_of_timings,
+        spec=spec_of_timings,
+        overrides=json.dumps(OVERRIDES),
+        job=code_digest(["cascadeforest.experiments.timing"]),
+    shell:
+        "python -m cascadeforest.experiments time --suite {wildcards.suite} --experiment {wildcards.experiment}"
+        " --spec {params.spec} --overrides {params.overrides:q} > {log:q} 2>&1"

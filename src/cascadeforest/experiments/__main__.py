@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from cascadeforest.data.typed_json import Json
     from cascadeforest.experiments.plan import Plan
 
@@ -85,6 +87,12 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     batch.add_argument("--spec", help="digest of what it computes; a plan on disk with another one is not used")
     batch.add_argument("--overrides", type=json.loads, default={}, help="JSON: keys of config.yaml to replace")
     batch.add_argument("--threads", type=int, default=1, help="threads of one fit")
+
+    timed = command("time", "one timing job of a plan: the models of a table in turn; nothing else should run")
+    timed.add_argument("--suite", required=True)
+    timed.add_argument("--experiment", required=True, help="its id")
+    timed.add_argument("--spec", help="digest of what it times; a plan on disk with another one is not used")
+    timed.add_argument("--overrides", type=json.loads, default={}, help="JSON: keys of config.yaml to replace")
 
     track = command("track", "bring the MLflow store up to date with the results")
     track.add_argument("--suite", action="append", help="default: every suite that has results")
@@ -197,33 +205,44 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _batch(options: argparse.Namespace) -> int:
-    import signal
+    from cascadeforest.experiments.jobs import run_batch, spec_digest
 
-    from cascadeforest.experiments import progress
-    from cascadeforest.experiments.jobs import run_batch
-    from cascadeforest.experiments.plan import read_plan
-    from cascadeforest.experiments.records import PLAN_FILE
-
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as above
-    folder = options.root / "results" / options.suite
-
-    def tell(event: str, **facts: Json) -> None:
-        progress.tell(folder, event, batch=options.batch, **facts)
-        print(event, *(f"{name}={value}" for name, value in facts.items()), flush=True)
-
-    plan = None
-    if (folder / PLAN_FILE).is_file():
-        plan = read_plan(folder / PLAN_FILE, options.suite)
-    if plan is None or (options.spec and options.spec != _spec_of(plan, options.batch)):
-        plan = _load_plan(options)
+    plan, tell = _job(
+        options, options.batch, lambda plan: options.batch in plan.batch and spec_digest(plan, options.batch)
+    )
     run_batch(plan, options.batch, options.root, options.threads, tell)
     return 0
 
 
-def _spec_of(plan: Plan, batch: str) -> str | None:
-    from cascadeforest.experiments.jobs import spec_digest
+def _time(options: argparse.Namespace) -> int:
+    from cascadeforest.experiments.timing import run_timings, timing_digest
 
-    return spec_digest(plan, batch) if batch in plan.batch else None
+    name = options.experiment
+    plan, tell = _job(options, f"{name} in turn", lambda plan: timing_digest(plan, name))
+    run_timings(plan, name, options.root, tell)
+    return 0
+
+
+def _job(options: argparse.Namespace, name: str, spec: Callable[[Plan], object]) -> tuple[Plan, Callable[..., None]]:
+    """The plan of a job, from disk if it is the one that is meant, and where to tell what happens."""
+    import signal
+
+    from cascadeforest.experiments import progress
+    from cascadeforest.experiments.plan import read_plan
+    from cascadeforest.experiments.records import PLAN_FILE
+
+    # As Ctrl-C: the process that fits ends with the job, which would otherwise go on computing.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    folder = options.root / "results" / options.suite
+
+    def tell(event: str, **facts: Json) -> None:
+        progress.tell(folder, event, batch=name, **facts)
+        print(event, *(f"{key}={value}" for key, value in facts.items()), flush=True)
+
+    plan = read_plan(folder / PLAN_FILE, options.suite) if (folder / PLAN_FILE).is_file() else None
+    if plan is None or (options.spec and options.spec != spec(plan)):
+        plan = _load_plan(options)
+    return plan, tell
 
 
 def _suite(options: argparse.Namespace) -> int:

@@ -15,7 +15,7 @@ from math import log
 from pathlib import Path
 
 from cascadeforest.data.typed_json import Json
-from cascadeforest.experiments.plan import Batch, Pair, Part, Plan, Run
+from cascadeforest.experiments.plan import Batch, Pair, Part, Plan, Run, Timing
 
 #: File of the measured costs, below ``reports/<suite>``.
 COSTS = "costs.csv"
@@ -192,6 +192,14 @@ def _divided(run: Run, cost: Cost, seconds: float) -> list[Batch]:
     return [*parts, Batch(_name(run), (_part(run),), tuple(part.name for part in parts), 0.0, cost.mib)]
 
 
+def expected_seconds(timing: Timing, costs: Mapping[Pair, Cost]) -> float | None:
+    """Return how long a timing takes; None if a model of it was not measured at any size."""
+    runs = [run for _, run, _ in timing.turns()]
+    if any(run.pair not in costs for run in runs):
+        return None
+    return len(timing.repeats) * sum(costs[run.pair].seconds for run in runs)
+
+
 def cost_lines(plan: Plan, costs: Mapping[Pair, Cost], width: int) -> list[str]:
     """Return CPU hours in words: a line for each experiment, and one for the suite, which computes shared runs once."""
 
@@ -206,4 +214,10 @@ def cost_lines(plan: Plan, costs: Mapping[Pair, Cost], width: int) -> list[str]:
         if needed := [plan.run(*pair) for pair in experiment.needed_runs()]:
             of_table = [replace(run, repeats=run.repeats[: experiment.repeats[run.dataset]]) for run in needed if run]
             lines.append(line(experiment.id, of_table))
-    return [*lines, line("all, shared runs once", plan.runs)]
+    lines.append(line("all, shared runs once", plan.runs))
+    if plan.timings:
+        known = [timing.seconds for timing in plan.timings if timing.seconds is not None]
+        n_unknown = len(plan.timings) - len(known)
+        more = f"  and {n_unknown} of {len(plan.timings)} timings of which no size was measured" if n_unknown else ""
+        lines.append(f"{'timed in turn, alone':<{width}}  {sum(known) / 3600:9.2f} h{more}")
+    return lines

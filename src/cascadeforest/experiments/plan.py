@@ -141,6 +141,50 @@ class Batch:
 
 
 @dataclass(frozen=True)
+class Timing:
+    """Models of one table that are timed in turn on one data set, with nothing else running.
+
+    Parameters
+    ----------
+    experiment : str
+        Id of the experiment.
+    dataset : str
+        Data set variant; not necessarily a row of the table.
+    base : str
+        Name under which the paper's table lists it.
+    columns : tuple of str
+        In the order of their turns.
+    runs : tuple of Run
+        The model of each column.
+    against : str
+        The column whose cost is divided by that of the others. In each round it is fitted a second time, at the end: a
+        model against itself.
+    repeats : tuple of int
+        Of each round the repeat, and so split and seeds.
+    seconds : float or None
+        Expected duration; None if it was not measured.
+    """
+
+    experiment: str
+    dataset: str
+    base: str
+    columns: tuple[str, ...]
+    runs: tuple[Run, ...]
+    against: str
+    repeats: tuple[int, ...]
+    seconds: float | None = None
+
+    def same_work(self, other: Timing | None) -> bool:
+        """Whether another timing asks for the same, whatever it is expected to take."""
+        return other is not None and dataclasses.replace(self, seconds=other.seconds) == other
+
+    def turns(self) -> list[tuple[str, Run, bool]]:
+        """Return column, run, and whether it is the second one of its column, in the order of a round."""
+        once = [(column, run, False) for column, run in zip(self.columns, self.runs, strict=True)]
+        return [*once, *((column, run, True) for column, run, _ in once if column == self.against)]
+
+
+@dataclass(frozen=True)
 class Bound:
     """A parameter that the suite bounds.
 
@@ -308,6 +352,7 @@ class Suite:
     table_budgets: dict[str, dict[str, Json]] = field(default_factory=dict)
     unavailable: dict[str, str] = field(default_factory=dict)
     keep_models: bool = False
+    timing_rounds: int = 3
 
 
 @dataclass(frozen=True)
@@ -347,6 +392,8 @@ class Plan:
         Key to `Paper`, in the order of the report.
     batches : tuple of Batch
         The training jobs that compute the runs; empty in a stored plan.
+    timings : tuple of Timing
+        What is timed in turn, in the order of the experiments.
     seed : int
         Part of every seed.
     left_out : tuple of str
@@ -359,6 +406,7 @@ class Plan:
     runs: tuple[Run, ...]
     papers: dict[str, Paper] = field(default_factory=dict)
     batches: tuple[Batch, ...] = ()
+    timings: tuple[Timing, ...] = ()
     seed: int = 0
     left_out: tuple[str, ...] = ()
 
@@ -389,6 +437,10 @@ class Plan:
     def merged(self, batch: Batch) -> list[Pair]:
         """Return the runs that a batch merges: those of which it computes all repeats."""
         return [run.pair for run in self.work(batch) if run == self._by_pair[run.pair]]
+
+    def timings_of(self, experiment: str) -> tuple[Timing, ...]:
+        """Return what one experiment has timed in turn."""
+        return tuple(timing for timing in self.timings if timing.experiment == experiment)
 
     def experiment(self, name: str, option: str = "--experiment") -> Experiment:
         """Return one experiment that can be drawn.
@@ -443,6 +495,7 @@ class Plan:
             experiments={name: e for name, e in self.experiments.items() if name not in left_out},
             runs=tuple(run for run in self.runs if run.pair in pairs),
             batches=(),
+            timings=tuple(timing for timing in self.timings if timing.experiment not in left_out),
             left_out=left_out,
         )
 

@@ -1,4 +1,4 @@
-"""Files that jobs leave in ``results/<suite>``: one for each run, and one for what failed of it.
+"""Files that jobs leave in ``results/<suite>``: one for each run, one for what failed of it, one for timings in turn.
 
 They are checked whenever they are read.
 """
@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from cascadeforest.data.errors import DamagedFile
 from cascadeforest.data.typed_json import Json
 from cascadeforest.experiments.cells import Cell, check_arrays
 from cascadeforest.experiments.metrics import COST_METRICS, Scores
-from cascadeforest.experiments.plan import Plan, Run, read_plan
+from cascadeforest.experiments.plan import Plan, Run, Timing, read_plan
+from cascadeforest.experiments.provenance import Provenance
 from cascadeforest.experiments.typed_files import read_typed
 
 logger = logging.getLogger(__name__)
@@ -23,6 +24,8 @@ logger = logging.getLogger(__name__)
 PLAN_FILE = "plan.json"
 #: Folder of the cells, and of the arrays that they saved.
 CELL_CACHE = Path("results") / "cells"
+#: Folder of the rounds of timings.
+ROUND_CACHE = Path("results") / "rounds"
 PROCESSED = Path("data") / "processed"
 
 #: Fields of a run that decide its numbers or what is kept of them. The suite is the folder's name.
@@ -123,13 +126,112 @@ class Failures:
     repeats: tuple[Failure, ...]
 
 
+@dataclass(frozen=True)
+class Turn:
+    """One fit of a round.
+
+    Parameters
+    ----------
+    column : str
+        Column of the experiment.
+    is_second : bool
+        Whether its model was fitted in this round before.
+    costs : dict
+        CPU seconds of what was measured: ``fit_cpu_seconds``, ``predict_cpu_seconds``, and the importances that the
+        experiment is about, by the names of the extras. Empty if the fit failed.
+    counts : dict
+        What the model is made of, without noise (`cascadeforest.experiments.timing.COUNTS`), as far as it says.
+    failure : Failure or None
+        Why there are no costs.
+    """
+
+    column: str
+    is_second: bool
+    costs: dict[str, float] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True)
+class Round:
+    """All columns of a timing in turn.
+
+    Parameters
+    ----------
+    key : str
+        Digest of all that is timed; the name of its file.
+    repeat : int
+        Split and seeds.
+    turns : tuple of Turn
+        In the order in which they were taken.
+    n_train, n_test : int
+        Rows.
+    elsewhere : float
+        How many cores of the machine were busy with other work on average.
+    threads : int
+        Threads that a model was allowed.
+    started_ms, ended_ms : int
+        When it ran, in milliseconds of the epoch.
+    provenance : Provenance
+        Versions, machine, digests of data and code, commit.
+    """
+
+    key: str
+    repeat: int
+    turns: tuple[Turn, ...]
+    n_train: int
+    n_test: int
+    elsewhere: float
+    threads: int
+    started_ms: int
+    ended_ms: int
+    provenance: Provenance
+
+
+@dataclass(frozen=True)
+class Timed:
+    """What was timed in turn on one data set.
+
+    Parameters
+    ----------
+    timing : Timing
+        What was asked for.
+    rounds : tuple of Round
+        One for each round.
+    """
+
+    timing: Timing
+    rounds: tuple[Round, ...]
+
+    @property
+    def failures(self) -> list[tuple[str, Failure]]:
+        """Column and reason of each fit that failed."""
+        return [(turn.column, turn.failure) for one in self.rounds for turn in one.turns if turn.failure]
+
+
+@dataclass(frozen=True)
+class Timings:
+    """What a timing job wrote.
+
+    Parameters
+    ----------
+    experiment : str
+        Id of the experiment.
+    parts : tuple of Timed
+        One for each data set.
+    """
+
+    experiment: str
+    parts: tuple[Timed, ...]
+
+
 def scored(cell: Cell, model: str, scores: Scores) -> ScoredCell:
     """Put a cell's scores, its costs and its number of layers side by side."""
     costs = {name: getattr(cell.costs, name) for name in sorted(COST_METRICS)}
     metrics = scores.metrics | {name: cost for name, cost in costs.items() if cost is not None}
     if cell.growth is not None:
         metrics["n_layers"] = cell.growth.n_kept
-    facts = {field.name: getattr(cell, field.name) for field in fields(Cell)}
+    facts = {one.name: getattr(cell, one.name) for one in fields(Cell)}
     return ScoredCell(**facts, model=model, metrics=metrics, confusion=scores.confusion)
 
 
@@ -180,12 +282,48 @@ def read_run(folder: Path, dataset: str, model: str) -> RunResult | None:
     return result
 
 
+def timings_path(folder: Path, experiment: str) -> Path:
+    """Return the file of what an experiment has timed in turn, below ``results/<suite>``."""
+    return folder / "timings" / f"{experiment}.json"
+
+
+def timings_mark(folder: Path, experiment: str) -> Path:
+    """Return the file that marks a timing job as done, below ``results/<suite>``."""
+    return folder / "timings" / f"{experiment}.done"
+
+
+def read_timings(folder: Path, plan: Plan, experiment: str) -> tuple[Timed, ...]:
+    """Read what a timing job wrote, as far as the plan asks for it.
+
+    Parameters
+    ----------
+    folder : Path
+        ``results/<suite>``.
+    plan : Plan
+        Of the suite. What was timed for another configuration is left out.
+    experiment : str
+        Id of the experiment.
+
+    Raises
+    ------
+    DamagedFile
+        If the file is not what was written.
+    """
+    remedy = f"Run the workflow again, which makes it anew: snakemake --cores all --config suite={folder.name}"
+    try:
+        found = read_typed(Timings, timings_path(folder, experiment), remedy)
+    except FileNotFoundError:
+        return ()
+    planned = plan.timings_of(experiment)
+    return tuple(part for part in found.parts if any(part.timing.same_work(one) for one in planned))
+
+
 def discard_damaged(root: Path, plan: Plan) -> list[Path]:
     """Remove files of a suite that are not what was written, with all that was made from them; warn of each.
 
-    These are its plan, its run files, the arrays that their cells saved, and the facts about its data sets. Snakemake
-    then makes them again. It takes a file that is there for done, whatever is in it, and a missing one for needless
-    while the tables and the page that are made from it are there.
+    These are its plan, its run files, the arrays that their cells saved, its timings, and the facts about its data
+    sets. Snakemake then makes them again. It takes a file that is there for done, whatever is in it, and a missing one
+    for needless while the tables and the page that are made from it are there.
 
     Parameters
     ----------
@@ -237,6 +375,14 @@ def discard_damaged(root: Path, plan: Plan) -> list[Path]:
         except DamagedFile as error:
             shown = [name for name, experiment in plan.experiments.items() if run.pair in experiment.needed_runs()]
             discard(error, shown, path, mark)
+    for name in dict.fromkeys(timing.experiment for timing in plan.timings):
+        path, mark = timings_path(folder, name), timings_mark(folder, name)
+        try:
+            read_timings(folder, plan, name)
+            if mark.is_file() and not path.is_file():
+                raise DamagedFile(path, "no such file", "")
+        except DamagedFile as error:
+            discard(error, [name], path, mark)
     return removed
 
 

@@ -17,10 +17,11 @@ from cascadeforest.data.files import read_yaml
 from cascadeforest.data.registry import availability, load_dataset_files, parse_variant
 from cascadeforest.data.schemas import read_schema, validate
 from cascadeforest.data.typed_json import Json, from_json
-from cascadeforest.experiments.batches import expected_costs, make_batches, read_costs
+from cascadeforest.experiments.batches import expected_costs, expected_seconds, make_batches, read_costs
 from cascadeforest.experiments.code_digest import PACKAGE_FOLDER, defines, module_file
 from cascadeforest.experiments.designs import design_of
 from cascadeforest.experiments.extras import extra_name
+from cascadeforest.experiments.importance_rules import RULES
 from cascadeforest.experiments.metrics import MEMORY_METRICS, METRICS
 from cascadeforest.experiments.plan import (
     CLAIMS,
@@ -34,6 +35,7 @@ from cascadeforest.experiments.plan import (
     Run,
     Status,
     Suite,
+    Timing,
 )
 
 #: Parameter of a model that names another one, which it trains.
@@ -69,6 +71,15 @@ class ModelEntry:
 
 
 @dataclass(frozen=True)
+class TimingsEntry:
+    """The key `timings` of an experiment; the schema describes the fields."""
+
+    against: str
+    datasets: dict[str, tuple[str, ...]]
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class ExperimentEntry:
     """An entry of ``config/experiments/<paper>.yaml``; the schema describes the fields."""
 
@@ -86,6 +97,7 @@ class ExperimentEntry:
     average_rank: tuple[str, ...] | None = None
     rank_columns: tuple[str, ...] | None = None
     takes_own: bool = False
+    timings: TimingsEntry | None = None
     options: dict[str, Json] = field(default_factory=dict)
     deviations: tuple[str, ...] = ()
 
@@ -206,14 +218,17 @@ def resolve_plan(configuration: Configuration, root: Path) -> Plan:
         _choose(f"{place}: own_models", name, configuration.models)
         check_model(name, configuration.models[name])
     experiments: dict[str, Experiment] = {}
+    entries_of: dict[str, ExperimentEntry] = {}
     for paper, entries in configuration.experiments.items():
         for name, entry in entries.items():
             where = f"config/experiments/{paper}.yaml"
             if name in experiments:
                 raise ConfigError(f"{where}: the experiment '{name}' is declared twice. Rename one of the two.")
             experiments[name] = resolver.experiment(name, paper, entry, where)
+            entries_of[name] = entry
     runs = resolver.runs(experiments.values())
-    costs = expected_costs(runs, read_costs(root))
+    timings = [timing for name, one in experiments.items() for timing in resolver.timings(one, entries_of[name])]
+    costs = expected_costs([*runs, *(run for timing in timings for run in timing.runs)], read_costs(root))
     return Plan(
         suite=configuration.suite,
         suite_config=configuration.suites[configuration.suite],
@@ -221,6 +236,7 @@ def resolve_plan(configuration: Configuration, root: Path) -> Plan:
         runs=runs,
         papers=configuration.papers,
         batches=make_batches(runs, costs, configuration.job_seconds),
+        timings=tuple(dataclasses.replace(timing, seconds=expected_seconds(timing, costs)) for timing in timings),
         seed=configuration.seed,
     )
 
@@ -391,6 +407,54 @@ class _Resolver:
             first = {run.estimator: run for run in reversed(runs.values()) if _savable(run)}
             runs |= {run.pair: dataclasses.replace(run, keeps_model=True) for run in first.values()}
         return tuple(runs.values())
+
+    def timings(self, experiment: Experiment, entry: ExperimentEntry) -> Iterable[Timing]:
+        """What the experiment has timed in turn: a `Timing` for each data set that the suite names and can have."""
+        if entry.timings is None or not experiment.is_implemented:
+            return
+        place, given = f"{experiment.place}/timings", entry.timings
+        for suite in given.datasets:
+            _choose(f"{place}/datasets", suite, self.configuration.suites)
+        for column in (given.against, *given.columns):
+            _choose(place, column, experiment.columns)
+        columns = tuple(
+            c for c in experiment.shown_columns() if not given.columns or c in (given.against, *given.columns)
+        )
+        if given.against not in columns:
+            return
+        for variant in given.datasets.get(self.suite, ()):
+            base = self._base(variant, f"{place}/datasets/{self.suite}")
+            if self._absence(base):
+                continue
+            self._check_tasks(place, {column: experiment.columns[column] for column in columns}, [variant])
+            protocol = cast("dict[str, int]", self.datasets[base]["protocol"])
+            n = protocol["folds" if cast(str, protocol["kind"]) == "cv" else "repeats"]
+            yield Timing(
+                experiment=experiment.id,
+                dataset=variant,
+                base=cast(str, self.datasets[base].get("published_as", base)),
+                columns=columns,
+                runs=tuple(self._timed_run(experiment, variant, base, column) for column in columns),
+                against=given.against,
+                repeats=tuple(k % n for k in range(self.settings.timing_rounds)),
+            )
+
+    def _timed_run(self, experiment: Experiment, variant: str, base: str, column: str) -> Run:
+        preset, task = experiment.columns[column], self._task(variant)
+        return Run(
+            suite=self.suite,
+            dataset=variant,
+            model=preset,
+            task=task,
+            estimator=self.models[preset].estimator[task],
+            params=self._params(preset, base),
+            repeats=(),
+            extras=tuple(extra for extra in experiment.extras.get(column, ()) if extra in RULES),
+            libraries=self._libraries(preset),
+            seed=self.configuration.seed + self.models[preset].seed_shift,
+            memory=False,
+            seed_shift=self.models[preset].seed_shift,
+        )
 
     def _check_tasks(self, place: str, columns: Mapping[str, str], variants: Iterable[str]) -> None:
         for variant in variants:

@@ -53,6 +53,11 @@ def index_page(results: Results, folder: Path, declared: Declared) -> str:
                 {"place": f"{preset} on {dataset}, repeat {one.repeat}", "reason": f"{one.error}: {one.message}"}
                 for (dataset, preset), failed in sorted(results.failures.items())
                 for one in failed
+            ]
+            + [
+                {"place": f"{column} on {timed.timing.dataset}, in turn", "reason": f"{one.error}: {one.message}"}
+                for timed in results.timings
+                for column, one in timed.failures
             ],
         )
     )

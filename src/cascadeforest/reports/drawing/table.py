@@ -11,11 +11,14 @@ from cascadeforest.data.files import atomic_write
 from cascadeforest.reports.drawing.figure import Figure
 from cascadeforest.reports.drawing.formats import to_latex, to_markdown
 from cascadeforest.reports.drawing.panels import Picture
+from cascadeforest.reports.drawing.timings import folded as folded_timings
+from cascadeforest.reports.drawing.timings import told_of
 from cascadeforest.reports.drawing.view import PUBLISHED, Row, TableView
 from cascadeforest.reports.drawing.words import notes_and_caption
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import TidyRow, to_csv
 from cascadeforest.reports.numbers.results import Results
+from cascadeforest.reports.numbers.timings import rows as timed_rows
 
 SUFFIXES = (".csv", ".md", ".tex")
 
@@ -47,18 +50,19 @@ class Table:
         `facts` are what the template of the renderer speaks of, beside those that every template knows.
         `label_heads` lack the last one, of the label that tells reproduced from published lines; it is dropped if all
         lines are reproduced. `size` is the head of the last column: what stands behind a line; empty for none. `folded`
-        are tables below.
+        are tables below; that of costs timed in turn, if the experiment has any, is added.
         """
         experiment, rows, shown, labels = cells.experiment, tuple(rows), list(lines), (*label_heads, "")
         if not any(row.kind == PUBLISHED for row in shown):
             labels, shown = labels[:-1], [replace(row, labels=row.labels[:-1]) for row in shown]
-        head = experiment.id, experiment.title, cells.results.suite
-        notes, caption = notes_and_caption(cells, facts)
+        head, in_turn = (experiment.id, experiment.title, cells.results.suite), tuple(timed_rows(cells))
+        notes, caption = notes_and_caption(cells, facts, told_of(cells, in_turn))
+        folded += folded_timings(cells, in_turn)
         view = TableView(*head, labels, tuple(heads), size, tuple(shown), notes, experiment.deviations, folded)
         if picture is None:
-            return cls(rows, view)
+            return cls(rows + in_turn, view)
         numbers = rows if drawn is None else tuple(drawn)
-        return cls(rows, view, Figure(caption, f"{experiment.title}.", numbers, picture.draw))
+        return cls(rows + in_turn, view, Figure(caption, f"{experiment.title}.", numbers, picture.draw))
 
     def files(self) -> dict[str, str]:
         """Suffix to content; the same bytes for the same results."""

@@ -26,10 +26,13 @@ _URL = re.compile(r"(https?://[^\s<>\"]+[^\s<>\".,;)])")
 _BOLD = re.compile(r"\*\*(.+?)\*\*")
 
 
-def notes_and_caption(cells: Cells, facts: Mapping[str, object]) -> tuple[tuple[str, ...], str]:
+def notes_and_caption(
+    cells: Cells, facts: Mapping[str, object], timings: Mapping[str, object] | None = None
+) -> tuple[tuple[str, ...], str]:
     """Return the notes of an experiment, and the caption of its picture, from its renderer's template and these facts.
 
-    Which data sets stand for others is said last in every caption; without a macro for it the caption is empty.
+    `timings` are facts about costs that were timed in turn; their notes come last. Which data sets stand for others is
+    said last in every caption; without a macro for it the caption is empty.
     """
     told = {
         "cells": cells,
@@ -44,6 +47,7 @@ def notes_and_caption(cells: Cells, facts: Mapping[str, object]) -> tuple[tuple[
         "processors": list(processors(cells)),
         "protocols": protocols(cells),
         "intervals": None,
+        "timings": timings,
         "several": max(cells.experiment.repeats.values(), default=0) > 1,
         **facts,
     }
@@ -51,7 +55,7 @@ def notes_and_caption(cells: Cells, facts: Mapping[str, object]) -> tuple[tuple[
     template = environment().get_template(f"{cells.experiment.render}.j2")
     own: Any = template.make_module(told | {"common": common})
     caption = [*_lines(own.caption()), *_lines(common.stand_in_sentence())] if hasattr(own, "caption") else []
-    return tuple(_lines(own.notes())), " ".join(caption)
+    return (*_lines(own.notes()), *_lines(common.timing_sentences())), " ".join(caption)
 
 
 def _lines(text: object) -> Iterable[str]:

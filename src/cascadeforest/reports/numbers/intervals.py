@@ -315,16 +315,37 @@ def paired_t(differences: Sequence[float]) -> Interval:
 # Costs -------------------------------------------------------------------------------------------------------------
 
 
-def cost_ratio(own: Sequence[float], other: Sequence[float]) -> Interval:
+def machine_factor(first: Sequence[float], again: Sequence[float]) -> float:
+    """Return the factor by which ratios of costs are widened, from timings of one model against itself.
+
+    It is `MACHINE` unless these timings exclude it: unless the t interval of their log ratios lies within it, or beyond
+    it. Then it is the end of the interval that is farther from 1.
+
+    Parameters
+    ----------
+    first, again : sequence of float
+        Costs of the same fits, round by round; fewer than two rounds say nothing.
+    """
+    if len(first) < 2:
+        return MACHINE
+    found, bound = paired_t(_logs(first, again)), math.log(MACHINE)
+    farther = max(abs(found.low), abs(found.high))
+    nearer = min(abs(found.low), abs(found.high)) if found.excludes_zero else 0.0
+    return math.exp(farther) if farther < bound or nearer > bound else MACHINE
+
+
+def cost_ratio(own: Sequence[float], other: Sequence[float], machine: float = MACHINE) -> Interval:
     """Interval of the ratio of two costs, from timings that alternated on one machine with nothing else running.
 
-    Geometric mean and t interval of the logarithms of the paired ratios, widened by the factor `MACHINE` on both sides.
+    Geometric mean and t interval of the logarithms of the paired ratios, widened by the factor `machine` on both sides.
     A single timing may be wrong by the factor `SINGLE_TIMING`.
 
     Parameters
     ----------
     own, other : sequence of float
-        Costs of both models, repeat by repeat.
+        Costs of both models, round by round.
+    machine : float
+        From `machine_factor`.
 
     Returns
     -------
@@ -336,13 +357,17 @@ def cost_ratio(own: Sequence[float], other: Sequence[float]) -> Interval:
     ValueError
         If a cost is not positive.
     """
-    if min(chain(own, other)) <= 0:
-        raise ValueError(f"a cost is {min(chain(own, other))}; ratios need positive costs.")
-    logs = np.log(np.array(own, float) / np.array(other, float))
-    found = paired_t(logs.tolist()) if len(logs) > 1 else Interval(float(logs[0]), float(logs[0]), float(logs[0]), 0, 0)
-    wide = MACHINE if len(logs) > 1 else SINGLE_TIMING
+    logs = _logs(own, other)
+    found = paired_t(logs) if len(logs) > 1 else Interval(logs[0], logs[0], logs[0], 0, 0)
+    wide = machine if len(logs) > 1 else SINGLE_TIMING
     ratio, low, high = (math.exp(one) for one in (found.difference, found.low, found.high))
     return replace(found, difference=ratio, low=low / wide, high=high * wide)
+
+
+def _logs(own: Sequence[float], other: Sequence[float]) -> list[float]:
+    if min(chain(own, other)) <= 0:
+        raise ValueError(f"a cost is {min(chain(own, other))}; ratios need positive costs.")
+    return [math.log(one / another) for one, another in zip(own, other, strict=True)]
 
 
 def _repeats(differences: Sequence[float]) -> np.ndarray:

@@ -69,6 +69,13 @@ def _difference_of(metric: Metric) -> Metric:
 
 #: All that is measured cost: it differs from run to run.
 COSTS = COST_METRICS | _COSTS.keys()
+#: Of what a model is made: costs without noise.
+COUNTS: Mapping[str, Metric] = {
+    "n_trees": Metric("trees kept", higher_is_better=False),
+    "n_nodes": Metric("nodes kept", higher_is_better=False),
+    "grown_trees": Metric("trees grown", higher_is_better=False),
+    "tree_rows": Metric("trees grown × training rows", higher_is_better=False),
+}
 #: A model's cost compared with another's. They move as the costs do, so no exact check covers them either.
 COST_RATIOS: Mapping[str, Metric] = {
     **{f"{name}_ratio": Metric(f"{(MEASURED.get(name) or _COSTS[name]).label}, ratio") for name in sorted(COSTS)},
@@ -79,6 +86,7 @@ KNOWN: Mapping[str, Metric] = {
     **MEASURED,
     **_COSTS,
     **COST_RATIOS,
+    **COUNTS,
     **{f"{name}_difference": _difference_of(MEASURED.get(name, _ERROR)) for name in COMPARED},
     "error_rate": _ERROR,
     "screened_share": Metric("screened at level 1", percent=True),
@@ -123,7 +131,7 @@ KNOWN: Mapping[str, Metric] = {
 #: Decimal places of metrics that are not shown with four significant digits.
 _WHOLE = ("n_layers", "grown_layers", "best_layer", "training_rows", "columns", "columns_at_a_root")
 PLACES: Mapping[str, int] = {
-    **dict.fromkeys(_WHOLE, 0),
+    **dict.fromkeys((*_WHOLE, *COUNTS), 0),
     **dict.fromkeys(("contribution_size", "r2", "correlation"), 3),
     "rank_correlation": 2,
 }

@@ -20,7 +20,7 @@ from cascadeforest.experiments import records
 from cascadeforest.experiments.cells import read_arrays
 from cascadeforest.experiments.claims import CHECKS_FILE, ClaimsToJudge, claims_of
 from cascadeforest.experiments.plan import CLAIMS, Experiment, Pair, Plan, read_plan
-from cascadeforest.experiments.records import CELL_CACHE, PLAN_FILE, PROCESSED, Failure, RunResult, ScoredCell
+from cascadeforest.experiments.records import CELL_CACHE, PLAN_FILE, PROCESSED, Failure, RunResult, ScoredCell, Timed
 from cascadeforest.reports.numbers.rows import Arrays, CellRows, by_cell, rows_of
 
 
@@ -33,6 +33,7 @@ class Results:
     failures: dict[Pair, list[Failure]]  # repeats that failed
     summaries: dict[str, dict[str, Any]]  # data set variant to its facts (data/processed/<variant>.json)
     published: Path  # folder of the papers' numbers
+    timings: tuple[Timed, ...] = ()  # what was timed in turn, as far as the plan asks for it
     #: Fields in which a run differs from the plan: it was left by another configuration and counts as not run.
     stale: dict[Pair, list[str]] = field(default_factory=dict)
     arrays_folder: Path = CELL_CACHE  # of the arrays that cells saved
@@ -67,12 +68,23 @@ class Results:
             runs={pair: run for pair, run in self.runs.items() if pair in pairs},
             failures={pair: failure for pair, failure in self.failures.items() if pair in pairs},
             summaries={name: facts for name, facts in self.summaries.items() if name in shown},
+            timings=tuple(one for one in self.timings if one.timing.experiment in plan.experiments),
         )
+
+    def timings_of(self, experiment: str) -> list[Timed]:
+        """Return what one experiment has timed in turn."""
+        return [one for one in self.timings if one.timing.experiment == experiment]
 
     def incomplete(self) -> list[str]:
         """Return the ids of the experiments whose table lacks a run: it failed, or did not come to its turn."""
         names = self.drawable()
-        found = [name for name in names if not self.runs.keys() >= set(self.experiments[name].needed_runs())]
+        found = [
+            name
+            for name in names
+            if not self.runs.keys() >= set(self.experiments[name].needed_runs())
+            or len(self.timings_of(name)) < len(self.plan.timings_of(name))
+            or any(one.failures for one in self.timings_of(name))
+        ]
         return found + [name for name in names if found and self.experiments[name].kind == CLAIMS]
 
     def cells(self, dataset: str, preset: str, repeats: int) -> list[ScoredCell] | None:
@@ -141,7 +153,10 @@ def read_results(root: Path, suite: str, experiments: Iterable[str] | None = Non
         return rows_of(results, dataset, processed) if (processed / f"{dataset}.npz").is_file() else {}
 
     claims = claims_of(root, root / "reports" / suite, root / "results" / CHECKS_FILE)
-    return Results(plan, runs, failures, summaries, published, stale, root / CELL_CACHE, remedy, row_source, claims)
+    timings = tuple(part for experiment in chosen for part in records.read_timings(folder, plan, experiment.id))
+    return Results(
+        plan, runs, failures, summaries, published, timings, stale, root / CELL_CACHE, remedy, row_source, claims
+    )
 
 
 def origin(results: Results) -> dict[str, Any]:

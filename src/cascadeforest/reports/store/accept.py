@@ -138,6 +138,12 @@ def _problems(results: Results, folder: Path, files: Mapping[str, bytes]) -> Ite
                 now = results.summaries[dataset]["digest"]
                 if other := sorted({cell.provenance.data_digest[:12] for cell in cells} - {now[:12]}):
                     yield f"{preset} on {dataset} was run on other data (digest {', '.join(other)}, now {now[:12]})"
+        there = {one.timing.dataset: one for one in results.timings_of(name)}
+        for timing in results.plan.timings_of(name):
+            if timing.dataset not in there:
+                yield f"the models of {name} were not timed in turn on {timing.dataset}"
+            for column, failed_turn in there[timing.dataset].failures if timing.dataset in there else ():
+                yield f"{column} on {timing.dataset}, timed in turn, failed: {failed_turn.error}"
         for dataset in experiment.present():
             if dataset not in results.summaries:
                 yield f"{dataset} is not prepared: data/processed/{dataset}.json is missing"
@@ -215,9 +221,11 @@ def _united(new: Results, kept: Results, plan: Plan) -> Results:
         new.plan,
         experiments={name: both[name] for name in plan.experiments if name in both},
         runs=tuple(sorted(planned.values(), key=lambda run: order.get(run.pair, len(order)))),
+        timings=kept.plan.timings + new.plan.timings,
         left_out=tuple(name for name in new.plan.left_out if name not in both),
     )
-    return replace(new, plan=united, runs=runs, summaries=kept.summaries | new.summaries)
+    timings = kept.timings + new.timings
+    return replace(new, plan=united, runs=runs, summaries=kept.summaries | new.summaries, timings=timings)
 
 
 def _earlier(stored: Path, kept: Results) -> list[dict[str, Json]]:

@@ -21,7 +21,7 @@ from cascadeforest.data.typed_json import Json, from_json, to_json
 from cascadeforest.experiments.cells import SavedArrays, read_arrays
 from cascadeforest.experiments.claims import CHECKS_FILE, claims_of
 from cascadeforest.experiments.plan import CLAIMS, Experiment, Plan
-from cascadeforest.experiments.records import RunResult
+from cascadeforest.experiments.records import RunResult, Timed
 from cascadeforest.reports.drawing.table import make_table
 from cascadeforest.reports.numbers.results import Results, origin
 from cascadeforest.reports.numbers.rows import Arrays
@@ -45,6 +45,7 @@ class StoredSuite:
     runs: tuple[RunResult, ...]
     summaries: dict[str, dict[str, Json]]
     rows: dict[str, SavedArrays]
+    timings: tuple[Timed, ...] = ()
 
 
 def from_git(path: Path) -> str:
@@ -56,7 +57,7 @@ def pack(results: Results, rows: dict[str, SavedArrays]) -> bytes:
     """Return what is stored of complete results as one file: same content, same bytes."""
     runs = tuple(results.runs[pair] for pair in sorted(results.runs))
     plan = replace(results.plan, batches=())
-    content = to_json(StoredSuite(FORMAT, plan, runs, dict(sorted(results.summaries.items())), rows))
+    content = to_json(StoredSuite(FORMAT, plan, runs, dict(sorted(results.summaries.items())), rows, results.timings))
     # Keys keep their order, which in the plan is the order of tables, columns and rows.
     return gzip.compress(signed_json(cast("dict[str, Json]", content)).encode(), compresslevel=9, mtime=0)
 
@@ -108,6 +109,7 @@ def read_stored(root: Path, suite: str, folder: Path | None = None) -> Results:
         {},
         stored.summaries,
         published,
+        stored.timings,
         arrays_folder=folder / EXTRAS,
         remedy=remedy,
         row_source=row_source,
