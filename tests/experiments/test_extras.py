@@ -13,7 +13,9 @@ from sklearn.linear_model import LogisticRegression
 from cascadeforest import (
     CascadeForestRegressor,
     DDBFClassifier,
+    Explainer,
     GCForestClassifier,
+    GCForestCSClassifier,
     HiDFClassifier,
     MDDFClassifier,
 )
@@ -104,6 +106,7 @@ def test_representations_are_those_of_the_training_rows(mddf, monkeypatch):
     assert len(arrays["rows"]) == 40
     assert arrays["classes"].tolist() == Y[arrays["rows"] // 10].tolist()
     assert arrays["coordinates"].shape == (3, 40, 2)
+    assert arrays["first_features"].tolist() == X[arrays["rows"] // 10, :2].tolist()
     place = np.searchsorted(TRAIN, arrays["rows"] // 10)
     features = [X[TRAIN], *model.estimator.staged_training_features(X[TRAIN], Y[TRAIN])]
     for layer, plane, ratio in zip((0, 1, 3), arrays["coordinates"], arrays["feature_ratios"], strict=True):
@@ -115,6 +118,57 @@ def test_a_cascade_of_too_few_layers_has_an_empty_plane(mddf):
     arrays = arrays_of("representations-9", mddf)
     assert arrays["coordinates"].shape == (0, 75, 2)
     assert arrays["layers"].tolist() == arrays["feature_ratios"].tolist() == []
+
+
+def test_starts_of_t_sne_are_random_and_of_the_rows_that_are_drawn(mddf, monkeypatch):
+    monkeypatch.setattr(projection, "N_ROWS", 40)
+    drawn, arrays = (arrays_of(name, mddf) for name in ("representations-0-9", "plane_starts-0-9"))
+    assert arrays["layers"].tolist() == [0]
+    rows = X[drawn["rows"] // 10]
+    ratios = [scatter_ratio(tsne_plane(rows, 0, start), drawn["classes"]) for start in range(5)]
+    assert arrays["ratios"].tolist() == [ratios]
+    assert len({*ratios, scatter_ratio(drawn["coordinates"][0], drawn["classes"])}) == 6
+
+
+# Rows that leave early.
+
+
+def test_decided_rows_are_those_of_each_level_of_a_cascade_with_screening():
+    model = fitted(GCForestCSClassifier(2, 5, max_layers=3, patience=3, keep="last", random_state=0))
+    arrays, reached = arrays_of("decided_rows", model), model.estimator.n_rows_
+    assert arrays["train"].tolist() == [*(reached[:-1] - reached[1:]), reached[-1]]
+    left = [np.count_nonzero(model.estimator.decision_level(X[TEST]) == k) for k in range(len(reached))]
+    assert arrays["test"].tolist() == left
+    assert arrays["test"][0] > 0
+    assert "easy_train" not in arrays
+
+
+def test_rows_that_the_first_iteration_finds_easy_are_counted_where_it_is_the_only_one():
+    model = fitted(DDBFClassifier(10, max_layers=1, keep="last", validation="oob", random_state=0))
+    arrays = arrays_of("decided_rows", model)
+    assert arrays["train"].tolist() == arrays["test"].tolist() == [75]
+    assert arrays["easy_train"] == model.estimator.easy_counts_[0].sum() > 0
+    assert arrays["easy_test"] == model.estimator.easy(X[TEST]).sum() > 0
+
+
+def test_a_cascade_that_lets_no_row_leave_saves_no_decided_rows(mddf):
+    assert arrays_of("decided_rows", mddf) == {}
+
+
+# Importances under several definitions.
+
+
+def test_definitions_of_importance_are_those_of_the_explainer():
+    data, target = load_diabetes(return_X_y=True)
+    data, target = data[:150], target[:150]
+    model = fitted(CascadeForestRegressor(2, 5, max_layers=2, patience=2, random_state=0), data, target, "regression")
+    arrays, explainer = (
+        arrays_of("importance_definitions", model),
+        Explainer(model.estimator, data[TRAIN], target[TRAIN]),
+    )
+    assert arrays["in_bag"].tolist() == [own.tolist() for own in explainer.staged_importances("in_bag")]
+    assert arrays["uncentred"][-1] == pytest.approx(explainer.importances(centred=False))
+    assert arrays["uncentred"][-1] != pytest.approx(explainer.importances(), rel=0.01)
 
 
 # Interactions, and how well classes are told apart by them.

@@ -202,3 +202,41 @@ def test_every_model_stores_its_own_extras_only_and_another_ranking_is_a_drift(s
     cell = f"{DATASET} / mdi_rf / roc_auc"
     difference = f"{DATASET} / mdi_rf / against mdi_df / roc_auc_difference"
     assert suite.drifts() == {(where, column) for where in (cell, difference) for column in ("mean", "std")}
+
+
+def test_a_second_test_has_a_mark_of_its_own_and_rows_of_differences(suite):
+    """The official importance is worse than all others; turned round it is better than them."""
+    second = {"kind": "rank_sum", "level": 0.1, "column": "mdi_df_official", "against": ["mdi_rf", "mda_df"]}
+    ran(suite, options=OPTIONS | {"second_test": second})
+    marks = {row.model: row.mark for row in suite.table(NAME).rows if row.metric == "roc_auc"}
+    assert (marks["mdi_rf"], marks["mda_df"]) == ("worse", "")
+    run(suite, "official", mdi_df=[1.0, 1.0, 1.0, 1.0])
+    table = suite.table(NAME)
+    marks = {row.model: row.mark for row in table.rows if row.metric == "roc_auc"}
+    assert (marks["mdi_rf"], marks["mda_df"]) == ("worse_both", "")
+    run(suite, "gcforest", mda_df=[0.5, 0.25, 0.5, 0.25], mdi_df=[0.5, 0.25, 0.5, 0.25])
+    table = suite.table(NAME)
+    marks = {row.model: row.mark for row in table.rows if row.metric == "roc_auc"}
+    assert (marks["mdi_rf"], marks["mda_df"]) == ("worse_2", "worse_2")
+    assert any(cell.mark == "worse_2" for cell in table.view.rows[0].cells)
+    assert "◦: the same of MDI(DF, code)" in " ".join(table.view.notes)
+    assert {row.condition for row in table.rows} >= {"against mdi_df", "against mdi_df_official"}
+
+
+def test_rows_of_the_rest_of_the_training_file_say_what_they_explain(suite):
+    given, rest = "usps+train-0.1+irrelevant", "usps+rest-0.1+irrelevant"
+    row = {"render": "auc_ranking", "metrics": [], "labels": {c: c.upper() for c in EXTRAS}, "extras": EXTRAS}
+    suite.experiment(NAME, **row, datasets=[given, rest], repeats=1, marks="best", options=OPTIONS)
+    suite.published(NAME, ["usps,mdi_rf,,roc_auc,100,,,,percent", "usps,mdi_df,,roc_auc,100,,,,percent"])
+    for dataset, area in (given, 0.5), (rest, 0.75):
+        suite.summary(dataset)
+        for column, extras in EXTRAS.items():
+            suite.run(dataset, column, [0.9])
+            for extra in extras:
+                suite.extra(dataset, column, extra, importances=np.array(WITH[area]), cpu_seconds=0.5)
+    (note,) = [note for note in suite.table(NAME).view.notes if note.startswith(f"{rest} beside")]
+    assert (
+        "MDI(RF) 50.00 on the given test rows, 75.00 on these, published 100.00 (50 % of the distance explained)"
+        in note
+    )
+    assert note.endswith("What is not explained stays open.")

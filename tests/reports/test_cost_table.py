@@ -165,3 +165,17 @@ def test_costs_that_all_doubled_are_no_drift_and_another_accuracy_is_one_of_its_
         "letter / gcforest_cs_w20 / accuracy",
         "letter / gcforest_cs_w20 / against gcforest / accuracy_difference",
     }
+
+
+def test_pairs_of_equal_trees_have_lines_of_their_own(suite):
+    ran(suite, options=OPTIONS | {"equal_trees": {"gcforest_cs_w20": "gcforest_cs_w100"}})
+    rows = suite.rows(NAME)
+    place = "letter", "gcforest_cs_w20", "against gcforest_cs_w100"
+    assert rows[*place, "fit_cpu_seconds_ratio"].mean == pytest.approx(4.0 / 5.0)
+    assert rows[*place, "accuracy_difference"].mean == pytest.approx(-0.04)
+    assert ("letter", "gcforest", "against gcforest_cs_w100", "fit_cpu_seconds_ratio") not in rows
+    labels = [row.labels for row in suite.table(NAME).view.rows]
+    assert {one[1] for one in labels if one[0] == "letter, cost of CS (100) divided by the model's"} == {"CS (20)"}
+    assert "At equal trees: CS (20) beside CS (100)" in suite.notes(NAME)
+    ran(suite, options=OPTIONS | {"equal_trees": {"gcforest_cs_w20": "gbdt"}})
+    suite.refuses(NAME, "options/equal_trees has 'gbdt'; choose from")

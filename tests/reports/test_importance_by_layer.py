@@ -72,3 +72,20 @@ def test_lines_and_bars_are_means_over_the_repeats_that_have_the_layer(shown):
     heights = [[bar.get_height() for bar in bars] for bars in right.containers if hasattr(bars, "patches")]
     assert heights == [pytest.approx(line) for line in ([0.5, 0.1], [0.0, 0.3], [0.01, 0.0])]
     assert [label.get_text() for label in right.get_xticklabels()] == ["class 1", "class 2"]
+
+
+def test_records_of_the_authors_have_a_line_and_points_of_their_own(shown):
+    record = "feature x1, layer 2, authors' records, not printed in the paper"
+    shown.published(NAME, [f'three_class,gcforest,"{record}",mdi,0.45,,,,fraction'])
+    table = shown.table(NAME)
+    (line,) = [row for row in table.view.rows if row.labels[-1].startswith("authors' records")]
+    assert (line.labels[1], texts(line)) == ("global, layer 2", ["0.45", "–", "–"])
+    assert {row.published for row in table.rows} == {None}
+    (points,) = [one for one in table.figure.draw().axes[0].lines if one.get_label() == "authors' records"]
+    assert points.get_xydata().tolist() == [[2, 0.45]]
+    assert "Diamonds: the authors' records" in table.figure.caption
+    assert any(note.startswith("Authors' records: numbers that the paper draws") for note in table.view.notes)
+
+
+def test_the_caption_says_which_features_rise_from_layer_to_layer(shown):
+    assert "over 2 layers, the MDI of x1 and x2 rises from each layer to the next." in shown.table(NAME).figure.caption

@@ -46,6 +46,21 @@ def test_factors_of_all_layers_are_in_the_csv_and_in_a_note(suite):
     assert len({len(row.cells) for row in table.view.rows} | {len(table.view.heads)}) == 1
 
 
+def test_layers_with_a_share_of_0_are_seen_in_the_picture_and_named_in_the_caption(suite):
+    declare(suite, extras=[SCORES, RATIOS, "factors"])
+    run(suite)
+    alphas, shares = np.array([1.0, 3.0, 0.0, 4.0]), np.array([1, 0.75, 0, 0.5])
+    suite.extra("digits", "mddf_20", "factors", alphas=alphas, shares=shares)
+    table = suite.table(NAME)
+    *_, axes = panels(table)
+    assert [bar.get_height() for bar in axes.patches] == [100, 75, 0, 50]
+    (cross,) = axes.lines
+    assert (cross.get_xdata().tolist(), cross.get_label()) == ([3], "layer with a share of 0")
+    assert "digits: share 0 in layer 3 of 4." in table.figure.caption
+    suite.extra("digits", "mddf_20", "factors", alphas=alphas, shares=np.array([1, 0.75, 0.2, 0.5]))
+    assert "digits: every layer has a share." in suite.table(NAME).figure.caption
+
+
 def lines(axes):
     handles, labels = axes.get_legend_handles_labels()
     return {label: getattr(handle, "lines", [handle])[0] for handle, label in zip(handles, labels, strict=True)}

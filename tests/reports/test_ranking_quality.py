@@ -70,7 +70,8 @@ def test_numbers_by_layer_are_in_panels_and_lines_for_the_layers_and_models_aske
     assert kinds["true"] == pytest.approx([1 / 14, 4 / 14, 9 / 14])
     lines = [(row.labels[1], row.size, *texts(row)) for row in shown.table(NAME).view.rows]
     assert lines[0] == ("layer 1", "3", "5.000 ± 1.000", "77.78 ± 19.25")
-    assert [line[:2] for line in lines[1:]] == [("layer 2", "2"), ("last layer of each repeat", "3")]
+    words = [("layer 2", "2"), ("last layer of each repeat", "3"), ("last minus first layer (points)", "3")]
+    assert [line[:2] for line in lines[1:]] == words
     notes = shown.notes(NAME)
     assert "Published: the paper gives no result in numbers; what it says of the data is in reports/pub" in notes
     assert "as printed" not in notes
@@ -89,3 +90,28 @@ def test_numbers_by_layer_are_in_panels_and_lines_for_the_layers_and_models_aske
     titles = [part.get_suptitle() for part in parts]
     assert titles == ["linear_sum, cascade_regressor, 3 repeats", "linear_sum, official, 3 repeats"]
     assert [len(part.axes) for part in parts] == [3, 3]
+
+
+def test_the_caption_says_under_which_definition_the_published_rise_comes_back(suite):
+    """Held out, the last layer ranks as the first does or worse; uncentred it ranks all pairs, the first one none."""
+    n = 8
+    declare(suite, repeats=n, extras=["layer_scores", "layer_importances", "importance_definitions"])
+    suite.run("linear_sum", "preset", [0.5] * n, metric="rmse")
+    right, wrong = np.array([1.0, 2.0, 3.0]), np.array([3.0, 2.0, 1.0])
+    for repeat in range(n):
+        half = np.array([1.0, 3.0, 2.0]) if repeat % 2 else right
+        first = np.array([2.0, 1.0, 3.0]) if repeat == 0 else wrong
+        suite.extra("linear_sum", "preset", "layer_importances", repeat, importances=np.array([right, half]))
+        saved = {"uncentred": np.array([first, right]), "in_bag": np.array([half, wrong])}
+        suite.extra("linear_sum", "preset", "importance_definitions", repeat, **saved)
+        suite.extra("linear_sum", "preset", "layer_scores", repeat, train=np.ones(2), test=np.ones(2))
+    table = suite.table(NAME)
+    words = "The rise that the paper reports comes back with held-out rows, responses as they are."
+    assert words in table.figure.caption
+    rows = {row.key[2:]: row for row in table.rows}
+    change = rows["last minus first layer, uncentred", "ranked_pairs_difference"]
+    assert change.mean == pytest.approx((1 / 3 + (n - 1)) / n)
+    assert change.low > 0
+    assert rows["last minus first layer, in_bag", "ranked_pairs_difference"].high < 0
+    ranked = table.figure.draw().axes[1]
+    assert len(ranked.containers) == 3

@@ -40,7 +40,7 @@ def draw_rows(n: int, dataset: str, repeat: int, seed: int = 0) -> np.ndarray:
     return np.sort(rng.permutation(n)[:N_ROWS])
 
 
-def tsne_plane(values: np.ndarray, seed: int = 0) -> np.ndarray:
+def tsne_plane(values: np.ndarray, seed: int = 0, start: int | None = None) -> np.ndarray:
     """Coordinates of rows in the t-SNE plane.
 
     The same bytes in every run on one machine. Not on others: t-SNE multiplies differences in the last bits, with which
@@ -52,6 +52,8 @@ def tsne_plane(values: np.ndarray, seed: int = 0) -> np.ndarray:
         Rows; no NaN.
     seed : int
         Part of every seed.
+    start : int or None
+        Number of a random start. None: from the two principal components, where another seed changes nothing.
 
     Returns
     -------
@@ -68,7 +70,8 @@ def tsne_plane(values: np.ndarray, seed: int = 0) -> np.ndarray:
     if values.shape[1] == 1:  # where the layout begins has two components
         values = np.column_stack([values, np.zeros(n)])
     perplexity = min(PERPLEXITY, (n - 1) / 3)
-    model = TSNE(2, perplexity=perplexity, init="pca", learning_rate="auto", random_state=seed % 2**32)
+    init, own = ("pca", seed) if start is None else ("random", seed_for("t-SNE", start, seed=seed))
+    model = TSNE(2, perplexity=perplexity, init=init, learning_rate="auto", random_state=own % 2**32)
     with threadpool_limits(1):  # sums of several threads depend on their number
         plane = model.fit_transform(values.astype(np.float64))
     return np.round(plane, 2).astype(np.float32)

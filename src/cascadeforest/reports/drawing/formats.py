@@ -8,7 +8,7 @@ from cascadeforest.reports.drawing.view import PUBLISHED, SUMMARY, Cell, Row, Ta
 
 #: Marks that a table sets in bold, and the sign that others put behind the number.
 BOLD_MARKS = frozenset({"best", "predicted"})
-SIGNS = {"second": "•", "worse": "•", "differs": "≠"}
+SIGNS = {"second": "•", "worse": "•", "worse_2": "◦", "worse_both": "•◦", "differs": "≠"}
 
 # Markdown ------------------------------------------------------------------------------------------------------------
 
@@ -75,6 +75,7 @@ _MATH = {
     "±": "pm",
     "×": "times",
     "•": "bullet",
+    "◦": "circ",
     "≠": "neq",
     "≤": "leq",
     "≥": "geq",
@@ -155,7 +156,12 @@ def _latex_cell(cell: Cell, kind: str, span: int) -> str:
 # HTML ----------------------------------------------------------------------------------------------------------------
 
 #: How a screen reader says a mark that others see, if not by its name.
-_SPOKEN = {"predicted": "predicted class", "second": "second best"}
+_SPOKEN = {
+    "predicted": "predicted class",
+    "second": "second best",
+    "worse_2": "worse in the second test",
+    "worse_both": "worse in both tests",
+}
 
 
 def to_html(view: TableView) -> str:

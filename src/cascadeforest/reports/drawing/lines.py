@@ -19,7 +19,7 @@ from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.costs import ENDS
 from cascadeforest.reports.numbers.frame import FAILED, OK, UNAVAILABLE, Key, TidyRow
 from cascadeforest.reports.numbers.metrics import DIFFERENCES, known_metric
-from cascadeforest.reports.numbers.published import PublishedNumber
+from cascadeforest.reports.numbers.published import RECORDS, PublishedNumber
 
 #: What stands in a published row where the paper prints nothing.
 NOT_PRINTED = Cell("not printed", is_word=True)
@@ -83,7 +83,9 @@ def numbered_lines(
     words: str | Sequence[str] = "",
     printed: Callable[[TidyRow], Cell] | None = None,
 ) -> list[Row]:
-    """Return a reproduced line and, where the paper prints any of its numbers, the published line below it.
+    """Return a reproduced line and below it, where the paper prints any of its numbers, the published line.
+
+    A line of the authors' records follows where they have numbers that the paper draws only.
 
     A row that is None is a column that does not apply: `words` stand there, one for each column or the same for all. By
     default `size` has repeats and test rows, `text` writes a number with its decimal places and deviation, and
@@ -108,6 +110,14 @@ def numbered_lines(
     theirs = tuple(one if row is None else beside(row) for row, one in zip(rows, apart, strict=True))
     if any(row is not None and not one.is_word for row, one in zip(rows, theirs, strict=True)):
         lines.append(Row((*labels, PUBLISHED), theirs, PUBLISHED))
+    drawn = [
+        None if row is None else cells.published.record(row.dataset, row.model, row.metric, row.condition)
+        for row in rows
+    ]
+    if any(drawn):
+        unknown = Cell("–", is_word=True)
+        found_there = [unknown if one is None else printed_cell("", one) for one in drawn]
+        lines.append(Row((*labels, RECORDS), tuple(found_there), PUBLISHED))
     return lines
 
 

@@ -10,6 +10,7 @@ from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.files import atomic_write
 from cascadeforest.reports.drawing.figure import Figure
 from cascadeforest.reports.drawing.formats import to_latex, to_markdown
+from cascadeforest.reports.drawing.growth import folded_growth
 from cascadeforest.reports.drawing.panels import Picture
 from cascadeforest.reports.drawing.timings import folded as folded_timings
 from cascadeforest.reports.drawing.timings import told_of
@@ -17,6 +18,7 @@ from cascadeforest.reports.drawing.view import PUBLISHED, Row, TableView
 from cascadeforest.reports.drawing.words import notes_and_caption
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import TidyRow, to_csv
+from cascadeforest.reports.numbers.growth import growth_rows
 from cascadeforest.reports.numbers.results import Results
 from cascadeforest.reports.numbers.timings import rows as timed_rows
 
@@ -50,19 +52,21 @@ class Table:
         `facts` are what the template of the renderer speaks of, beside those that every template knows.
         `label_heads` lack the last one, of the label that tells reproduced from published lines; it is dropped if all
         lines are reproduced. `size` is the head of the last column: what stands behind a line; empty for none. `folded`
-        are tables below; that of costs timed in turn, if the experiment has any, is added.
+        are tables below; that of costs timed in turn, if the experiment has any, and that of what models grew and chose
+        are added.
         """
         experiment, rows, shown, labels = cells.experiment, tuple(rows), list(lines), (*label_heads, "")
         if not any(row.kind == PUBLISHED for row in shown):
             labels, shown = labels[:-1], [replace(row, labels=row.labels[:-1]) for row in shown]
         head, in_turn = (experiment.id, experiment.title, cells.results.suite), tuple(timed_rows(cells))
         notes, caption = notes_and_caption(cells, facts, told_of(cells, in_turn))
-        folded += folded_timings(cells, in_turn)
+        folded = *folded, *folded_timings(cells, in_turn), *folded_growth(cells)
         view = TableView(*head, labels, tuple(heads), size, tuple(shown), notes, experiment.deviations, folded)
+        every = *rows, *in_turn, *growth_rows(cells)
         if picture is None:
-            return cls(rows + in_turn, view)
+            return cls(every, view)
         numbers = rows if drawn is None else tuple(drawn)
-        return cls(rows + in_turn, view, Figure(caption, f"{experiment.title}.", numbers, picture.draw))
+        return cls(every, view, Figure(caption, f"{experiment.title}.", numbers, picture.draw))
 
     def files(self) -> dict[str, str]:
         """Suffix to content; the same bytes for the same results."""

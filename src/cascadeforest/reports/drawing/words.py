@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from cascadeforest.reports.drawing.lines import difference_cell, is_abbreviated
+from cascadeforest.reports.drawing.lines import difference_cell, is_abbreviated, signed_text
 from cascadeforest.reports.drawing.view import metric_head, number_text
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import TidyRow
+from cascadeforest.reports.numbers.growth import layers_with_interactions, without_layers
 from cascadeforest.reports.numbers.metrics import known_metric
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ def notes_and_caption(
         "stand_in": stand_in(cells),
         "compared": compared(cells),
         "layers": layers(cells),
+        "without_layers": list(without_layers(cells)),
+        "interaction_layers": list(layers_with_interactions(cells)),
         "processors": list(processors(cells)),
         "protocols": protocols(cells),
         "intervals": None,
@@ -86,6 +89,7 @@ def environment() -> Environment:
         "number": number,
         "shown": lambda value, metric: number_text(metric, value, None),
         "difference": lambda row: difference_cell(row).text,
+        "signed": lambda value, metric: signed_text(metric, value, None),
         "sentence": lambda text: Markup(html_sentence(text)),
         "bold": lambda text: Markup(_BOLD.sub(r"<strong>\1</strong>", html.escape(text))),
     }

@@ -1,7 +1,7 @@
 """Costs of models beside the cost of one of them, and what the papers' texts say of such ratios."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean, stdev
 
@@ -32,15 +32,17 @@ def cost_ratio(numerators: Sequence[float], denominators: Sequence[float]) -> tu
     return fmean(numerators) / fmean(denominators), [n / d for n, d in zip(numerators, denominators, strict=True)]
 
 
-def ratio_rows(cells: Cells, rows: Mapping[Key, TidyRow], reference: str) -> Iterable[TidyRow]:
-    """Yield the cost of the reference divided by that of each other column.
+def ratio_rows(
+    cells: Cells, rows: Mapping[Key, TidyRow], reference: str, columns: Collection[str] = ()
+) -> Iterable[TidyRow]:
+    """Yield the cost of the reference divided by that of each other column, by default of all.
 
     The ratio is that of the means; of several repeats the smallest and the largest ratio follow. `rows` has the scores
     by key.
     """
     metrics = [metric for metric in cells.experiment.metrics if metric in COST_METRICS]
     for dataset, column in cells.pairs:
-        for metric in metrics if column != reference else ():
+        for metric in metrics if column in (columns or cells.experiment.columns) and column != reference else ():
             row = TidyRow(dataset, column, f"against {reference}", ratio_name(metric))
             row = replace(row, published=_published(cells, dataset, column, reference, metric))
             measured = [rows.get((dataset, name, "", metric)) for name in (reference, column)]

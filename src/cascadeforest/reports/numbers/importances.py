@@ -1,6 +1,7 @@
 """Importances of features that cells saved: which columns are made of them, and what they are compared with."""
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,6 +10,7 @@ from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.names import parse_variant
 from cascadeforest.data.typed_json import from_json
 from cascadeforest.experiments.plan import Experiment
+from cascadeforest.reports.numbers.frame import TidyRow
 
 #: The operation that puts a permuted copy behind each column of a data set.
 IRRELEVANT = "irrelevant"
@@ -50,6 +52,36 @@ def check_has_copies(experiment: Experiment) -> None:
                 f"{experiment.place}/datasets: '{dataset}' has no permuted copies of its columns; relevant features "
                 f"are told from these. Take '{dataset}+{IRRELEVANT}'."
             )
+
+
+def explained_by_rows(
+    experiment: Experiment, rows: Iterable[TidyRow], labels: Mapping[str, str]
+) -> Iterable[dict[str, object]]:
+    """Yield what other test rows explain of the distance to the paper's numbers, and what stays open.
+
+    A variant with the operation ``rest`` is compared with the variant of the same data set that is tested on the given
+    rows. Each has `dataset`, `other`, and `parts`: label, metric, number on the other and on these rows, the paper's.
+    """
+    found = {(row.dataset, row.model): row for row in rows if row.mean is not None and row.published is not None}
+    for dataset in experiment.datasets:
+        if not _is_of_rest(dataset):
+            continue
+        twins = [
+            d for d in experiment.datasets if experiment.base(d) == experiment.base(dataset) and not _is_of_rest(d)
+        ]
+        for other in twins:
+            both = [(found.get((other, model)), found.get((dataset, model)), label) for model, label in labels.items()]
+            parts = [
+                {"label": label, "metric": own.metric, "before": before.mean, "now": own.mean, "printed": own.published}
+                for before, own, label in both
+                if before is not None and own is not None
+            ]
+            if parts:
+                yield {"dataset": dataset, "other": other, "parts": parts}
+
+
+def _is_of_rest(dataset: str) -> bool:
+    return any(operation.startswith("rest-") for operation in parse_variant(dataset)[1])
 
 
 def ranking_auc(importances: np.ndarray) -> float:

@@ -31,7 +31,7 @@ FOREIGN_METRICS = frozenset({"linear_accuracy"})
 #: Metrics that models are compared by.
 COMPARED = ("accuracy", "error_rate", "balanced_accuracy", "log_loss", "ece", "roc_auc", "rmse")
 #: Differences of two models' means: where both move, they move by up to twice as much.
-DIFFERENCES = frozenset({f"{name}_difference" for name in COMPARED} | {"accuracy_gap"})
+DIFFERENCES = frozenset({f"{name}_difference" for name in COMPARED} | {"accuracy_gap", "ranked_pairs_difference"})
 #: Shares of the test rows of one class.
 OF_ONE_CLASS = frozenset({"recall"})
 #: Test rows that are counted.
@@ -89,6 +89,7 @@ KNOWN: Mapping[str, Metric] = {
     **COUNTS,
     **{f"{name}_difference": _difference_of(MEASURED.get(name, _ERROR)) for name in COMPARED},
     "error_rate": _ERROR,
+    "ranked_pairs_difference": Metric("feature pairs ranked right, difference", percent=True),
     "screened_share": Metric("screened at level 1", percent=True),
     "remaining_share": Metric("go through all levels", percent=True),
     "different_predictions": Metric("screened rows predicted otherwise", ROWS),
@@ -97,6 +98,13 @@ KNOWN: Mapping[str, Metric] = {
     "factor": Metric("alpha"),
     "factor_share": Metric("alpha, of the sum", percent=True),
     "grown_layers": Metric("layers grown"),
+    "interactions": Metric("interactions found"),
+    "early_share_train": Metric("decided before the last layer, training", percent=True),
+    "early_share_test": Metric("decided before the last layer, test", percent=True),
+    "easy_share_train": Metric("easy in the first iteration, training", percent=True),
+    "easy_share_test": Metric("easy in the first iteration, test", percent=True),
+    "screening_a": Metric("a"),
+    "hard_rows": Metric("hard training rows"),
     "best_layer": Metric("best layer out of fold"),
     "rank_correlation": Metric("rank correlation"),
     "intra_to_inter_variance": Metric("S_A / S_E in the plane"),
@@ -129,7 +137,16 @@ KNOWN: Mapping[str, Metric] = {
     "known_by_prediction": Metric("known by the prediction", percent=True),
 }
 #: Decimal places of metrics that are not shown with four significant digits.
-_WHOLE = ("n_layers", "grown_layers", "best_layer", "training_rows", "columns", "columns_at_a_root")
+_WHOLE = (
+    "n_layers",
+    "grown_layers",
+    "best_layer",
+    "training_rows",
+    "columns",
+    "columns_at_a_root",
+    "hard_rows",
+    "interactions",
+)
 PLACES: Mapping[str, int] = {
     **dict.fromkeys((*_WHOLE, *COUNTS), 0),
     **dict.fromkeys(("contribution_size", "r2", "correlation"), 3),

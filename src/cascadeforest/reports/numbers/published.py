@@ -31,6 +31,8 @@ LAYOUTS = "layouts.yaml"
 _NUMBER = re.compile(r"-?\d{1,3}(,\d{3})+|-?\d+(\.\d+)?")
 #: Decimal places to shift a published number by, to get the unit of our metrics (fractions, single counts).
 _SHIFTS = {"percent": -2, "percent points": -2, "thousands": 3}
+#: How the condition of a number ends that the paper draws and does not print, known from its authors' records.
+RECORDS = "authors' records, not printed in the paper"
 #: How the note of a number begins that stands in the running text.
 _TEXT = "text"
 #: What such a note can say of the number itself.
@@ -178,6 +180,11 @@ class Published:
         """Look one number up by our names: data set variant or ``all``, column or "", metric, condition."""
         return self.number_at(self._experiment.base(dataset), *self.place(column, condition, metric), metric)
 
+    def record(self, dataset: str, column: str, metric: str, condition: str = "") -> PublishedNumber | None:
+        """Look up a number that the paper does not print, but its authors' records have; as `number`."""
+        condition = f"{condition}, {RECORDS}" if condition else RECORDS
+        return self.number_at(self._experiment.base(dataset), column, condition, metric)
+
     def place(self, column: str, condition: str = "", metric: str = "") -> tuple[str, str]:
         """Return the model and the condition under which the published file has a metric of a column."""
         elsewhere = cast("dict[str, dict[str, str]]", self._experiment.options.get("published", {})).get(column, {})
@@ -213,6 +220,11 @@ class Published:
     def has_results(self) -> bool:
         """Whether the paper gives a number of any model; others are sizes of the data."""
         return any(model for _, model, *_ in self._records)
+
+    def has_records(self) -> bool:
+        """Whether authors' records have numbers of the experiment's data sets that the paper does not print."""
+        shown = {self._experiment.base(dataset) for dataset in self._experiment.datasets}
+        return any(name in shown and condition.endswith(RECORDS) for name, _, condition, _ in self._records)
 
     def has(self, dataset: str) -> bool:
         """Whether the paper gives any number for this row's data set."""

@@ -18,6 +18,8 @@ from cascadeforest.reports.numbers.metrics import known_metric
 
 #: Mark of a model that another one is significantly better than, as the papers' files have it.
 WORSE = "worse"
+#: The same of a second test, and of both tests.
+WORSE_2, WORSE_BOTH = "worse_2", "worse_both"
 #: Place among the distinct means of a line to mark, by the rule of the experiment.
 _MARKS: dict[str, dict[float, str]] = {"none": {}, "best": {1: "best"}, "best_and_second": {1: "best", 2: "second"}}
 
@@ -95,13 +97,17 @@ class RankSumTest:
         """Return the columns that are tested against; `ConfigError` if the level or a column cannot be used."""
         if not 0 < self.level < 1:
             raise ConfigError(f"{place}/level is {self.level!r}; give a number between 0 and 1.")
-        named = [self.against] if isinstance(self.against, str) else list(self.against)
+        named = self.named()
         for key, column in (("column", self.column), *(("against", column) for column in named)):
             if column not in columns:
                 raise ConfigError(f"{place}/{key} is '{column}'; choose from {', '.join(columns)}.")
         if self.column in named:
             raise ConfigError(f"{place}/against has '{self.column}', the column that is tested against the others.")
         return named or [column for column in columns if column != self.column]
+
+    def named(self) -> list[str]:
+        """Return the columns that the option names to be tested against."""
+        return [self.against] if isinstance(self.against, str) and self.against else list(self.against)
 
     def is_better(self, own: Sequence[float], other: Sequence[float], higher_is_better: bool) -> bool:
         """Return whether `own` is significantly better (two-sided, normal approximation).
@@ -122,16 +128,24 @@ def complete(values: pd.DataFrame) -> dict[tuple[str, str], list[float]]:
 
 
 def mark_worse(
-    frame: pd.DataFrame, values: pd.DataFrame, test: RankSumTest, columns: Collection[str], place: str
+    frame: pd.DataFrame,
+    values: pd.DataFrame,
+    test: RankSumTest,
+    columns: Collection[str],
+    place: str,
+    second: bool = False,
 ) -> pd.DataFrame:
     """Return the tidy frame with the mark `WORSE` of the `columns` that a test finds worse than its column.
 
-    `ConfigError` if the test, the option at `place`, cannot be made of these columns.
+    `second`: of a second test, whose mark is another one. `ConfigError` if the test, the option at `place`, cannot be
+    made of these columns.
     """
     tested, found = test.tested(columns, place), complete(values)
+    marks = {WORSE: WORSE_BOTH} if second else {}
 
     def is_worse(row: Any) -> bool:
         own, other = found.get((row.dataset, test.column), []), found.get((row.dataset, row.model), [])
         return bool(row.model in tested and own and other) and test.is_better(own, other, sign(row.metric) < 0)
 
-    return frame.assign(mark=[WORSE if is_worse(row) else row.mark for row in frame.itertuples()])
+    own = WORSE_2 if second else WORSE
+    return frame.assign(mark=[marks.get(row.mark, own) if is_worse(row) else row.mark for row in frame.itertuples()])

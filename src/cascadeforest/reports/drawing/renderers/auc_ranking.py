@@ -1,7 +1,8 @@
 """How well importances tell relevant features from permuted copies: AUC by method (interp-table4, interp-table5).
 
 ``options: {columns: {name: {model: ..., extra: ..., label: ...}}}`` names the importances, ``compared`` those that are
-ranked and marked against each other (default all), ``test`` the column that the others are tested against.
+ranked and marked against each other (default all), ``test`` the column that the others are tested against, and
+``second_test`` another one.
 """
 
 import math
@@ -33,6 +34,7 @@ class Options:
     columns: dict[str, dict[str, str]]
     test: RankSumTest
     compared: tuple[str, ...] = ()
+    second_test: RankSumTest | None = None
 
 
 def render(cells: Cells) -> Table:
@@ -45,8 +47,13 @@ def render(cells: Cells) -> Table:
         raise ConfigError(f"{place}/compared has '{unknown[0]}'; choose from {', '.join(columns)}.")
     values = frame_of_repeats(_repeats(cells, columns))
     frame = ranked(averages(values), compared, experiment.marks)
-    rows = to_rows(with_published(cells, mark_worse(frame, values, options.test, compared, f"{place}/test")))
-    below = list(_differences(cells, columns, values, options.test.column))
+    frame = mark_worse(frame, values, options.test, [*compared, *options.test.named()], f"{place}/test")
+    references = [options.test.column]
+    if second := options.second_test:
+        frame = mark_worse(frame, values, second, columns, f"{place}/second_test", second=True)
+        references.append(second.column)
+    rows = to_rows(with_published(cells, frame))
+    below = [one for name in references for one in _differences(cells, columns, values, name)]
     lines = []
     for dataset in experiment.datasets:
         shown = [row for row in rows if row.dataset == dataset]
@@ -56,10 +63,12 @@ def render(cells: Cells) -> Table:
     labels = {name: column.label for name, column in columns.items()}
     told = dict(
         test=options.test,
+        second_test=options.second_test,
         labels=labels,
         among=[columns[name].label for name in compared] if len(compared) < len(columns) else [],
         reasons=reasons(cells, rows, lambda row: columns[row.model].label),
         intervals=told_of(below, cells),
+        explained=list(importances.explained_by_rows(experiment, rows, labels)),
     )
     rows += [one.row for one in below]
     size, under = "repeats × (features + copies)", folded(cells, below, labels=labels)

@@ -49,13 +49,24 @@ def render(cells: Cells) -> Table:
     for pair in cells.pairs:
         runs = [run[ARRAYS[extra]] for run in cells.arrays(*pair, extra)]
         left_out, negative = sum(not len(run) for run in runs), sum(int((run < 0).sum()) for run in runs)
-        facts.append({"name": cells.name(*pair), "n": len(runs), "left_out": left_out, "negative": negative})
+        largest = _largest(found[pair], SHARE if SHARE in {name for _, name in found[pair]} else MDI)
+        told_of = {"left_out": left_out, "negative": negative, "largest": largest}
+        facts.append({"name": cells.name(*pair), "n": len(runs), **told_of})
     told = dict(columns=extra == COLUMNS, normalise=options.normalise, facts=facts)
     metrics = (MDI, RAW if options.normalise else SHARE)
     heads = [_head(metric, options) for metric in metrics]
     lines = [line for pair, own in found.items() for line in _lines(cells, *pair, own, metrics)]
     picture = draw.Picture([_part(cells, *pair, own, _head(MDI, options)) for pair, own in found.items()])
     return Table.of(cells, told, rows, (*cells.label_heads, "feature"), heads, lines, "repeats", picture)
+
+
+def _largest(found: Found, share: str) -> dict[str, object] | None:
+    """Return the name and the share of the largest bar."""
+    bars = [row for (name, metric), row in found.items() if metric == share and name != SUM and row.mean is not None]
+    if not bars:
+        return None
+    row = max(bars, key=lambda row: row.number)
+    return {"name": feature_words(row.condition), "share": row.number}
 
 
 def normalised(importances: np.ndarray) -> np.ndarray:
@@ -118,6 +129,9 @@ def _part(cells: Cells, dataset: str, column: str, found: Found, head: str) -> d
         colour = draw.ORANGE if row.condition == ADDED else draw.GREY if row.condition.endswith(OTHERS) else draw.BLUE
         values, spreads = means([row])
         marks.append(draw.Bars([k], values, colour, errors=spreads, width=0.72, horizontal=True))
+        if record := cells.published.record(dataset, column, MDI, row.condition):
+            place = draw.Look(draw.BLACK, "D")
+            marks.append(draw.Points([float(record.value)], [k], place, "authors' records", size=6, ring=True))
     # A whisker may end below 0 where no importance does.
     is_positive = all(row.mean is not None and row.mean >= 0 for row in shown)
     x = draw.Axis(head, (0, None) if is_positive else None)

@@ -1,11 +1,13 @@
 """Importance of relevant and of irrelevant features, by layer and by class (interp-fig6): means over repeats."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
 from cascadeforest.data.errors import ConfigError
+from cascadeforest.experiments.plan import Pair
 from cascadeforest.reports.drawing import panels as draw
 from cascadeforest.reports.drawing.lines import mean_text, numbered_lines
 from cascadeforest.reports.drawing.table import Table
@@ -42,7 +44,22 @@ def render(cells: Cells) -> Table:
     heads = [_words(group) for group in groups] or [metric_head(MDI)]
     lines = [line for pair, own in found.items() for line in _lines(cells, *pair, own, groups)]
     picture = draw.Picture([_part(cells, *pair, own) for pair, own in found.items()])
-    return Table.of(cells, {}, rows, (*cells.label_heads, "MDI"), heads, lines, "repeats", picture)
+    told = {"rising": list(_rising(cells, found))}
+    return Table.of(cells, told, rows, (*cells.label_heads, "MDI"), heads, lines, "repeats", picture)
+
+
+def _rising(cells: Cells, found: Mapping[Pair, Found]) -> Iterable[dict[str, object]]:
+    """Yield the relevant features whose mean importance is larger at each layer than at the one before, and others."""
+    for pair, own in found.items():
+        curves: dict[str, list[float]] = {}
+        for (part, group), row in own.items():
+            if part.startswith("layer ") and group != IRRELEVANT:
+                curves.setdefault(_words(group), []).append(row.number)
+        n_layers = max(map(len, curves.values()), default=0)
+        rising = [name for name, values in curves.items() if all(b > a for a, b in pairwise(values))]
+        others = [name for name in curves if name not in rising]
+        if n_layers > 1:
+            yield {"name": cells.name(*pair), "rising": rising, "others": others, "n": n_layers}
 
 
 def grouped(importances: np.ndarray, n_relevant: int) -> np.ndarray:
@@ -95,6 +112,14 @@ def _part(cells: Cells, dataset: str, column: str, found: Found) -> draw.Part:
         style = draw.Look(draw.GREY, "v", draw.DASHED) if group == IRRELEVANT else draw.look(k)
         values, spreads = means(found[part, group] for part in layers)
         lines.append(draw.Line(range(1, len(layers) + 1), values, style, _words(group), spreads))
+        known = {
+            k: float(one.value)
+            for k, part in enumerate(layers, start=1)
+            if (one := cells.published.record(dataset, column, MDI, f"{group}, {part}"))
+        }
+        if known:
+            own = draw.Look(style.colour, "D")
+            lines.append(draw.Points(list(known), list(known.values()), own, "authors' records", size=7, ring=True))
         values, spreads = means(found[part, group] for part in classes)
         at = [place + (k - (len(groups) - 1) / 2) * width for place in range(len(classes))]
         bars.append(draw.Bars(at, values, style.colour, errors=spreads, width=0.92 * width))

@@ -1,12 +1,13 @@
 """What importances cost, with the training of the model before (interp-fig7): bars for each data set.
 
 ``options: {columns: {name: {model: ..., extra: ..., label: ...}}}`` names the importances; the cost with every other
-importance is divided by the cost with the first.
+importance is divided by the cost with the first, and that of each by the training time, within each repeat. Shown is
+the median over the repeats: a repeat that other work slowed down does not move it.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from statistics import fmean
+from statistics import median
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.drawing import panels as draw
@@ -19,7 +20,8 @@ from cascadeforest.reports.numbers.frame import Key, TidyRow
 from cascadeforest.reports.numbers.importances import IRRELEVANT, ImportanceColumn, importance_columns
 from cascadeforest.reports.numbers.metrics import COST_FLOORS, IMPORTANCE_COST, WHOLE_COST
 
-FIT, RATIO = "fit_cpu_seconds", f"{WHOLE_COST}_ratio"
+FIT, RATIO, OF_TRAINING = "fit_cpu_seconds", f"{WHOLE_COST}_ratio", f"{IMPORTANCE_COST}_ratio"
+TRAINING = "against training"
 HATCHES = ("//", "..", "xx", "--")
 COPIES = f"+{IRRELEVANT}"
 Columns = dict[str, ImportanceColumn]
@@ -39,9 +41,11 @@ def render(cells: Cells) -> Table:
         ratios=ratios,
         floor=floor,
         is_small=any(row.metric == WHOLE_COST and row.mean is not None and row.mean < floor for row in found.values()),
+        shares={name: _range(found.values(), name) for name in columns},
         spread=any(row.std is not None for row in found.values()),
         copies=COPIES if any(name.endswith(COPIES) for name in experiment.datasets) else "",
     )
+    ratios = [*(f"{label} : training" for label in labels), *ratios]
     heads = [f"{words} (CPU s)" for words in ("training", *labels, *(f"training and {label}" for label in labels))]
     lines = [line for dataset in experiment.datasets for line in _lines(cells, dataset, model, columns, found)]
     size = "repeats × training rows × columns"
@@ -56,31 +60,41 @@ def render(cells: Cells) -> Table:
 def _rows(cells: Cells, dataset: str, model: str, columns: Columns) -> Iterable[TidyRow]:
     fits = cells.metric(dataset, model, FIT)
     yield cells.row(dataset, model, "", FIT, fits)
+    alone: dict[str, list[float]] = {}
     whole: dict[str, list[float]] = {}
     for name, column in columns.items():
-        own = [float(run["cpu_seconds"]) for run in cells.arrays(dataset, model, column.extra)]
+        own = alone[name] = [float(run["cpu_seconds"]) for run in cells.arrays(dataset, model, column.extra)]
         whole[name] = [fit + cost for fit, cost in zip(fits, own, strict=True)]
         for metric, values in ((IMPORTANCE_COST, own), (WHOLE_COST, whole[name])):
             yield replace(cells.row(dataset, model, "", metric, values), model=name)
     first, *others = columns
-    for name in others:
-        condition = f"against {first}"
+    compared = [
+        (name, TRAINING, OF_TRAINING, [w - f for w, f in zip(whole[name], fits, strict=True)], fits) for name in columns
+    ]
+    compared += [(name, f"against {first}", RATIO, whole[name], whole[first]) for name in others]
+    for name, condition, metric, numerators, denominators in compared:
         if not fits:
-            yield replace(cells.row(dataset, model, condition, RATIO, None), model=name)
+            yield replace(cells.row(dataset, model, condition, metric, None), model=name)
             continue
-        ratios = [own / other for own, other in zip(whole[name], whole[first], strict=True)]
-        yield TidyRow(dataset, name, condition, RATIO, fmean(whole[name]) / fmean(whole[first]), n=len(ratios))
+        ratios = [own / other for own, other in zip(numerators, denominators, strict=True)]
+        yield TidyRow(dataset, name, condition, metric, median(ratios), n=len(ratios))
         for words, end in ENDS.items() if len(ratios) > 1 else ():
-            yield TidyRow(dataset, name, f"{condition}, {words}", RATIO, end(ratios), n=1)
+            yield TidyRow(dataset, name, f"{condition}, {words}", metric, end(ratios), n=1)
+
+
+def _range(rows: Iterable[TidyRow], name: str) -> tuple[float, float] | None:
+    """Return the smallest and the largest share of the training time among the data sets, of an importance."""
+    found = [row.mean for row in rows if (row.model, row.condition) == (name, TRAINING) and row.mean is not None]
+    return (min(found), max(found)) if found else None
 
 
 def _lines(cells: Cells, dataset: str, model: str, columns: Columns, found: Mapping[Key, TidyRow]) -> Iterable[Row]:
     own = [row for row in found.values() if row.dataset == dataset and not row.condition.endswith(tuple(ENDS))]
     # Costs by metric, importances in the order of the options.
-    own.sort(key=lambda row: (FIT, IMPORTANCE_COST, WHOLE_COST, RATIO).index(row.metric))
+    own.sort(key=lambda row: (FIT, IMPORTANCE_COST, WHOLE_COST, OF_TRAINING, RATIO).index(row.metric))
 
     def text(row: TidyRow) -> str:
-        return ratio_text(row, found) if row.metric == RATIO else number_cell(row).text
+        return ratio_text(row, found) if row.metric in (OF_TRAINING, RATIO) else number_cell(row).text
 
     ran = cells.all(dataset, model)
     sizes = [len(run["importances"]) for one in columns.values() for run in cells.arrays(dataset, model, one.extra)]

@@ -1,7 +1,7 @@
 """Numbers at each layer (mddf-fig2a): a panel for each quantity, a line for each model and kind of rows."""
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -22,7 +22,9 @@ from cascadeforest.reports.numbers.frame import TidyRow
 #: What the option `curves` can name, and the extra whose arrays ``train`` and ``test`` have it.
 QUANTITIES = {"accuracy": "layer_scores", "rmse": "layer_scores", "margin_ratio": "margin_ratios"}
 #: Metrics of the arrays of the extra `factors`, which no curve shows.
-FACTORS = {"alphas": "factor", "shares": "factor_share"}
+EXTRA, FACTORS = "factors", {"alphas": "factor", "shares": "factor_share"}
+#: A layer with a smaller share of the sum is drawn as a layer with none: a bar of it could not be seen.
+NOTHING = 0.0005
 TRAIN, TEST = "train", "test"
 FIRST, END = "layer 1", "last layer kept"
 NO_MEAN = "the mean margin is not positive"
@@ -41,7 +43,7 @@ def render(cells: Cells) -> Table:
     names = cells.options(Options).curves
     frame = _curves(cells, names)
     rows = list(_facts(cells, frame, names))
-    told = dict(names=names, rows=rows)
+    told = dict(names=names, rows=rows, empty=list(_empty(cells)))
     heads = [f"{metric_head(name)}, {layer}" for name in names for layer in (FIRST, END)]
     heads += [f"rank correlation of {' and '.join(map(metric_label, names))}"] if len(names) == 2 else []
     heads += ["layers", *(["best layer"] if set(names) & METRICS.keys() else [])]
@@ -110,8 +112,8 @@ def _facts(cells: Cells, frame: pd.DataFrame, quantities: tuple[str, ...]) -> It
             yield row(part, "grown_layers" if part == TRAIN else "n_layers", grown)
             if score:
                 yield row(part, "best_layer", _best_layer(curve[score], score) if ran else None)
-        if ran and "factors" in cells.experiment.all_extras:
-            for name, factors in cells.first_arrays(dataset, column, "factors").items():
+        if ran and EXTRA in cells.experiment.all_extras:
+            for name, factors in cells.first_arrays(dataset, column, EXTRA).items():
                 for k, value in enumerate(factors, start=1):
                     yield row(f"layer {k}", FACTORS[name], float(value))
 
@@ -143,7 +145,32 @@ def _part(cells: Cells, dataset: str, frame: pd.DataFrame, names: tuple[str, ...
     axis = draw.layers_axis(own.layer.max())
     marks = {name: list(_marks(cells, own[own.quantity == name], name)) for name in names}
     panels = [draw.Panel(marks[name], x=axis, y=draw.Axis(metric_head(name))) for name in names]
+    if EXTRA in cells.experiment.all_extras:
+        panels.append(draw.Panel(list(_shares(cells, dataset)), x=axis, y=draw.Axis("share in the sum (%)", (0, 105))))
     return draw.Part([panels], title=cells.sizes(dataset))
+
+
+def _shares(cells: Cells, dataset: str) -> Iterable[draw.Mark]:
+    """Bars of the layers' shares in the sum up to them; a layer that has none gets a cross on the axis."""
+    columns = list(cells.experiment.columns)
+    width = 0.8 / len(columns)
+    for k, column in enumerate(columns):
+        shares = 100 * cells.first_arrays(dataset, column, EXTRA).get("shares", np.empty(0))
+        at = np.arange(1, len(shares) + 1) + (k - (len(columns) - 1) / 2) * width
+        colour = draw.look(k).colour
+        yield draw.Bars(at, shares, colour, width=width)
+        none = shares < 100 * NOTHING
+        if none.any():
+            look = draw.Look(colour if len(columns) > 1 else draw.ORANGE, "x")
+            yield draw.Points(at[none], np.full(none.sum(), 2.5), look, "layer with a share of 0", size=5)
+
+
+def _empty(cells: Cells) -> Iterable[Mapping[str, object]]:
+    """Yield the layers without a share in the sum, model by model."""
+    for pair in cells.pairs if EXTRA in cells.experiment.all_extras else ():
+        if len(shares := cells.first_arrays(*pair, EXTRA).get("shares", ())):
+            layers = [str(k) for k, share in enumerate(shares, start=1) if share < NOTHING]
+            yield {"name": cells.name(*pair), "layers": layers, "n": len(shares)}
 
 
 def _marks(cells: Cells, frame: pd.DataFrame, name: str) -> Iterable[draw.Mark]:

@@ -1,7 +1,7 @@
 """Training rows in the plane of what layers hand on (mddf-fig2b, hidf-fig2): a panel for each layer."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
 
@@ -21,23 +21,34 @@ from cascadeforest.reports.numbers.frame import TidyRow
 from cascadeforest.reports.numbers.metrics import COORDINATES
 
 METRICS = PLANE, FEATURES, LINEAR = "intra_to_inter_variance", "intra_to_inter_variance_of_features", "linear_accuracy"
+#: Rows in the plane of their first two features, and what random starts of t-SNE give.
+DATA, STARTS = "first_features", "plane_starts"
 NO_DISTANCE, NOTHING = "all class means are equal", "no interactions found so far"
 
 
 @dataclass(frozen=True)
 class Options:
-    """Options of the experiment: layer 0 is the input, `separability` shows a linear classifier, not S_A / S_E."""
+    """Options of the experiment: layer 0 is the input, `separability` shows a linear classifier, not S_A / S_E.
+
+    `data`: a panel before the others shows the rows by their first two features, which have these names.
+    """
 
     layers: tuple[int, ...]
     projection: Literal["tsne"] = "tsne"
     part: Literal["train"] = "train"
     separability: bool = False
+    data: tuple[str, ...] = ()
 
     @property
     def extras(self) -> tuple[str, ...]:
         """The extras that are needed, first the one that has the layers."""
         first = extra_name("representations", {"layers": self.layers}, "options")
         return (first, "separability", "interactions") if self.separability else (first,)
+
+    @property
+    def starts(self) -> str:
+        """The extra that has other planes of these layers."""
+        return extra_name(STARTS, {"layers": self.layers}, "options")
 
 
 def render(cells: Cells) -> Table:
@@ -47,7 +58,7 @@ def render(cells: Cells) -> Table:
     rows = {row.key: row for row in _facts(cells, options)}
     metrics = (LINEAR,) if options.separability else (PLANE, FEATURES)
     names = [f"layer {layer}" if layer else "the input" for layer in options.layers]
-    told = dict(options=options, names=names, perplexity=PERPLEXITY)
+    told = dict(options=options, names=names, perplexity=PERPLEXITY, starts=list(_starts(cells, options)))
     lines = []
     for pair in cells.pairs:
         shown = [rows[*pair, f"layer {layer}", metric] for metric, layer in product(metrics, options.layers)]
@@ -76,6 +87,30 @@ def _values(cells: Cells, pair: Pair, options: Options) -> dict[tuple[str, int],
     return found
 
 
+def _start_ratios(cells: Cells, pair: Pair, options: Options) -> dict[int, np.ndarray]:
+    """Return S_A / S_E in the planes of random starts by layer; nothing where no cell saved them."""
+    cell = next(iter(cells.all(*pair)), None)
+    if cell is None or options.starts not in cell.extras:
+        return {}
+    arrays = cells.first_arrays(*pair, options.starts)
+    return dict(zip(arrays["layers"].tolist(), arrays["ratios"], strict=True))
+
+
+def _starts(cells: Cells, options: Options) -> Iterable[Mapping[str, object]]:
+    """Yield in how many planes the last layer shown has a smaller S_A / S_E than the first, model by model."""
+    for pair in cells.pairs:
+        ratios, found = _start_ratios(cells, pair, options), _values(cells, pair, options)
+        first, last = options.layers[0], options.layers[-1]
+        planes = {
+            layer: [*ratios[layer].tolist(), value]
+            for layer in (first, last)
+            if layer in ratios and isinstance(value := found.get((PLANE, layer)), float)
+        }
+        if len(planes) == 2:
+            before, after = (np.array(planes[layer]) for layer in (first, last))
+            yield {"name": cells.name(*pair), "lower": int((after < before).sum()), "n": len(after)}
+
+
 def _accuracies(found: Mapping[tuple[str, int], float | str]) -> dict[int, float]:
     """Return the linear accuracy of each layer that the cascade has."""
     return {k: value for (name, k), value in sorted(found.items()) if name == LINEAR and isinstance(value, float)}
@@ -89,6 +124,9 @@ def _facts(cells: Cells, options: Options) -> Iterable[TidyRow]:
         for metric, layer in (*product([LINEAR], every), *product((PLANE, FEATURES), options.layers)):
             value = found[metric, layer] if found else None
             yield cells.row(*pair, f"layer {layer}", metric, value, why_not=NO_DISTANCE)
+        for layer, ratios in _start_ratios(cells, pair, options).items():
+            for start, ratio in enumerate(ratios, start=1):
+                yield cells.row(*pair, f"layer {layer}, start {start}", PLANE, float(ratio), why_not=NO_DISTANCE)
 
 
 def _drawn(cells: Cells, options: Options) -> Iterable[TidyRow]:
@@ -122,10 +160,17 @@ def _parts(cells: Cells, pair: Pair, options: Options) -> Iterable[Part]:
     names = {code: cells.class_name(pair[0], code) for code in sorted(set(arrays["classes"].tolist()))}
     # Names of a few letters stand among the points, longer ones in a legend.
     metric, is_short, shown = LINEAR if options.separability else PLANE, max(map(len, names.values())) <= 3, []
+    ratios = _start_ratios(cells, pair, options)
+    if options.data and DATA in arrays:
+        marks, (x, y) = list(_marks(arrays[DATA], arrays["classes"], names, is_short)), map(Axis, options.data)
+        shown.append(Panel(marks, "(a) The data\n", x, y, equal=True))
     for layer in options.layers:
         row = cells.row(*pair, f"layer {layer}", metric, found[metric, layer])
         title = f"Layer {layer}" if layer else "The input"
         title += f"\n{metric_label(metric)} {number(row)}" if row.mean is not None else ""
+        if layer in ratios:
+            ends = [number(replace(row, mean=float(end))) for end in (ratios[layer].min(), ratios[layer].max())]
+            title += f" (random starts: {' to '.join(ends)})"
         if isinstance(words := found[PLANE, layer], str):
             shown.append(Panel(title=title, words=words))
         else:

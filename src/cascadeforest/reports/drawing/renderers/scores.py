@@ -3,12 +3,14 @@
 One metric: models are columns. Several metrics: a line for each model, metrics are columns, as the papers print
 accuracy beside time and memory. ``options: {splits: n}``: a line for each split and metric, models are columns.
 ``{differences: {to: column, of: [...]}}`` adds these columns minus that one, ``{ratio_of: column}`` the cost of that
-column divided by the cost of each other one. ``{control: true}``: a model is compared with itself.
+column divided by the cost of each other one, ``{equal_trees: {column: other}}`` the same of single pairs that have the
+same number of trees. ``{control: true}``: a model is compared with itself.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from statistics import fmean
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.drawing import lines as draw
@@ -18,7 +20,7 @@ from cascadeforest.reports.drawing.view import SUMMARY, Cell, Row, metric_head
 from cascadeforest.reports.drawing.words import reasons
 from cascadeforest.reports.numbers import costs, scores
 from cascadeforest.reports.numbers.cells import Cells
-from cascadeforest.reports.numbers.differences import Difference, difference, outcomes, pairs_of
+from cascadeforest.reports.numbers.differences import Difference, counted_once, difference, outcomes, pairs_of
 from cascadeforest.reports.numbers.frame import ALL, OK, Key, TidyRow, to_rows
 from cascadeforest.reports.numbers.metrics import COMPARED, COST_FLOORS
 from cascadeforest.reports.numbers.splits import conditions, kinds
@@ -41,6 +43,7 @@ class Options:
     splits: int | None = None
     differences: Differences | None = None
     ratio_of: str | None = None
+    equal_trees: dict[str, str] = field(default_factory=dict)
     control: bool = False
 
 
@@ -82,6 +85,8 @@ def render(cells: Cells) -> Table:
     rows += [*(one.row for one in found), *counts]
     if options.ratio_of:
         rows += costs.ratio_rows(cells, {row.key: row for row in measured}, options.ratio_of)
+    for column, other in options.equal_trees.items():
+        rows += costs.ratio_rows(cells, {row.key: row for row in measured}, other, (column,))
     layout = Layout(cells, {row.key: row for row in rows}, _grid(cells, options))
     several = len(experiment.metrics) > 1
     heads = map(metric_head, experiment.metrics) if several and not options.splits else experiment.labels.values()
@@ -97,6 +102,7 @@ def _differences(cells: Cells, options: Options) -> tuple[list[Difference], list
     pairs = [(column, options.differences.to) for column in options.differences.of] if options.differences else []
     if options.ratio_of:
         pairs += [(column, options.ratio_of) for column in experiment.columns if column != options.ratio_of]
+    pairs += options.equal_trees.items()
     below = pairs_of(cells)
     found = {
         (dataset, metric, pair): difference(cells, dataset, *pair, metric)
@@ -115,8 +121,9 @@ def _checked(cells: Cells) -> Options:
     if options.differences:
         scores.check_once(cells, "differences", (options.differences.to, *options.differences.of))
         scores.compared_metric(experiment)
-    if options.ratio_of:
-        cells.check_columns("ratio_of", [options.ratio_of])
+    cells.check_columns("equal_trees", [*options.equal_trees, *options.equal_trees.values()])
+    if options.ratio_of or options.equal_trees:
+        cells.check_columns("ratio_of", [options.ratio_of] if options.ratio_of else [])
         if len(experiment.metrics) < 2:
             raise ConfigError(f"{experiment.place}/metrics is {list(experiment.metrics)}; ratios need several metrics.")
     return options
@@ -146,8 +153,8 @@ def _lines(layout: Layout, options: Options) -> Iterable[Row]:
     if reference := experiment.win_tie_lose:
         label = f"win/tie/lose of {cells.label(reference)}"
         yield from _summary_lines(layout, label, scores.OUTCOMES, summarised, NOT_COMPARED, reference)
-    if options.ratio_of:
-        yield from _ratio_lines(layout, options.ratio_of)
+    for other in dict.fromkeys([*([options.ratio_of] if options.ratio_of else []), *options.equal_trees.values()]):
+        yield from _ratio_lines(layout, other)
 
 
 def _dataset_lines(layout: Layout, dataset: str, n_splits: int | None) -> Iterable[draw.Lines]:
@@ -241,4 +248,31 @@ def _told(layout: Layout, options: Options) -> dict[str, object]:
         prints_memory=any(row.metric == costs.MEMORY for row in rows),
         texts=costs.texts(cells, layout.found),
         reasons=reasons(cells, shown),
+        nearness=list(_nearness(layout)),
     )
+
+
+def _nearness(layout: Layout) -> Iterable[Mapping[str, object]]:
+    """Yield how far columns that share the paper's numbers are from them, on the data sets that all of them have.
+
+    A subset of the paper's data set is another one, and of several forms of a data set the first counts.
+    """
+    cells, found = layout.cells, layout.found
+    for metric in cells.experiment.metrics:
+        columns: dict[tuple[str, str], list[str]] = {}
+        for column in cells.experiment.columns:
+            columns.setdefault(cells.published.place(column, "", metric), []).append(column)
+        whole = [name for name in counted_once(cells) if not cells.facts(name).get("subset_of")]
+        for (model, _), names in columns.items():
+            leads = [[_lead(found.get((dataset, name, "", metric))) for name in names] for dataset in whole]
+            full = [[lead for lead in own if lead is not None] for own in leads if None not in own]
+            if len(names) > 1 and full:
+                means = {cells.label(name): fmean(own[k] for own in full) for k, name in enumerate(names)}
+                nearest = min(means, key=lambda label: abs(means[label]))
+                told = dict(model=cells.experiment.labels.get(model, model), metric=f"{metric}_difference", n=len(full))
+                yield told | dict(means=means, nearest=nearest)
+
+
+def _lead(row: TidyRow | None) -> float | None:
+    """Return by how much a number is above the paper's; None where either is lacking."""
+    return None if row is None or row.mean is None or row.published is None else row.mean - row.published

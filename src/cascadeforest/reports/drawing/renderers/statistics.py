@@ -18,6 +18,7 @@ from cascadeforest.reports.drawing.words import reasons
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.differences import difference, pairs_of
 from cascadeforest.reports.numbers.frame import UNAVAILABLE, TidyRow, to_rows
+from cascadeforest.reports.numbers.importances import explained_by_rows
 from cascadeforest.reports.numbers.scores import repeats, scores
 from cascadeforest.reports.numbers.statistics import RankSumTest, mark_worse
 
@@ -34,6 +35,7 @@ class Options:
     facts: dict[str, str]
     class_counts: bool = False
     test: RankSumTest | None = None
+    second_test: RankSumTest | None = None
 
 
 def render(cells: Cells) -> Table:
@@ -56,6 +58,7 @@ def render(cells: Cells) -> Table:
         differs=any(row.mark == DIFFERS for row in facts),
         reasons=reasons(cells, errors),
         intervals=told_of(found, cells),
+        explained=list(explained_by_rows(experiment, errors, experiment.labels)),
     )
     size = "repeats × test rows" if experiment.columns else ""
     return Table.of(cells, told, rows, ["data set"], heads, lines, size, folded=folded(cells, found))
@@ -93,7 +96,11 @@ def _errors(cells: Cells, options: Options) -> pd.DataFrame:
     frame = scores(cells, values)
     if options.test is None:
         return frame
-    return mark_worse(frame, values, options.test, experiment.columns, f"{experiment.place}/options/test")
+    place = f"{experiment.place}/options"
+    frame = mark_worse(frame, values, options.test, experiment.columns, f"{place}/test")
+    if options.second_test is None:
+        return frame
+    return mark_worse(frame, values, options.second_test, experiment.columns, f"{place}/second_test", second=True)
 
 
 def _metric(cells: Cells, dataset: str) -> str:

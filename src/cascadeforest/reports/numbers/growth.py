@@ -1,0 +1,88 @@
+"""What models did while they were fitted: layers, interactions, rows decided early, and what was chosen."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from cascadeforest.experiments.plan import Pair
+from cascadeforest.experiments.records import ScoredCell
+from cascadeforest.reports.numbers.cells import Cells
+from cascadeforest.reports.numbers.frame import TidyRow
+
+#: Condition of these rows, which tells layers that were kept from layers as a metric of the table.
+GROWTH = "growth"
+KEPT, GROWN, INTERACTIONS = "n_layers", "grown_layers", "interactions"
+#: Shares of all rows: decided before the last layer, and found easy by DDBF's first iteration.
+EARLY_TRAIN, EARLY_TEST = "early_share_train", "early_share_test"
+EASY_TRAIN, EASY_TEST = "easy_share_train", "easy_share_test"
+#: Numbers that models choose, by the name in the cell.
+CHOSEN = {"gamma": "gamma", "mu": "mu", "theta": "theta", "a": "screening_a", "n_hard": "hard_rows"}
+#: The extra that has the test rows.
+DECIDED = "decided_rows"
+METRICS = (KEPT, GROWN, INTERACTIONS, EARLY_TRAIN, EARLY_TEST, EASY_TRAIN, EASY_TEST, *CHOSEN.values())
+
+
+def growth_numbers(cells: Cells, pair: Pair) -> dict[str, list[float]]:
+    """Return, by metric, a number for each repeat; nothing where no model ran that has any."""
+    own = [_of_cell(cells, cell) for cell in cells.all(*pair)]
+    return {name: [one[name] for one in own] for name in METRICS if own and all(name in one for one in own)}
+
+
+def _of_cell(cells: Cells, cell: ScoredCell) -> dict[str, float]:
+    found: dict[str, float] = {}
+    curves, growth = cell.curves, cell.growth
+    if growth is not None:
+        found[KEPT] = growth.n_kept
+        found |= {} if growth.n_grown is None else {GROWN: growth.n_grown}
+    if "new_interactions" in curves:
+        # Layers that were dropped have found interactions too, which predict nothing.
+        found[INTERACTIONS] = sum(curves["new_interactions"][: growth.n_kept if growth else None])
+    saved: Mapping = cells.results.arrays(cell, DECIDED) if DECIDED in cell.extras else {}
+    if "train" in saved:
+        found |= {name: 1 - saved[part][-1] / saved[part].sum() for name, part in _PARTS.items()}
+    if "easy_rows" in curves:
+        found[EASY_TRAIN] = curves["easy_rows"][0] / curves["rows"][0]
+    if "easy_test" in saved:
+        found[EASY_TEST] = int(saved["easy_test"]) / cell.n_test
+    for name, metric in CHOSEN.items():
+        value = cell.chosen.get(name)
+        if isinstance(value, int | float):
+            found[metric] = value
+    return {name: float(value) for name, value in found.items()}
+
+
+_PARTS = {EARLY_TRAIN: "train", EARLY_TEST: "test"}
+
+
+def growth_rows(cells: Cells) -> Iterable[TidyRow]:
+    """Yield these numbers as tidy rows, means over the repeats; they have no published number."""
+    for pair in cells.pairs:
+        for name, values in growth_numbers(cells, pair).items():
+            yield replace(cells.row(*pair, GROWTH, name, values), published=None)
+
+
+def without_layers(cells: Cells) -> Iterable[tuple[str, int, int]]:
+    """Yield label, fits without any layer, and all fits, of columns that have such fits.
+
+    A control that searches for no interactions can have no layer of them.
+    """
+    for column in cells.experiment.columns:
+        if any(_searches_nothing(cell) for dataset in cells.experiment.datasets for cell in cells.all(dataset, column)):
+            continue
+        kept = [
+            n for dataset in cells.experiment.datasets for n in growth_numbers(cells, (dataset, column)).get(KEPT, [])
+        ]
+        if none := kept.count(0):
+            yield cells.label(column), none, len(kept)
+
+
+def layers_with_interactions(cells: Cells) -> Iterable[tuple[str, list[int], int]]:
+    """Yield name, layers that found new interactions, and all layers, of models with one repeat and several layers."""
+    for dataset, column in cells.pairs:
+        own = cells.all(dataset, column)
+        curve = own[0].curves.get("new_interactions", ()) if len(own) == 1 else ()
+        if len(curve) > 1 and not _searches_nothing(own[0]):
+            yield cells.name(dataset, column), [k for k, n in enumerate(curve, start=1) if n], len(curve)
+
+
+def _searches_nothing(cell: ScoredCell) -> bool:
+    return cell.params.get("n_bootstraps") == 0

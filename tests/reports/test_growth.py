@@ -1,0 +1,93 @@
+"""What models grew and chose: the folded table, its tidy rows, and the sentences that notes say of it."""
+
+import numpy as np
+import pytest
+
+from cascadeforest.experiments.fitting import Growth
+
+NAME = "hidf-table2"
+LABELS = {"hidf": "hiDF", "ddbf": "DDBF", "random_forest": "RF"}
+TITLE = "What the models grew and chose"
+
+
+def declare(suite, **changes):
+    row = {"labels": LABELS, "datasets": ["wine"], "repeats": 3}
+    suite.experiment(NAME, **row | changes)
+    suite.summary("wine")
+
+
+def run(suite):
+    """Write results: hiDF keeps 0, 2 and 0 layers of three; DDBF finds rows easy; RF does neither."""
+    suite.run("wine", "random_forest", [0.9, 0.9, 0.9])
+    curves = {"new_interactions": (1.0, 0.0, 2.0)}
+    suite.run("wine", "hidf", [0.9, 0.9, 0.9], curves=curves, chosen={"gamma": 0.7, "architecture": [5]})
+    result = suite.read_run("wine", "hidf")
+    for cell, kept in zip(result.cells, (0, 2, 0), strict=True):
+        object.__setattr__(cell, "growth", Growth(kept, 3, False))
+    suite.write_run(result)
+    suite.run("wine", "ddbf", [0.9, 0.9, 0.9], curves={"rows": (100.0, 75.0), "easy_rows": (25.0, 5.0)})
+    for repeat in range(3):
+        easy = {"easy_train": np.array(25), "easy_test": np.array(10)}
+        suite.extra("wine", "ddbf", "decided_rows", repeat, train=np.array([25, 75]), test=np.array([5, 45]), **easy)
+    return suite
+
+
+@pytest.fixture
+def grown(suite):
+    declare(suite)
+    return run(suite)
+
+
+def view(suite):
+    return next(below for below in suite.table(NAME).view.folded if below.title.startswith(TITLE))
+
+
+def test_a_table_says_what_each_model_grew_and_chose(grown):
+    shown = view(grown)
+    lines = {
+        row.labels[1]: dict(zip(shown.heads, (cell.text for cell in row.cells), strict=True)) for row in shown.rows
+    }
+    assert list(lines) == ["hiDF", "DDBF"]
+    assert lines["hiDF"]["layers kept"] == "0 (2), 2 (1)"
+    assert lines["hiDF"]["layers grown"] == "3"
+    # Of the layers that were kept: no interaction twice, and one of layer 1.
+    assert lines["hiDF"]["interactions found"] == "0.3 (0 to 1)"
+    assert (lines["hiDF"]["gamma"], lines["DDBF"]["gamma"]) == ("0.7", "–")
+    assert lines["DDBF"]["decided before the last layer, training (%)"] == "25.00"
+    assert lines["DDBF"]["decided before the last layer, test (%)"] == "10.00"
+    assert lines["DDBF"]["easy in the first iteration, training (%)"] == "25.00"
+    assert lines["DDBF"]["easy in the first iteration, test (%)"] == "20.00"
+
+
+def test_its_numbers_are_tidy_rows_apart_from_metrics_of_the_table(grown):
+    rows = {row.key: row for row in grown.table(NAME).rows}
+    assert rows["wine", "hidf", "growth", "n_layers"].mean == pytest.approx(2 / 3)
+    assert rows["wine", "ddbf", "growth", "early_share_test"].mean == pytest.approx(0.1)
+    assert ("wine", "random_forest", "growth", "n_layers") not in rows
+
+
+def test_fits_without_any_layer_are_counted(grown):
+    assert "hiDF keeps no layer in 2 of 3 fits" in grown.notes(NAME)
+    assert "RF keeps" not in grown.notes(NAME)
+
+
+def test_the_layers_that_find_interactions_are_named_where_there_is_one_repeat(grown):
+    assert "new interactions are found in" not in grown.notes(NAME)
+    declare(grown, repeats=1)
+    run(grown)
+    assert "wine, hiDF: of 3 layers, new interactions are found in layers 1, 3 only." in grown.notes(NAME)
+
+
+def test_a_model_that_searches_for_no_interactions_needs_no_such_sentence(grown):
+    declare(grown, repeats=1)
+    run(grown)
+    result = grown.read_run("wine", "hidf")
+    for cell in result.cells:
+        object.__setattr__(cell, "params", {"n_bootstraps": 0})
+    grown.write_run(result)
+    assert "new interactions" not in grown.notes(NAME)
+    assert "keeps no layer" not in grown.notes(NAME)
+
+
+def test_tables_without_cascades_have_no_such_table(suite):
+    assert not [below for below in suite.complete().table(NAME).view.folded if below.title.startswith(TITLE)]
