@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 from scipy import stats
+from tests.reports.conftest import ROOT
 
 from cascadeforest.data.typed_json import to_json
 from cascadeforest.experiments.plan import Run, Timing
@@ -13,6 +14,7 @@ from cascadeforest.experiments.provenance import Provenance
 from cascadeforest.experiments.records import Failure, Round, Timed, Timings, Turn, timings_path
 from cascadeforest.experiments.typed_files import write_typed
 from cascadeforest.reports.drawing.page import index_page
+from cascadeforest.reports.drawing.renderers.claims import judged
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.fidelity import Declared
 from cascadeforest.reports.numbers.results import read_results
@@ -201,3 +203,20 @@ def test_importances_of_one_fit_are_compared_with_each_other(suite):
     whole = "fit_and_importance_cpu_seconds_ratio"
     assert rows["adult", "mdi_df", "against mda_df, in turn", whole].mean == pytest.approx(1.5)
     assert rows["adult", "mda_df", "itself, in turn", whole].n == 3
+
+
+@pytest.mark.parametrize(("in_turn", "verdict"), [(True, "open: no power"), (False, "supported")])
+def test_claims_about_times_are_judged_by_turns_where_there_are_any(suite, in_turn, verdict):
+    """More than four times: 6.35 in turn is too uncertain; of ordinary cells 9 / 1.5 is more."""
+    ran(suite)
+    if not in_turn:
+        suite.timings = []
+    suite.experiment("claims", kind="claims", render="claims", labels={}, datasets=[])
+    shutil.copytree(ROOT / "workflow/schemas", suite.root / "workflow/schemas")
+    evidence = {"experiment": NAME, "datasets": ["adult"], "model": "hidf", "rivals": ["gcforest"], "metric": FIT}
+    words = dict.fromkeys(("quotation", "where", "says"), "hiDF needs less than a quarter of the time.")
+    claim = {"paper": "hidf", **words, "statistic": "ratio", "rule": "above", "value": 4, "evidence": [evidence]}
+    (suite.root / "config").mkdir()
+    (suite.root / "config/claims.yaml").write_text(json.dumps({"hidf-a": claim}))
+    (line,) = judged(read_results(suite.root, suite.name))
+    assert (line.verdict.verdict, line.number[:4]) == (verdict, "6.3 " if in_turn else "9.0 "), line.number

@@ -15,7 +15,7 @@ from scipy import stats
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.names import parse_operation, parse_variant
 from cascadeforest.experiments.claims import CLAIMS_FILE, Claim, Part
-from cascadeforest.reports.numbers import intervals
+from cascadeforest.reports.numbers import intervals, timings
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.differences import NO_ROWS, Difference, difference, of_repeats
 from cascadeforest.reports.numbers.frame import OK, Key, TidyRow
@@ -435,6 +435,10 @@ def _ratio(own: _Side, other: _Side, mine: list[float], theirs: list[float]) -> 
         return Estimate(0.0, 0.0, 0), "a number is 0"
     logs = [math.log(b / a) for a, b in zip(mine, theirs, strict=True)]
     is_time = own.metric in COSTS and own.metric.endswith("seconds")
+    in_turn = timings.ratio(own.cells, own.dataset, own.model, other.model, own.metric) if is_time else None
+    if in_turn is not None and in_turn.kind == timings.IN_TURN and own.cells is other.cells:
+        one = in_turn.interval
+        return Estimate(math.log(one.difference), one.error, one.df or math.inf, math.log(in_turn.wide)), in_turn.why
     if is_time:
         # Ordinary cells ran beside others: their times count as single ones, however many there are.
         return Estimate(fmean(logs), 0.0, widen=math.log(intervals.SINGLE_TIMING)), "times of ordinary cells"
