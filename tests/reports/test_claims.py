@@ -12,9 +12,11 @@ from cascadeforest.data.typed_json import from_json
 from cascadeforest.experiments import claim_checks
 from cascadeforest.experiments.claims import CHECKS, Claim, check_claims, read_claims
 from cascadeforest.experiments.resolve import load_plan
+from cascadeforest.reports.drawing.page import index_page
 from cascadeforest.reports.drawing.renderers.claims import judged
 from cascadeforest.reports.numbers import intervals
 from cascadeforest.reports.numbers.evidence import Sources, collect
+from cascadeforest.reports.numbers.fidelity import Declared
 from cascadeforest.reports.numbers.results import read_results
 from cascadeforest.reports.store.accept import accept
 from cascadeforest.reports.store.redraw import redraw_stored, refresh
@@ -135,6 +137,20 @@ def test_a_difference_is_judged_by_the_interval_of_its_table(made):
     assert line.place == "gbdt against random_forest on adult"
     other = made.verdict(claim({"model": "random_forest", "rivals": ["gbdt"]}))
     assert other.verdict.verdict == "contradicted"
+
+
+def test_the_page_begins_with_the_verdicts_and_links_the_tables(made):
+    worse = claim({"model": "random_forest", "rivals": ["gbdt"]}, says="RF is more accurate.")
+    made.claims(hidf_a=worse, hidf_b=claim(), ours_c=claim(paper="ours", rule="above", value=0.02))
+    text = index_page(read_results(made.root, "smoke"), made.folder, Declared())
+    begin = text[text.index('id="verdicts"') : text.index('id="hidf-table2"')]
+    assert "<summary>hiDF: 1 supported, 1 contradicted</summary>" in begin
+    assert "<summary>our own questions: 1 open: no power</summary>" in begin
+    # What is supported stands first, whatever the order of the file; the number that decides has its link beside it.
+    assert begin.index("GBDT is more accurate.") < begin.index("RF is more accurate.")
+    line = made.verdict(claim())
+    place = begin.index(line.number)
+    assert '<a class="id" href="#hidf-table2">' in begin[place : place + 100]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import html
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from cascadeforest.reports.drawing.view import PUBLISHED, SUMMARY, Cell, Row, TableView
@@ -165,7 +166,11 @@ _SPOKEN = {
 
 
 def to_html(view: TableView) -> str:
-    """Write ``<table>``, to be put into a page that styles it; equal labels below each other are one head."""
+    """Write ``<table>``, to be put into a page that styles it; equal labels below each other are one head.
+
+    A published line is not a line of its own: each of its numbers stands in the cell of ours.
+    """
+    view, published = _paired(view)
     skip = int(view.is_grouped)
     labels = [f'<th scope="col">{_html(text)}</th>' if text else "<td></td>" for text in view.label_heads[skip:]]
     heads = [f'<th scope="col" class="number">{_html(text)}</th>' for text in view.heads]
@@ -174,7 +179,7 @@ def to_html(view: TableView) -> str:
     spans = _row_spans(view)
     bodies = []
     for name, group in groupby(enumerate(view.rows), key=lambda pair: pair[1].labels[0]):
-        lines = [_html_row(view, row, spans[index], skip) for index, row in group]
+        lines = [_html_row(view, row, published[index], spans[index], skip) for index, row in group]
         if view.is_grouped:
             # A line of its own keeps the name in sight, and the models' column first, where a phone shows a part.
             width = len(view.all_heads) - 1
@@ -183,6 +188,29 @@ def to_html(view: TableView) -> str:
         bodies.append(f"<tbody>\n{''.join(lines)}</tbody>\n")
     caption = f"<caption>{_html(view.title)}</caption>"
     return f"<table>\n{caption}\n<thead>\n<tr>{head}</tr>\n</thead>\n{''.join(bodies)}</table>"
+
+
+def _paired(view: TableView) -> tuple[TableView, list[tuple[Cell, ...]]]:
+    """Return the view without published lines below ours, and for each line the published cells that belong to it.
+
+    The label that tells them apart goes. A published line below words that fill several columns stays.
+    """
+    if not any(row.kind == PUBLISHED for row in view.rows):
+        return view, [()] * len(view.rows)
+    rows: list[Row] = []
+    published: list[tuple[Cell, ...]] = []
+    for row in view.rows:
+        row = replace(row, labels=row.labels[:-1])
+        ours = rows[-1] if rows and row.kind == PUBLISHED else None
+        if ours and ours.labels == row.labels and not published[-1] and all(span == 1 for _, span in ours.merged()):
+            published[-1] = row.cells
+        elif row.kind == PUBLISHED:
+            rows.append(replace(row, labels=(*row.labels[:-1], f"{row.labels[-1]}, published")))
+            published.append(row.cells)
+        else:
+            rows.append(row)
+            published.append(())
+    return replace(view, label_heads=view.label_heads[:-1], rows=tuple(rows)), published
 
 
 def _row_spans(view: TableView) -> list[list[int]]:
@@ -196,30 +224,39 @@ def _row_spans(view: TableView) -> list[list[int]]:
     return spans
 
 
-def _html_row(view: TableView, row: Row, spans: list[int], skip: int) -> str:
+def _html_row(view: TableView, row: Row, published: tuple[Cell, ...], spans: list[int], skip: int) -> str:
     parts = []
-    for column, (label, span) in list(enumerate(zip(row.labels, spans, strict=True)))[skip:]:
+    for label, span in list(zip(row.labels, spans, strict=True))[skip:]:
         if span:
             scope = "row" if span == 1 else "rowgroup"
             rows = f' rowspan="{span}"' if span > 1 else ""
-            style = "" if view.label_heads[column] else "source"
-            parts.append(f'<th scope="{scope}"{rows}{_class(style)}>{_html(label)}</th>')
-    parts += [_html_cell(cell, span) for cell, span in row.merged()]
+            parts.append(f'<th scope="{scope}"{rows}>{_html(label)}</th>')
+    if published:
+        ours = (Cell(""),) * len(published) if row.kind == PUBLISHED else row.cells
+        pairs = zip(ours, published, strict=True)
+        parts += [_html_cell(own, 1, "" if other.is_word else _html_number(other)) for own, other in pairs]
+    else:
+        parts += [_html_cell(cell, span) for cell, span in row.merged()]
     if view.size_head:
         parts.append(f'<td class="size">{_html(row.size)}</td>')
     return f"<tr{_class(row.kind)}>{''.join(parts)}</tr>\n"
 
 
-def _html_cell(cell: Cell, span: int) -> str:
+def _html_cell(cell: Cell, span: int, published: str = "") -> str:
+    beside = f'<span class="paper"><span class="spoken"> published </span>{published}</span>' if published else ""
     if cell.is_word:
         columns = f' colspan="{span}"' if span > 1 else ""
-        return f'<td{columns} class="word">{_html(cell.text)}</td>'
+        return f'<td{columns} class="word">{_html(cell.text)}{beside}</td>'
+    return f'<td class="number">{_html_number(cell)}{beside}</td>'
+
+
+def _html_number(cell: Cell) -> str:
     text, spoken = _html(cell.text), f'<span class="spoken"> ({_SPOKEN.get(cell.mark, cell.mark)})</span>'
     if cell.mark in BOLD_MARKS:
-        text = f"<strong>{text}{spoken}</strong>"
-    elif cell.mark in SIGNS:
-        text = f'{text}<span class="mark" aria-hidden="true">{SIGNS[cell.mark]}</span>{spoken}'
-    return f'<td class="number">{text}</td>'
+        return f"<strong>{text}{spoken}</strong>"
+    if cell.mark in SIGNS:
+        return f'{text}<span class="mark" aria-hidden="true">{SIGNS[cell.mark]}</span>{spoken}'
+    return text
 
 
 def _class(name: str) -> str:

@@ -1,25 +1,33 @@
 """The report of a suite: one page that needs nothing but itself, from the results behind the tables."""
 
 import base64
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from cascadeforest.data.files import read_yaml
+from cascadeforest.experiments.claims import OURS
 from cascadeforest.experiments.plan import NOT_IMPLEMENTED
 from cascadeforest.experiments.progress import duration
 from cascadeforest.reports.drawing.fidelity import FidelityReport, report
 from cascadeforest.reports.drawing.figure import Figure
 from cascadeforest.reports.drawing.formats import to_html
+from cascadeforest.reports.drawing.renderers.claims import all_rows, judged
 from cascadeforest.reports.drawing.table import SUFFIXES, Table, make_table
-from cascadeforest.reports.drawing.words import environment
+from cascadeforest.reports.drawing.words import bounds, environment
+from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.fidelity import Declared, fidelity
+from cascadeforest.reports.numbers.frame import TidyRow
 from cascadeforest.reports.numbers.published import LAYOUTS, render_printed
 from cascadeforest.reports.numbers.results import Results, cpu_seconds, origin
+from cascadeforest.reports.numbers.verdicts import VERDICTS
 
 BEYOND = "beyond"
+#: Place of a verdict among the lines of a paper.
+_ORDER = {verdict: place for place, verdict in enumerate(VERDICTS)}
 FIGURE_TYPES = {".svg": "image/svg+xml", ".png": "image/png"}
 FORMATS = {".csv": "CSV", ".md": "Markdown", ".tex": "LaTeX"}
 
@@ -32,6 +40,7 @@ def index_page(results: Results, folder: Path, declared: Declared) -> str:
     tables = {name: make_table(name, results) for name in results.drawable()}
     rows = {name: table.rows for name, table in tables.items()}
     experiments = [_experiment(name, results, folder, tables.get(name)) for name in results.experiments]
+    found = report(fidelity(results, rows, declared), results)
     facts = origin(results)
     hosts = facts["hosts"]
     return (
@@ -41,7 +50,11 @@ def index_page(results: Results, folder: Path, declared: Declared) -> str:
             suite=results.suite,
             description=results.plan.suite_config.description,
             papers=list(_papers(experiments, results)),
-            fidelity=_fidelity(report(fidelity(results, rows, declared), results)),
+            claims=_claims(results, {name: all_rows(table) for name, table in tables.items()}),
+            verdicts=VERDICTS,
+            fidelity=_fidelity(found),
+            bounded=list(_bounded(results, tables)),
+            lacking=_lacking(results),
             counts={s: [e["status"] for e in experiments].count(s) for s in ("ready", "partial", NOT_IMPLEMENTED)},
             left_out=results.plan.left_out,
             facts=facts,
@@ -61,6 +74,36 @@ def index_page(results: Results, folder: Path, declared: Declared) -> str:
             ],
         )
     )
+
+
+def _claims(results: Results, rows: Mapping[str, Sequence[TidyRow]]) -> list[dict[str, Any]]:
+    """Return the claims of each paper with their verdicts, what is decided first; those of ours last."""
+    lines = judged(results, lambda name: rows.get(name, ()))
+    papers = results.plan.papers
+    found = []
+    for key in (*papers, OURS):
+        own = sorted((one for one in lines if one.paper == key), key=lambda one: _ORDER[one.verdict.verdict])
+        counted = Counter(one.verdict.verdict for one in own)
+        if own:
+            name = papers[key].short if key in papers else "our own questions"
+            found.append({"key": key, "name": name, "counts": counted, "lines": own})
+    return found
+
+
+def _bounded(results: Results, tables: Mapping[str, Table]) -> Iterable[tuple[str, str]]:
+    """Yield experiment and words of each bound that is not one of repeats alone."""
+    for name in tables:
+        if words := [one for one in bounds(Cells(results.experiments[name], results)) if not one.startswith("at most")]:
+            yield name, "; ".join(words)
+
+
+def _lacking(results: Results) -> dict[str, list[str]]:
+    """Return the reasons why data sets are not there, with the data sets."""
+    found: dict[str, dict[str, None]] = {}
+    for experiment in results.experiments.values():
+        for dataset, reason in experiment.absent.items():
+            found.setdefault(reason, {})[dataset] = None
+    return {reason: list(datasets) for reason, datasets in found.items()}
 
 
 def _experiment(name: str, results: Results, folder: Path, table: Table | None) -> dict[str, Any]:

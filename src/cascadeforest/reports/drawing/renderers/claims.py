@@ -1,6 +1,6 @@
 """The papers' claims, each with its verdict, the number that decides, and where that stands."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from cascadeforest.experiments.claims import CLAIMS_FILE, OURS, digest_of_claims
@@ -48,7 +48,8 @@ class ClaimLine:
 
 def render(cells: Cells) -> Table:
     """Make the table."""
-    results, lines = cells.results, judged(cells.results)
+    results = cells.results
+    lines = judged(results)
     papers = results.plan.papers
     rows = [
         Row(
@@ -69,16 +70,24 @@ def render(cells: Cells) -> Table:
     return Table.of(cells, told, tidy, ("paper", "claim"), heads, rows, size="")
 
 
-def judged(results: Results) -> list[ClaimLine]:
-    """Return the claims of a suite with their verdicts, in the order of the file."""
-    return [_line(one) for one in verdicts.verdicts(verdicts.Sources(results, lambda name: rows_of(name, results)))]
+def judged(results: Results, rows: Callable[[str], Iterable[TidyRow]] | None = None) -> list[ClaimLine]:
+    """Return the claims of a suite with their verdicts, in the order of the file.
+
+    `rows` gives the rows of a table; by default the table is made.
+    """
+    sources = verdicts.Sources(results, rows or (lambda name: rows_of(name, results)))
+    return [_line(one) for one in verdicts.verdicts(sources)]
 
 
 def rows_of(name: str, results: Results) -> Iterable[TidyRow]:
     """Return the rows of an experiment's table and of its picture; none of one that has neither."""
     if name not in results.drawable():
         return []
-    table = make_table(name, results)
+    return all_rows(make_table(name, results))
+
+
+def all_rows(table: Table) -> list[TidyRow]:
+    """Return the rows of a table and of its picture."""
     return [*table.rows, *(table.figure.rows if table.figure else ())]
 
 
