@@ -369,6 +369,11 @@ def test_every_table_and_figure_is_declared(plan):
     assert set(plan.experiments) == IDS
 
 
+def test_columns_of_a_table_have_names_of_their_own(plan):
+    """Two columns of ddbf-table1 were called RF: of 200 trees, and of 2,000."""
+    assert [e.id for e in plan.experiments.values() if len(set(e.labels.values())) < len(e.labels)] == []
+
+
 def test_every_experiment_names_data_in_every_suite(plan):
     assert [e.id for e in plan.experiments.values() if not e.datasets and e.kind != "claims"] == []
 
