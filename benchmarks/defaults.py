@@ -464,6 +464,19 @@ def draw(rows: Mapping[tuple[str, ...], Row], path: Path) -> None:
     figure.savefig(path, dpi=90, metadata={"Software": None})
 
 
+def folds_measured(rows: Mapping[tuple[str, ...], Row], name: str) -> str:
+    """How many folds were measured of each data set, with its number of rows; settings with fewer folds are named."""
+    folds = {
+        one.setting: min(len(found) for found in by_dataset(rows, name, one.setting).values())
+        for one in comparisons(rows, name)
+    }
+    most = max(folds.values())
+    fewer = ", ".join(f"{n} of {setting}" for setting, n in folds.items() if n < most)
+    sizes = {dataset: int(row["rows"]) for (family, dataset, *_), row in rows.items() if family == name}
+    sets = ", ".join(f"{dataset} {n:,}" for dataset, n in sorted(sizes.items()))
+    return f"{most} folds{f' ({fewer})' if fewer else ''} of {sets} rows."
+
+
 def report(options: argparse.Namespace) -> None:
     """Print the tables, draw the figure."""
     rows = read_rows(options.csv, KEY)
@@ -472,12 +485,9 @@ def report(options: argparse.Namespace) -> None:
         if not by_dataset(rows, name, PAPER):
             continue
         family, (chosen, margins) = FAMILIES[name], choice(rows, name)
-        cells = {
-            (dataset, repeat, fold): row["rows"] for (one, dataset, repeat, fold, _), row in rows.items() if one == name
-        }
-        counts = sorted({f"{dataset} {n}" for (dataset, _, _), n in cells.items()})
-        print(f"{table(rows, name)}\n\n{len(cells)} folds of {', '.join(counts)} rows.")
-        print(f"Margins {margins}, chosen: {chosen}.")
+        which = ("first", "second")[MARGINS.index(margins)]
+        print(f"{table(rows, name)}\n\n{folds_measured(rows, name)}")
+        print(f"Within noise by the {which} margins: {chosen}." if chosen else "No candidate is within noise.")
         for peer in family.peers:
             if chosen and (beside := compare(rows, name, chosen, peer)):
                 print(f"Chosen beside {peer}: {', '.join(quality(beside, family.task))}; fit {beside.fit:.2f}.")
