@@ -429,14 +429,17 @@ def table(rows: Mapping[tuple[str, ...], Row], name: str) -> str:
 
 
 def draw(rows: Mapping[tuple[str, ...], Row], path: Path) -> None:
-    """Accuracy against cost, a panel for each family."""
+    """Accuracy against cost, a panel for each family that was measured."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(2, 3, figsize=(12, 6.6), layout="constrained")
-    for axis, name in zip(axes.flat, FAMILIES, strict=True):
+    measured = [name for name in FAMILIES if by_dataset(rows, name, PAPER)]
+    for axis in axes.flat[len(measured) :]:
+        axis.remove()
+    for axis, name in zip(axes.flat, measured, strict=False):
         family, (chosen, _) = FAMILIES[name], choice(rows, name)
         for one in comparisons(rows, name):
             colour = (

@@ -28,7 +28,7 @@ MEANINGS = [
     (GCForestClassifier, None, GCFOREST | {"n_estimators": 50}),
     (GCForestClassifier, "paper", GCFOREST),
     (GCForestClassifier, "official", GCFOREST | {"patience": 4}),
-    (GCForestCSClassifier, None, SCREENING),
+    (GCForestCSClassifier, None, SCREENING | {"n_estimators": 50}),
     (GCForestCSClassifier, "paper", SCREENING),
     (GCForestCSClassifier, "official", SCREENING | {"patience": 4, "estimators": ET}),
     (MDDFClassifier, None, MDDF | {"n_estimators": 50, "search_estimators": 5, "search_layers": 2}),
