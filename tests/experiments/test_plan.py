@@ -453,6 +453,19 @@ def test_all_five_folds_and_ten_seeds_where_fits_take_less_than_a_minute(plan):
                     assert any(cost is None or cost.seconds > 60 for cost in seconds), place
 
 
+def test_a_model_meets_itself_on_every_data_set_of_a_table(plan):
+    """Other forms of a data set, and the planted functions, count once. Small suites have one of each design."""
+    datasets = read_configuration(ROOT).datasets
+
+    def names(experiment):
+        bases = (variant.partition("+")[0] for variant in experiment.present())
+        return {datasets[base].get("published_as", base).partition("_")[0] for base in bases}
+
+    if plan.suite in ("standard", "paper"):
+        tables = [e for e in plan.experiments.values() if e.kind == "table" and e.columns]
+        assert set().union(*map(names, tables)) <= names(plan.experiments["self-check"])
+
+
 def test_missing_experiments_say_what_they_lack(plan):
     for experiment in plan.experiments.values():
         assert (experiment.status == "ready") == (experiment.reason == "")

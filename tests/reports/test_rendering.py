@@ -2,6 +2,7 @@
 
 import html.parser
 import re
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -193,6 +194,35 @@ def test_deviations_and_notes_of_the_data_stand_under_the_table(suite):
     assert "adult: a subset of the full set; every second row." in notes
     assert "adult+rows-500: shown in the place of the paper's adult; 500 of 48,842 rows." in notes
     assert "wine+rows-50: 50 of 178 rows." in notes
+
+
+def test_published_numbers_of_more_rows_stand_apart(suite):
+    """Below the name of the whole set, in a group of lines of its own: nobody is to subtract."""
+    suite.complete()
+    suite.published(NAME, ["adult,random_forest,,accuracy,85.15,,,,percent", "wine,gbdt,,accuracy,96,,,,percent"])
+    suite.experiment(datasets=["adult", "wine+rows-50"])
+    assert [row.labels[0] for row in suite.table(NAME).view.rows if row.kind == "published"][:1] == ["adult"]
+    suite.summary("adult", subset_of="the full set")
+    view = suite.table(NAME).view
+    assert [(row.labels[0], row.kind) for row in view.rows if row.labels[0].startswith(("adult", "the full"))] == [
+        ("adult", "reproduced"),
+        ("the full set, all rows (not comparable)", "published"),
+    ]
+    assert "wine, all rows (not comparable)" in {row.labels[0] for row in view.rows if row.kind == "published"}
+
+
+def test_numbers_of_cascades_that_met_the_bound_of_the_suite_are_marked(suite):
+    suite.experiment(
+        datasets=["adult"], bounds={"random_forest": {"adult": {"max_layers": {"here": 3, "unbounded": 20}}}}
+    )
+    for model in ("random_forest", "gbdt"):
+        suite.run("adult", model, [{"accuracy": 0.9, "n_layers": 3}] * 2)
+        result = suite.read_run("adult", model)
+        cells = [replace(cell, growth=replace(cell.growth, at_cap=True)) for cell in result.cells]
+        suite.write_run(replace(result, cells=tuple(cells)))
+    (row,) = [row for row in suite.table(NAME).view.rows if row.kind == "reproduced"]
+    assert [cell.text for cell in row.cells] == ["90.00 ± 0.00 ‡", "90.00 ± 0.00"]
+    assert any("might be better with more (‡): RF on adult" in note for note in suite.table(NAME).view.notes)
 
 
 def test_reasons_stand_under_the_table_in_full_and_once_for_all_cells_that_share_them(suite):

@@ -262,7 +262,7 @@ def test_cascades_that_grew_all_layers_of_the_bound_are_named(tmp_path):
     labels, layers = {"gc": "gcForest", "rf": "RF"}, {"max_layers": Bound(5, 20)}
     experiment = Experiment(
         "t", "hidf", "table", "T", "scores", columns=labels, labels=labels, datasets=("a", "b", "c", "d"),
-        bounds={"gc": {"a": layers, "b": layers, "c": layers, "d": {}}},
+        bounds={"gc": {"a": layers, "b": layers, "c": layers, "d": {}}}, repeats=dict.fromkeys("abcd", 2),
     )  # fmt: skip
     ends = {"a": (True, True), "b": (False, True), "c": (False, None), "d": (True, True)}
 

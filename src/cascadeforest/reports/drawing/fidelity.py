@@ -126,7 +126,8 @@ def _summary(label: str, printed: int, compared: Iterable[Compared], kind: str =
 
 def _labels(one: Compared) -> tuple[str, ...]:
     number = ", ".join(filter(None, (metric_head(one.row.metric), one.row.condition)))
-    model = one.label if one.is_first or not one.row.model else f"{one.label} ↳"
+    label = one.label or "data"  # an empty label would be taken for the one above
+    model = label if one.is_first or not one.row.model else f"{label} ↳"
     return one.experiment.id, one.row.dataset, model, number
 
 

@@ -25,6 +25,10 @@ from cascadeforest.reports.numbers.published import RECORDS, PublishedNumber
 NOT_PRINTED = Cell("not printed", is_word=True)
 #: Label of the one line of a data set that has the same reason everywhere.
 EVERYTHING = "all"
+#: Behind a number of a cascade that grew all the layers that the suite allows.
+CAPPED = "‡"
+#: Data set in a published line whose numbers are of more rows than ours: it stands apart, so that nobody subtracts.
+WHOLE = "{}, all rows (not comparable)"
 #: Reasons of up to so many letters stand in the cell itself.
 _SHORT_REASON = 25
 #: Lines of a table, and the tidy rows that they are made of.
@@ -94,7 +98,10 @@ def numbered_lines(
     apart = [Cell(word, is_word=bool(word)) for word in ([words] * len(rows) if isinstance(words, str) else words)]
 
     def write(row: TidyRow) -> Cell:
-        return number_cell(row) if text is None or row.mean is None else Cell(text(row), row.mark)
+        one = number_cell(row) if text is None or row.mean is None else Cell(text(row), row.mark)
+        is_score = row.metric in (*cells.experiment.metrics, "error_rate") and row.condition == ""
+        capped = is_score and row.mean is not None and cells.n_at_cap(row.dataset, row.model)
+        return replace(one, text=f"{one.text} {CAPPED}") if capped else one
 
     found = [row for row in rows if row is not None]
     told = {(row.status, row.note) for row in found}
@@ -109,7 +116,7 @@ def numbered_lines(
     beside = printed or (lambda row: published_cell(cells, row))
     theirs = tuple(one if row is None else beside(row) for row, one in zip(rows, apart, strict=True))
     if any(row is not None and not one.is_word for row, one in zip(rows, theirs, strict=True)):
-        lines.append(Row((*labels, PUBLISHED), theirs, PUBLISHED))
+        lines.append(Row((*_set_apart(cells, labels, found), PUBLISHED), theirs, PUBLISHED))
     drawn = [
         None if row is None else cells.published.record(row.dataset, row.model, row.metric, row.condition)
         for row in rows
@@ -119,6 +126,15 @@ def numbered_lines(
         found_there = [unknown if one is None else printed_cell("", one) for one in drawn]
         lines.append(Row((*labels, RECORDS), tuple(found_there), PUBLISHED))
     return lines
+
+
+def _set_apart(cells: Cells, labels: Sequence[str], rows: Sequence[TidyRow]) -> Sequence[str]:
+    """Return the labels of a published line; of a part of the rows of the paper's data they name the whole set."""
+    dataset = rows[0].dataset if rows else ""
+    whole = cells.facts(dataset).get("subset_of")
+    if "+rows-" in dataset and not whole:
+        whole = cells.experiment.base(dataset)
+    return [labels[0].replace(dataset, WHOLE.format(whole), 1), *labels[1:]] if whole else labels
 
 
 def published_text(cells: Cells, row: TidyRow) -> str:

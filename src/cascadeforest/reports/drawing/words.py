@@ -153,10 +153,9 @@ def capped(cells: Cells) -> Iterable[str]:
     for column in experiment.shown_columns():
         places = []
         for dataset in experiment.present():
-            own = cells.all(dataset, column) or []
-            n = sum(cell.growth is not None and bool(cell.growth.at_cap) for cell in own)
-            if n and "max_layers" in experiment.bounds.get(column, {}).get(dataset, {}):
-                places.append(dataset if n == len(own) else f"{dataset} ({n} of {len(own)})")
+            if n := cells.n_at_cap(dataset, column):
+                every = experiment.repeats[dataset]
+                places.append(dataset if n == every else f"{dataset} ({n} of {every})")
         if places:
             yield f"{cells.label(column)} on {listed(places)}"
 

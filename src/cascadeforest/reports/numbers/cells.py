@@ -157,6 +157,12 @@ class Cells:
         cells = self.all(dataset, column)
         return [cell.metrics[name] for cell in cells] if all(name in cell.metrics for cell in cells) else []
 
+    def n_at_cap(self, dataset: str, column: str) -> int:
+        """Return how many repeats of a cascade grew all the layers that the suite allows, fewer than are published."""
+        if "max_layers" not in self.experiment.bounds.get(column, {}).get(dataset, {}):
+            return 0
+        return sum(cell.growth is not None and bool(cell.growth.at_cap) for cell in self.all(dataset, column))
+
     def n_test(self, dataset: str, column: str) -> int:
         """Return the number of rows of the smallest test set among the repeats."""
         return min(cell.n_test for cell in self.all(dataset, column))

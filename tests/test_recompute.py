@@ -1,0 +1,174 @@
+"""`tools/recompute.py` agrees with the stored reports, shares no code with them, and sees single changed numbers."""
+
+import ast
+import csv
+import importlib.util
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SCRIPT = ROOT / "tools" / "recompute.py"
+PAGES = {"README.md": "check_readme", "docs/fidelity.md": "check_fidelity", "config/fidelity.yaml": ""}
+
+
+@pytest.fixture(scope="module")
+def script():
+    spec = importlib.util.spec_from_file_location("recompute", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def standard(script):
+    return script.Store(ROOT, "standard")
+
+
+@pytest.fixture
+def recompute(script, monkeypatch, capsys):
+    """Run the script on a folder; returns exit status and output."""
+
+    def run(root, *suites):
+        monkeypatch.setattr(sys, "argv", [str(SCRIPT), *suites, "--root", str(root)])
+        return script.main(), capsys.readouterr().out
+
+    return run
+
+
+def copied(tmp_path, suite):
+    """A folder with the stored report of a suite, whose tables can be changed."""
+    stored = tmp_path / "reports" / suite
+    stored.mkdir(parents=True)
+    for path in (ROOT / "reports" / suite).iterdir():
+        if path.name == "tables":
+            shutil.copytree(path, stored / "tables")
+        else:
+            (stored / path.name).symlink_to(path)
+    (tmp_path / "reports" / "published").symlink_to(ROOT / "reports" / "published")
+    return tmp_path
+
+
+def test_it_shares_no_code_and_is_short():
+    text = SCRIPT.read_text(encoding="utf-8")
+    names = {
+        (node.module if isinstance(node, ast.ImportFrom) else alias.name).partition(".")[0]
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    assert names - sys.stdlib_module_names == {"numpy", "scipy"}
+    assert len(text.splitlines()) <= 500
+
+
+def test_the_stored_numbers_are_those_that_the_cells_give(recompute):
+    status, words = recompute(ROOT)
+    assert status == 0, words
+    n_same, n_left = (
+        int(one.replace(",", "")) for one in re.findall(r"([\d,]+) (?:numbers recomputed|rows not)", words)
+    )
+    assert n_same > 8 * n_left  # a rule that finds nothing would be silent
+    assert "Not recomputed:" in words
+
+
+@pytest.mark.parametrize(
+    ("table", "metric", "column"),
+    [
+        ("hidf-table2", "accuracy", "mean"),
+        ("hidf-table2", "accuracy", "std"),
+        ("hidf-table2", "accuracy", "n"),
+        ("hidf-table2", "accuracy", "n_test"),
+        ("hidf-table2", "accuracy", "rank"),
+        ("hidf-table2", "accuracy", "mark"),
+        ("hidf-table2", "accuracy_difference", "low"),
+        ("hidf-table2", "accuracy_difference", "high"),
+        ("hidf-table2", "accuracy_difference", "smallest"),
+        ("hidf-table2", "accuracy_difference", "mark"),
+        ("hidf-table2", "win", "mean"),
+        ("hidf-table2", "decided_undecided", "mean"),
+        ("hidf-table2", "win", "published"),
+        ("mddf-table1", "average_rank", "mean"),
+        ("hidf-table3", "fit_cpu_seconds_ratio", "mean"),
+        ("interp-table3", "rmse_difference", "mean"),
+        ("interp-table4", "roc_auc", "mean"),
+        ("interp-table4", "roc_auc", "mark"),
+        ("ddbf-table3", "roc_auc_difference", "mean"),
+        ("self-check", "accuracy_difference", "high"),
+    ],
+)
+def test_one_changed_number_of_a_table_is_found(recompute, tmp_path, table, metric, column):
+    path = copied(tmp_path, "smoke") / f"reports/smoke/tables/{table}.csv"
+    with path.open(newline="", encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    row = next(row for row in rows if row["metric"] == metric and row["mean"] and row[column])
+    before = row[column]
+    row[column] = "else" if column == "mark" else f"{float(before) * 1.0001 + 1e-7:.10g}"
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, list(row))
+        writer.writeheader()
+        writer.writerows(rows)
+    status, words = recompute(tmp_path, "smoke")
+    assert status == 1
+    where = (
+        f"reports/smoke/tables/{table}.csv: {row['dataset']}, {row['model']}, {row['condition']}, {metric}: {column}"
+    )
+    assert words.startswith(f"{where}: stored {row[column]}, recomputed ")
+
+
+def other_digit(cell):
+    """The text with another last digit."""
+    at = max(place for place, letter in enumerate(cell) if letter.isdigit())
+    return f"{cell[:at]}{(int(cell[at]) + 1) % 10}{cell[at + 1 :]}"
+
+
+@pytest.mark.parametrize(
+    ("page", "line", "column"),
+    [
+        ("README.md", r"\| \w+ \| [\d.]+ ± ", 2),  # reproduced
+        ("README.md", r"\| \w+ \| [\d.]+ ± ", 3),  # published
+        # Line of a graded number: published, reproduced, difference, twice the standard deviation
+        *(
+            ("docs/fidelity.md", r"\|.*\| accuracy \(%\) \|.*± .*± .*\|.*× [\d,]+ \|", column)
+            for column in (5, 6, 7, 8)
+        ),
+        ("docs/fidelity.md", r"\|.*× [\d,]+ \| within", 10),
+        *(("docs/fidelity.md", r"\| mdDF \| \d", column) for column in range(2, 12)),
+        ("docs/fidelity.md", r"\| all \| \d", 2),
+    ],
+)
+def test_one_changed_number_of_a_page_is_found(script, standard, monkeypatch, tmp_path, page, line, column):
+    for name in ("docs", "config"):
+        (tmp_path / name).mkdir()
+    for name in PAGES:
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / "reports").symlink_to(ROOT / "reports")
+    monkeypatch.setattr(standard, "root", tmp_path)
+
+    def differing():
+        compared = getattr(script, PAGES[page])(standard)
+        return [place for place, left, stored, found in compared if not left and not script.is_same(stored, found)]
+
+    assert differing() == []
+    lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
+    at = next(place for place, text in enumerate(lines) if re.match(line, text))
+    cells = lines[at].split("|")
+    cells[column] = " one point " if "within" in cells[column] else other_digit(cells[column])
+    lines[at] = "|".join(cells)
+    (tmp_path / page).write_text("\n".join(lines), encoding="utf-8")
+    assert any(place.startswith(page) for place in differing())
+
+
+def test_a_changed_cell_is_found_too(recompute, tmp_path):
+    """Cells and tables must agree: who changes both must change all that follows."""
+    import gzip
+    import json
+
+    path = copied(tmp_path, "smoke") / "reports/smoke/cells.json.gz"
+    content = json.loads(gzip.decompress(path.read_bytes()))
+    content["runs"][0]["cells"][0]["metrics"]["accuracy"] += 1e-6
+    path.unlink()
+    path.write_bytes(gzip.compress(json.dumps(content).encode()))
+    assert recompute(tmp_path, "smoke")[0] == 1

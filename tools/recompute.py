@@ -1,0 +1,500 @@
+"""Recompute the numbers of the stored reports from the stored cells, without a line of the code that wrote them.
+
+    python tools/recompute.py [SUITE ...] [--root FOLDER] [--keep-going]
+
+Reads ``reports/<suite>/cells.json.gz`` (plan, cells, facts about data), ``rows/`` (predictions for test rows) and
+``extras/`` (saved arrays), and compares what follows from them with ``tables/*.csv``, with the table of results in
+README.md and with docs/fidelity.md. The first number that differs is printed with its cell, and the exit status is 1.
+What is not recomputed is listed.
+"""
+
+import argparse
+import csv
+import gzip
+import json
+import math
+import re
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import chain, zip_longest
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+Row = dict[str, str]
+Key = tuple[str, ...]
+Expected = dict[str, Any]
+#: Where a number stands, a word for the list of what is not recomputed, what is stored, what is recomputed.
+Compared = Iterator[tuple[str, str, str, Any]]
+KEY = ("dataset", "model", "condition", "metric")
+HIGHER = {"accuracy", "balanced_accuracy", "roc_auc"}
+COSTS = {"fit_cpu_seconds", "predict_cpu_seconds", "fit_peak_mib", "predict_peak_mib", "model_mib"}
+SIGNS = dict.fromkeys(HIGHER, -1.0) | dict.fromkeys(COSTS | {"error_rate", "rmse", "log_loss", "ece"}, 1.0)
+FLIPPED = {"win": "lose", "lose": "win"}
+SHIFTS = {"percent": 0.01, "percent points": 0.01, "thousands": 1000.0}
+HEADS = {"training time": "fit_cpu_seconds", "test time": "predict_cpu_seconds", "test error": "error_rate"}
+SCORED = ("scores", "statistics", "auc_ranking")
+NONE = {"low": None, "high": None, "smallest": None}
+
+
+def is_same(stored: str, found: Any) -> bool:
+    """Whether the text of a CSV cell is a number or a word (None, NaN: nothing)."""
+    if found is None or (isinstance(found, float) and math.isnan(found)):
+        return stored == ""
+    if isinstance(found, str):
+        return stored == found
+    return bool(stored) and math.isclose(float(stored), found, rel_tol=2e-9, abs_tol=1e-13)  # ten digits are stored
+
+
+def read_csv(path: Path) -> list[Row]:
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def key_of(row: Row) -> Key:
+    return tuple(row[name] for name in KEY)
+
+
+@cache
+def arrays(path: Path) -> dict[str, np.ndarray]:
+    return dict(np.load(path))
+
+
+@cache
+def published(root: Path, name: str) -> dict[Key, tuple[float | None, float | None, Row]]:
+    """Printed numbers of an experiment with their deviations, in the unit of our metrics."""
+    path = root / "reports" / "published" / f"{name}.csv"
+    rows = {key_of(row): row for row in read_csv(path)} if path.is_file() else {}
+
+    def scaled(row: Row, column: str) -> float | None:
+        return float(row[column].replace(",", "")) * SHIFTS.get(row["unit"], 1.0) if row[column] else None
+
+    return {key: (scaled(row, "value"), scaled(row, "std"), row) for key, row in rows.items()}
+
+
+class Store:
+    """What is stored of a suite."""
+
+    def __init__(self, root: Path, suite: str) -> None:
+        self.root, self.suite, self.folder = root, suite, root / "reports" / suite
+        content = json.loads(gzip.decompress((self.folder / "cells.json.gz").read_bytes()))
+        self.experiments, self.papers = content["plan"]["experiments"], content["plan"]["papers"]
+        self.runs = {(run["run"]["dataset"], run["run"]["model"]): run["cells"] for run in content["runs"]}
+        self.facts, self.files = content["summaries"], content["rows"]
+        self.tables = {path.stem: Table(self, path) for path in sorted((self.folder / "tables").glob("*.csv"))}
+
+
+class Table:
+    """A stored table of an experiment, the cells behind it, and what follows from them: `found`, by key."""
+
+    def __init__(self, store: Store, path: Path) -> None:
+        self.store, self.name, self.plan = store, path.stem, store.experiments[path.stem]
+        self.found: dict[Key, Expected] = {}
+        self.base = {dataset: self.plan["published_as"].get(dataset, dataset) for dataset in self.plan["datasets"]}
+        self.rows = [row for row in read_csv(path) if row["mean"]]
+        self.render, self.options, self.columns = (self.plan[key] for key in ("render", "options", "columns"))
+        for key in map(key_of, self.rows):
+            self.found |= {key: found} if key[0] != "all" and (found := number(self, *key)) else {}
+        if self.render in SCORED:
+            rank(self)
+        for key in map(key_of, self.rows):
+            self.found |= {key: found} if key[0] == "all" and (found := over_datasets(self, *key[1:])) else {}
+
+    def cells(self, dataset: str, column: str, condition: str = "all splits") -> list[Any]:
+        """Cells of all repeats or of a split; a table of pairs shows the first one of several with repeats."""
+        n = self.plan["repeats"].get(dataset, 0)
+        cells = [c for c in self.store.runs.get((dataset, self.columns.get(column, "")), []) if c["repeat"] < n]
+        cells = sorted(cells, key=lambda c: c["repeat"]) if len(cells) == n else []
+        splits = list(dict.fromkeys(cell["seeds"]["split"] for cell in cells))
+        if self.render == "pairs" and condition != "all splits" and 1 < len(splits) < len(cells):
+            condition = "split 1"
+        match = re.match(r"split (\d+)", condition)
+        return [c for c in cells if c["seeds"]["split"] == splits[int(match[1]) - 1]] if match else cells
+
+    def find(self, dataset: str, label: str, what: str) -> Row:
+        """Row with a printed number that a line of docs/fidelity.md is about, by words for model and number."""
+        labels = self.plan["labels"] | {name: one["label"] for name, one in self.options.get("columns", {}).items()}
+        words, place = what.partition(" (")[0].partition(", ")[0], (dataset, label.removesuffix(" ↳"))
+        metric = HEADS.get(words, words.lower().replace(" ", "_"))
+        rows = [r for r in self.rows if (r["dataset"], labels.get(r["model"], "data")) == place and r["published"]]
+        rows = [r for r in rows if what.endswith(f", {r['condition']}" if r["condition"] else what)]
+        return max(rows, key=lambda r: (r["metric"] == metric, len(r["condition"])))
+
+    def printed(self, dataset: str, model: str, metric: str, condition: str = "") -> tuple[Any, ...]:
+        """Printed number, its deviation, and its row in the published file; Nones if the paper has none."""
+        elsewhere = self.options.get("published", {}).get(model, {})
+        name = elsewhere.get(metric, elsewhere.get("model", model))
+        key = self.base.get(dataset, dataset), name, elsewhere.get("condition", condition), metric
+        return published(self.store.root, self.name).get(key, (None, None, None))
+
+
+def number(table: Table, dataset: str, model: str, condition: str, metric: str) -> Expected | None:
+    """What a row should have; None if it is not recomputed."""
+    if not model:
+        facts = table.store.facts.get(dataset, {})
+        value = facts.get("class_counts", {}).get(condition.removeprefix("class ")) if condition else facts.get(metric)
+        printed = table.printed(dataset, "", metric, condition)[0]
+        mark = "differs" if printed not in (None, value) else ""
+        is_fact = table.render == "statistics" and isinstance(value, int)
+        return {"mean": value, "n": None, "mark": mark, "published": printed} if is_fact else None
+    if metric.endswith(("_difference", "_ratio")):
+        return (difference if metric.endswith("_difference") else cost_ratio)(table, dataset, model, condition, metric)
+    values = series(table, dataset, model, condition, metric)
+    found = over_repeats(*values) | {"values": values[0]} if values else {}
+    if found and table.render in SCORED and condition != "all splits":
+        found["published"], found["published_std"], _ = table.printed(dataset, model, metric, condition)
+    return found or None
+
+
+def over_repeats(values: Sequence[float], n_test: int | None) -> Expected:
+    std = {"std": stdev(values) if len(values) > 1 else None}
+    return std | {"mean": fmean(values), "n": len(values), "n_test": n_test}
+
+
+def series(table: Table, dataset: str, model: str, condition: str, metric: str) -> tuple[list[float], Any] | None:
+    """Numbers of the repeats, and the test rows of the smallest; None if they are not recomputed here."""
+    if table.render == "auc_ranking":
+        column = table.options["columns"].get(model)
+        cells = table.cells(dataset, column["model"]) if column and not condition else []
+        values = [importance_auc(table.store, cell, column.get("extra", model)) for cell in cells]
+        return (values, None) if values else None
+    condition = re.sub(r"^(\d+ × )?[\d,]+ trees(, )?", "", condition)  # of pairs
+    cells = table.cells(dataset, model, condition)[: 1 if table.render == "class_shares" else None]
+    if not cells or not (condition in ("", "all splits") or condition.startswith("split ")):
+        return None
+    is_error = metric == "error_rate"
+    values = [cell["metrics"].get("accuracy" if is_error else metric) for cell in cells]
+    return None if None in values else ([1 - v if is_error else v for v in values], min(c["n_test"] for c in cells))
+
+
+def importance_auc(store: Store, cell: Any, extra: str) -> float:
+    """Share of the pairs (original feature, permuted copy) in which the original is more important; ties half."""
+    saved = arrays(store.folder / "extras" / cell["extras"][extra]["file"])["importances"]
+    saved = np.round(saved / (np.abs(saved).max() or 1.0), 12)  # equal but for the order of additions
+    original, copies = saved[: len(saved) // 2, None], saved[None, len(saved) // 2 :]
+    return float((original > copies).mean() + (original == copies).mean() / 2)
+
+
+def cost_ratio(table: Table, dataset: str, model: str, condition: str, metric: str) -> Expected | None:
+    """Cost of the reference divided by that of the model: of the means, and the ends of single repeats."""
+    match = re.fullmatch(r"against (\w+)(?:, (smallest|largest) of the repeats)?", condition)
+    cost = metric.removesuffix("_ratio")
+    if cost not in COSTS or not match:
+        return None
+    both = [series(table, dataset, name, "", cost) for name in (model, match[1])]
+    if both[0] is None or both[1] is None:
+        return None
+    ratios = [b / a for a, b in zip(both[0][0], both[1][0], strict=True)]
+    found = over_repeats(ratios, both[0][1])
+    if match[2]:
+        return found | {"mean": {"smallest": min, "largest": max}[match[2]](ratios), "std": None}
+    name = "memory_mb" if cost == "fit_peak_mib" else cost
+    own, other = (table.printed(dataset, one, name)[0] for one in (model, match[1]))
+    return found | {"mean": fmean(both[1][0]) / fmean(both[0][0]), "published": other / own if own and other else None}
+
+
+def t_interval(mean: float, variance: float, df: float) -> Expected:
+    """Ends of the 95 % interval, and the difference that is found with a probability of 80 %."""
+    if not variance > 0:
+        return {"low": mean, "high": mean, "smallest": None}
+    half, more = (float(stats.t.ppf(p, df) if math.isfinite(df) else stats.norm.ppf(p)) for p in (0.975, 0.8))
+    error = math.sqrt(variance)
+    return {"low": mean - half * error, "high": mean + half * error, "smallest": error * (half + more)}
+
+
+def given_test_set(strata: Sequence[np.ndarray]) -> Expected:
+    """Variance max(MS_row + MS_seed - MS_err, MS_row, MS_seed) / (n S) of arrays (rows, seeds), of classes or all."""
+    of_seeds = strata[0].mean(axis=0)
+    n, seeds, mean = min(map(len, strata)), len(of_seeds), float(of_seeds.mean())
+    ms_row = float(sum(part.mean(axis=1).var(ddof=1) / len(part) for part in strata))
+    if seeds == 1:
+        return t_interval(mean, ms_row, n - 1)
+    ms_seed, ms_err = float(of_seeds.var(ddof=1)) / seeds, 0.0
+    for part in strata:
+        rest = part - part.mean(axis=1, keepdims=True) - part.mean(axis=0) + part.mean()
+        ms_err += float((rest**2).sum()) / ((len(part) - 1) * (seeds - 1)) / (len(part) * seeds)
+    together = ms_row + ms_seed - ms_err
+    if together <= max(ms_row, ms_seed):
+        return t_interval(mean, max(ms_row, ms_seed), n - 1 if ms_row >= ms_seed else seeds - 1)
+    parts = ms_row**2 / (n - 1) + ms_seed**2 / (seeds - 1) + ms_err**2 / ((n - 1) * (seeds - 1))
+    return t_interval(mean, together, together**2 / parts)
+
+
+def pooled(rows: Sequence[np.ndarray], differences: Sequence[np.ndarray]) -> Expected:
+    """Interval over the test rows of all splits (Bayle et al. 2020); a row tested several times is one row."""
+    sums: dict[int, float] = defaultdict(float)
+    every = np.concatenate(differences)
+    for row, one in zip(np.concatenate(rows).tolist(), (every - every.mean()).tolist(), strict=True):
+        sums[row] += one
+    variance = sum(one**2 for one in sums.values()) / len(every) ** 2 * len(sums) / (len(sums) - 1)
+    return t_interval(float(every.mean()), variance, math.inf)
+
+
+def over_repeats_only(leads: np.ndarray, design: str, cells: Sequence[Any]) -> Expected:
+    """Exact sign flips of small draws (Hartigan 1969: means of subsets), Nadeau and Bengio of splits, or paired t."""
+    n = len(leads)
+    if n < 2 or np.ptp(leads) <= 1e-12:
+        return NONE
+    ratio = fmean(c["n_test"] / c["n_train"] for c in cells) if design in ("folds", "splits") else 0.0
+    found = t_interval(float(leads.mean()), float(leads.var(ddof=1)) * (1 / n + ratio), n - 1)
+    if design == "draws":
+        members = (np.arange(1, 2**n)[:, None] >> np.arange(n)) & 1
+        means = np.sort(members @ leads / members.sum(axis=1))
+        outside = math.floor(0.025 * 2**n + 1e-9)
+        found |= {"low": float(means[outside - 1]), "high": float(means[-outside])} if outside else NONE
+    return found
+
+
+def of_rows(table: Table, cell: Any, metric: str) -> tuple[np.ndarray, np.ndarray, np.ndarray | None] | None:
+    """Numbers of the test rows, what each adds to the metric, and the positives if classes vary by themselves."""
+    place, file = f"{cell['model']}/{cell['repeat']}/", table.store.files.get(cell["dataset"])
+    kept = arrays(table.store.folder / "rows" / file["file"]) if file else {}
+    name = {"rmse": "residual", "roc_auc": "placed", "accuracy": "right", "error_rate": "right"}.get(metric, "")
+    if f"{place}{name}" not in kept:
+        return None
+    test = kept[f"test_rows/{kept['split'][cell['repeat']]}"]
+    if metric == "rmse":
+        squares = kept[f"{place}residual"].astype(float) ** 2
+        root = math.sqrt(squares.mean())
+        return test, root + (squares - root**2) / (2 * root) if root else squares, None
+    right = np.unpackbits(kept[f"{place}right"], count=len(test)).astype(bool)
+    if metric == "roc_auc":
+        positive = (kept[f"{place}predicted"] == 1) == right
+        return test, kept[f"{place}placed"] / (2.0 * np.where(positive, (~positive).sum(), positive.sum())), positive
+    return test, (right ^ (metric == "error_rate")).astype(float), None
+
+
+def interval(table: Table, metric: str, sides: Sequence[list[Any]], leads: np.ndarray, design: str) -> Expected:
+    """Interval that fits the design of the repeats; Nones if there is none."""
+    places = [[(c["repeat"], c["seeds"]["split"], c["provenance"]["data_digest"]) for c in side] for side in sides]
+    both = [(of_rows(table, a, metric), of_rows(table, b, metric)) for a, b in zip(*sides, strict=True)]
+    pairs = [(a, b) for a, b in both if a is not None and b is not None]
+    if places[0] != places[1] or any(not np.array_equal(a[0], b[0]) for a, b in pairs):
+        return NONE
+    tests, rows = [a[0] for a, _ in pairs], [a[1] - b[1] for a, b in pairs]
+    own, has_rows = sides[0], len(pairs) == len(sides[0])
+    if has_rows and not any(one.any() for one in rows):
+        return {"low": 0.0, "high": 0.0, "smallest": None}
+    over = pooled(tests, rows) if has_rows and metric != "roc_auc" and design != "given" else None
+    if has_rows and design in ("given", "draws") and all(np.array_equal(one, tests[0]) for one in tests):
+        matrix, positive = np.column_stack(rows), pairs[0][0][2]
+        over = given_test_set([matrix] if positive is None else [matrix[positive], matrix[~positive]])
+    if design == "given":
+        return over or NONE
+    if len(leads) > 1 and np.ptp(leads) <= 1e-12:
+        return NONE
+    if design in ("folds", "splits"):
+        keys = [c["repeat"] if design == "folds" else c["seeds"]["split"] for c in own]
+        leads = np.array([leads[[one == key for one in keys]].mean() for key in dict.fromkeys(keys)])
+        if len(leads) < 2:
+            return over or NONE
+    found = over_repeats_only(leads, design, own)
+    if design != "draws" or over is None or found["low"] is None:
+        return found
+    return max(found, over, key=lambda ends: ends["high"] - ends["low"])
+
+
+def outcome(ends: Expected, metric: str, rival: float, printed: float | None) -> str:
+    """What an interval decides, with the largest difference that does not matter."""
+    if ends is NONE or metric not in ("accuracy", "error_rate", "roc_auc", "rmse"):
+        return ""
+    error = None if printed is None else printed if metric == "error_rate" else 1 - printed
+    region = 0.003 if error is None else min(max(0.05 * error, 0.001), 0.005)
+    region = 0.02 * abs(rival if printed is None else printed) if metric == "rmse" else region
+    low, high = (-math.inf, math.inf) if ends["low"] is None else (ends["low"], ends["high"])
+    if max(-low, high) <= region:
+        return "equivalent"
+    return "undecided" if low <= 0 <= high else "win" if (low > 0) == (metric in HIGHER) else "lose"
+
+
+def difference(table: Table, dataset: str, model: str, condition: str, metric: str) -> Expected | None:
+    """A metric of one model minus that of another, its interval and what it decides."""
+    match, metric = re.match(r"against (\w+)", condition), metric.removesuffix("_difference")
+    part = "all splits" if condition.endswith("all splits") else ""
+    names, design = (model, match[1] if match else ""), table.plan["designs"][dataset]
+    both = [series(table, dataset, name, part, metric) for name in names]
+    if both[0] is None or both[1] is None:
+        return None
+    leads = [a - b for a, b in zip(both[0][0], both[1][0], strict=True)]
+    if table.render == "auc_ranking":
+        cells = table.cells(dataset, table.options["columns"][model]["model"])
+        found = over_repeats(leads, None) | over_repeats_only(np.array(leads), design, cells)
+        return found | ({"std": None} if found["std"] is not None and found["std"] < 1e-12 else {})
+    sides = [table.cells(dataset, name, part) for name in names]
+    design = "given" if len(sides[0]) < len(table.cells(dataset, model)) else design
+    printed = [table.printed(dataset, name, metric)[0] for name in names]
+    ends = interval(table, metric, sides, np.array(leads), design)
+    gap = None if None in printed or part else printed[0] - printed[1]
+    found = over_repeats(leads, min(c["n_test"] for side in sides for c in side)) | ends
+    return found | {"mark": outcome(ends, metric, fmean(both[1][0]), printed[1]), "published": gap}
+
+
+def rank(table: Table) -> None:
+    """Add ranks among the compared columns, and marks of the best of all, or of those that a test finds worse."""
+    options, test = table.options, table.options.get("test") or {}
+    compared = options.get("compared") or table.plan["rank_columns"] or table.columns
+    against = test.get("against") or options.get("compared") or table.columns
+    against = {against} if isinstance(against, str) else {*against} - {test.get("column")}
+    names = {"none": [], "best": ["best"], "best_and_second": ["best", "second"]}[table.plan["marks"]]
+    lines: dict[Key, dict[str, Expected]] = defaultdict(dict)
+    for (dataset, model, condition, metric), found in table.found.items():
+        if "values" in found and metric in SIGNS and not (condition and metric in COSTS):
+            lines[dataset, condition, metric][model] = found
+    for (_, _, metric), line in lines.items():
+        means = {model: SIGNS[metric] * found["mean"] for model, found in line.items()}
+        places = dict(zip(sorted(set(means.values())), names, strict=False)) if len(means) > 1 else {}
+        among = [model for model in means if model in compared]
+        ranks = dict(zip(among, stats.rankdata([means[model] for model in among]), strict=True))
+        for model, found in line.items():
+            found |= {"rank": ranks.get(model), "mark": places.get(means[model], "")}
+        for model in against & line.keys() if test.get("column") in line else ():
+            statistic, p = stats.ranksums(line[test["column"]]["values"], line[model]["values"])
+            is_better = means[test["column"]] < means[model] and (statistic > 0) == (metric in HIGHER)
+            line[model]["mark"] = "worse" if is_better and p < test["level"] else line[model]["mark"]
+
+
+def over_datasets(table: Table, model: str, condition: str, name: str) -> Expected | None:
+    """Average ranks, wins by means, and what intervals decide, each form of a data set once."""
+    (reference, _, metric), plan = condition.rpartition(", "), table.plan
+    metric = metric or plan["metrics"][0]
+    once = list({table.base[d]: d for d in reversed(plan["datasets"]) if d not in plan["absent"]}.values())
+    if name.startswith("decided_"):
+        keys = [(dataset, model, f"against {reference}", f"{metric}_difference") for dataset in once]
+        marks = [mark for key in keys if (mark := table.found.get(key, {}).get("mark"))]
+        return {"mean": [FLIPPED.get(mark, mark) for mark in marks].count(name[8:]), "n": len(marks)}
+    scores = {key: one for key, one in table.found.items() if key[2:] == ("", metric) and "values" in one}
+    means = {key[:2]: SIGNS[metric] * one["mean"] for key, one in scores.items()}
+    printed = {"published": table.printed("all", model, name, condition)[0]}
+    if name == "average_rank":
+        named = [d for d in plan["datasets"] if table.base[d] in plan["average_rank"]] or plan["datasets"]
+        models = [m for m in plan["rank_columns"] or table.columns if any((d, m) in means for d in named)]
+        full = np.array([line for d in named if None not in (line := [means.get((d, m)) for m in models])])
+        return {"mean": stats.rankdata(full, axis=1).mean(axis=0)[models.index(model)], "n": len(full)} | printed
+    pairs = [(means.get((d, model)), means.get((d, plan["win_tie_lose"]))) for d in once]
+    wins = ["tie" if a == b else "win" if a > b else "lose" for a, b in pairs if a is not None and b is not None]
+    return {"mean": wins.count(name), "n": len(wins)} | printed if name in ("win", "tie", "lose") else None
+
+
+def check_tables(store: Store) -> Compared:
+    for table in store.tables.values():
+        for key, row in ((key_of(row), row) for row in table.rows):
+            place, found = f"reports/{store.suite}/tables/{table.name}.csv: {', '.join(key)}", table.found.get(key, {})
+            yield from ((f"{place}: {column}", "", row[column], found[column]) for column in found.keys() & row.keys())
+            if not found:
+                yield place, f"{store.suite} {table.name}: {key[3]}", "", None
+
+
+def lines_of(text: str, n_labels: int) -> Iterator[tuple[list[str], list[str]]]:
+    """Heads and cells of the lines of Markdown tables; an empty label at the left is that of the line above."""
+    heads, above = list[str](), list[str]()
+    for line in text.splitlines():
+        cells = [re.sub(r"\\(.)", r"\1", cell).strip("* ") for cell in line[2:-2].split(" | ")]
+        if not line.startswith("|"):
+            heads = []
+        elif not heads:
+            heads, above = cells, []
+        elif not set(line) <= set("|-: "):
+            new = next((place for place, cell in enumerate(cells[:n_labels]) if cell), 0)
+            above = cells = [*above[:new], *cells[new:]]
+            yield heads, cells
+
+
+def check_text(place: str, text: str, values: Sequence[float | None], scale: float = 1.0) -> Compared:
+    """Compare the numbers in a text with values, in the digits that it has."""
+    texts = re.findall(r"[−+]?\d[\d,]*(?:\.\d+)?", text)
+    for one, value in zip_longest(texts, [scale * value for value in values if value is not None]):
+        shown = float(one.replace("−", "-").replace(",", "")) if one else None
+        half = 0.5 * 10.0 ** -len(one.partition(".")[2]) if one else 0.0
+        is_near = shown is not None and value is not None and abs(shown - value) <= half + 1e-9
+        yield place, "", "" if one is None else str(shown), shown if is_near else value
+
+
+def check_readme(store: Store) -> Compared:
+    table, text = store.tables["hidf-table2"], (store.root / "README.md").read_text(encoding="utf-8")
+    columns = {label: column for column, label in table.plan["labels"].items()}
+    for heads, (dataset, *cells) in lines_of(re.split("<!-- (?:end of )?generated: result -->", text)[1], 1):
+        for label, ours, theirs in zip(heads[1::2], cells[::2], cells[1::2], strict=True):
+            found, place = table.found[dataset, columns[label], "", "accuracy"], f"README.md: {dataset}, {label}"
+            yield from check_text(place, ours, [found["mean"], found["std"]], 100)
+            yield from check_text(f"{place}, published", theirs, [found["published"]], 100)
+
+
+def tolerance(table: Table, row: Row, printed: float, std: float | None, is_given: bool) -> float | None:
+    """Twice the deviation of a difference: of both sides, and of test rows unless they are the same."""
+    known = [one for one in (std, float(row["std"]) if row["std"] else None) if one is not None]
+    parts, facts = [one**2 for one in (known * 2)[:2]], table.store.facts.get(row["dataset"], {})
+    if not is_given and row["n_test"] and row["metric"] in ("accuracy", "error_rate", "rmse"):
+        n = int(row["n"]) * int(row["n_test"])
+        n = n if table.plan["designs"][row["dataset"]] == "made" else min(n, facts["rows"])
+        for value in (float(row["mean"]), printed):  # of an RMSE of normal errors, or of a share
+            parts.append(value**2 / (2 * n) if row["metric"] == "rmse" else value * (1 - value) / n)
+    return 2 * math.sqrt(sum(parts)) if parts else None
+
+
+def check_fidelity(store: Store) -> Compared:
+    """Compare differences, tolerances and grades of docs/fidelity.md, and the counts of its summary."""
+    text = (store.root / "docs" / "fidelity.md").read_text(encoding="utf-8")
+    config = (store.root / "config" / "fidelity.yaml").read_text(encoding="utf-8")
+    given = re.findall(r"^  (\w+):", config.partition("same_test_rows:")[2].partition("\nexplanations:")[0], re.M)
+    papers: dict[str, Counter[str]] = {name: Counter() for name in store.papers}
+    for name, plan in store.experiments.items():
+        papers.get(plan["paper"], Counter())["printed"] += len(published(store.root, name))
+    for heads, cells in (line for line in lines_of(text, 4) if line[0][0] == "table"):
+        table, place = store.tables[cells[0]], f"docs/fidelity.md: {', '.join(cells[:4])}"
+        row = table.find(*cells[1:4])
+        printed, std, source = table.printed(row["dataset"], row["model"], row["metric"], row["condition"])
+        mean, scale, count = float(row["mean"]), 100 if "(%)" in cells[3] else 1, heads[-1]
+        yield from check_text(f"{place}: published", cells[4], [printed, std], scale)
+        ours = [float(row[name]) for name in ("mean", "std") if row[name]]
+        yield from check_text(f"{place}: reproduced", cells[5], ours, scale)
+        if "difference" in heads:
+            yield from check_text(f"{place}: difference", cells[6], [mean - printed], scale)
+            is_given = row["dataset"].partition("+")[0] in given and "+rest-" not in row["dataset"]
+            width = tolerance(table, row, printed, std, is_given) if row["model"] else None
+            yield from check_text(f"{place}: 2 s. d.", cells[7], [width], scale)
+            lead = mean - printed if not source["note"].startswith("text: less") else max(mean - printed, 0.0)
+            unit, half = SHIFTS.get(source["unit"], 1.0), 0.5 * 10.0 ** -len(source["value"].partition(".")[2])
+            is_share = row["model"] and source["unit"] in ("percent", "percent points", "fraction")
+            is_near, is_within = is_share and abs(lead) <= 0.01 + 1e-12, abs(lead) <= (width or 0) + half * unit + 1e-12
+            grade = "within" if is_within else "one point" if is_near else "beyond"
+            yield f"{place}: grade", "", "beyond" if count == "why" else cells[-1].partition(",")[0], grade
+            count = grade if row["model"] else "equal" if is_within else "differ"
+            count = cells[-1].split()[0].strip(";") if count == "beyond" and heads[-1] == "why" else count
+        if not cells[2].endswith(" ↳"):
+            papers[table.plan["paper"]].update([count, "beside"])
+    names = ("printed", "beside", "size", "ratio", "equal", "differ", "within", "one point", "explained", "unexplained")
+    lines = [cells for heads, cells in lines_of(text, 1) if heads[0] == "paper"]
+    for cells, paper in zip(lines, [*papers.values(), sum(papers.values(), Counter())], strict=True):
+        for name, cell in zip(names, cells[1:], strict=True):
+            yield f"docs/fidelity.md: summary of {cells[0]}: {name}", "", cell.replace(",", ""), paper[name]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("suites", nargs="*", help="by default all that are stored")
+    parser.add_argument("--root", type=Path, default=Path(__file__).parents[1])
+    parser.add_argument("--keep-going", action="store_true", help="print all numbers that differ")
+    options, left, counts = parser.parse_args(), Counter[str](), Counter[bool]()
+    for suite in options.suites or sorted(path.parent.name for path in options.root.glob("reports/*/cells.json.gz")):
+        store = Store(options.root, suite)
+        pages = (check_readme(store), check_fidelity(store)) if suite == "standard" else ()
+        for place, not_recomputed, stored, found in chain(check_tables(store), *pages):
+            left[not_recomputed] += 1
+            counts[is_same(stored, found)] += 1
+            if not is_same(stored, found):
+                print(f"{place}: stored {stored or 'nothing'}, recomputed {found}")
+                if not options.keep_going:
+                    return 1
+    del left[""]
+    print("Not recomputed:", *(f"  {place} ({n})" for place, n in sorted(left.items())), sep="\n")
+    print(f"{counts[True] - left.total():,} numbers recomputed, {left.total():,} rows not, {counts[False]} differ")
+    return int(counts[False] > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
