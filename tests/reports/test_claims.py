@@ -361,6 +361,13 @@ def test_claims_stay_when_some_tables_are_accepted(made):
 # By running ----------------------------------------------------------------------------------------------------------
 
 
+def test_a_correlation_over_layers_that_nothing_gave_is_open(made):
+    """As in a suite whose runs failed: there are no rows of layers, and drawing the page must not fail."""
+    layers = {"rivals": [], "conditions": ["layer *"], "with_metric": "log_loss"}
+    line = made.verdict(claim(layers, statistic="correlation", rule="above"))
+    assert line.verdict.verdict not in ("supported", "contradicted")
+
+
 @pytest.mark.parametrize("name", [name for name in CHECKS if name not in ("growth_of_cost", "levels_linear")])
 def test_what_is_checked_by_running(name):
     """Times are left out: other work on the machine moves them."""

@@ -102,7 +102,7 @@ def test_ratios_are_geometric_means_with_their_t_interval_widened_for_the_machin
 def test_the_table_has_ratios_beside_published_ones_and_counts_without_noise(suite):
     table = ran(suite).table(NAME)
     (below,) = (view for view in table.view.folded if "timed in turn" in view.title)
-    assert below.heads[:3] == ("training time (CPU s)", "ratio", "ratio, published")
+    assert below.heads[:3] == ("training time (CPU s)", "training time, ratio", "training time, ratio, published")
     assert below.heads[-2:] == ("trees kept", "nodes kept")
     lines = {row.labels[1]: [cell.text for cell in row.cells] for row in below.rows}
     assert lines["hiDF"][1].startswith("6.35 [")

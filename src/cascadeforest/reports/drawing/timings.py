@@ -48,9 +48,11 @@ def folded(cells: Cells, rows: Sequence[TidyRow]) -> tuple[TableView, ...]:
             lines.append(
                 Row((timing.dataset, label), tuple(_ratio(row) if row else NOTHING for row in again), size=size)
             )
-    words = {COST: metric_head, RATIO: lambda _: "ratio", PRINTED: lambda _: "ratio, published", COUNT: metric_head}
+    words = {COST: "{}", RATIO: "{}_ratio", PRINTED: "{}_ratio", COUNT: "{}"}
     title = f"Costs timed in turn: the cost of {names[reference]} divided by the model's, with 95 % intervals"
-    heads = tuple(words[kind](metric) for kind, metric in columns)
+    heads = tuple(
+        metric_head(words[kind].format(metric)) + (", published" if kind == PRINTED else "") for kind, metric in columns
+    )
     size_head = "rounds × training rows"
     suite = cells.results.suite
     return (

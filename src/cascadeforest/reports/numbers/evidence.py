@@ -258,6 +258,7 @@ def _of_dataset(claim: Claim, part: Part, sources: Sources, own: str, other: str
     if not conditions or not made:
         note = f"{part.experiment} has no rows {', '.join(part.conditions)}"
         yield Evidence(part.experiment, own, _words(claim, part), part.metric, "not run", note)
+        return
     for rival, condition, numbers, compared in made:
         yield _evidence(claim, part, own, rival, condition, numbers, compared, first)
 
