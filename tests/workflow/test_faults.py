@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -63,6 +64,8 @@ class Disturbed(Checkout):
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
+            # A shell that starts the tests in the background has its children ignore Ctrl-C.
+            preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
         )
 
     def reference(self):
