@@ -109,7 +109,7 @@ def test_random_starts_of_t_sne_stand_beside_the_plane_that_is_drawn(suite):
     ratios = np.array([[0.3, 0.2, 0.1], [0.2, 0.25, 0.05]])
     suite.extra("digits", "mddf_20", "plane_starts-1-5", layers=np.array([1, 5]), ratios=ratios)
     title = panels(suite)[0].get_title()
-    assert title.endswith("S_A / S_E in the plane 0.2500 (random starts: 0.1000 to 0.3000)")
+    assert title.endswith("S_A / S_E in the plane 0.2500\n(random starts: 0.1000 to 0.3000)")
     table = suite.table("mddf-fig2b")
     rows = {row.key[2:]: row.mean for row in table.rows}
     assert rows["layer 5, start 2", "intra_to_inter_variance"] == 0.25
@@ -125,7 +125,7 @@ def test_the_data_by_two_features_are_a_panel_of_their_own(linear):
         linear, layers=[0, 1, 3], planes=(NEAR, 0 * NEAR, FAR), model="hidf_20", extra=LINEAR[0], first_features=FAR + 1
     )
     axes = panels(linear)[0]
-    assert (axes.get_title(), axes.get_xlabel(), axes.get_ylabel()) == ("(a) The data\n", "height", "width")
+    assert (axes.get_title(), axes.get_xlabel(), axes.get_ylabel()) == ("(a) The data\n\n", "height", "width")
     assert axes.lines[0].get_xydata().tolist() == (FAR[:2] + 1).tolist()
     assert "(a) Training rows by the height and width" in linear.table("mddf-fig2b").figure.caption
 

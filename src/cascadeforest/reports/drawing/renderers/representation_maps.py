@@ -163,14 +163,16 @@ def _parts(cells: Cells, pair: Pair, options: Options) -> Iterable[Part]:
     ratios = _start_ratios(cells, pair, options)
     if options.data and DATA in arrays:
         marks, (x, y) = list(_marks(arrays[DATA], arrays["classes"], names, is_short)), map(Axis, options.data)
-        shown.append(Panel(marks, "(a) The data\n", x, y, equal=True))
+        shown.append(Panel(marks, "(a) The data\n\n", x, y, equal=True))
     for layer in options.layers:
         row = cells.row(*pair, f"layer {layer}", metric, found[metric, layer])
         title = f"Layer {layer}" if layer else "The input"
-        title += f"\n{metric_label(metric)} {number(row)}" if row.mean is not None else ""
+        # Four narrow panels have no room for both on a line.
+        between = "\n" if options.data else " "
+        title += f"\n{metric_label(metric)}{between}{number(row)}" if row.mean is not None else ""
         if layer in ratios:
             ends = [number(replace(row, mean=float(end))) for end in (ratios[layer].min(), ratios[layer].max())]
-            title += f" (random starts: {' to '.join(ends)})"
+            title += f"\n(random starts: {' to '.join(ends)})"
         if isinstance(words := found[PLANE, layer], str):
             shown.append(Panel(title=title, words=words))
         else:
