@@ -2,10 +2,9 @@
 
     python tools/recompute.py [SUITE ...] [--root FOLDER] [--keep-going]
 
-Reads ``reports/<suite>/cells.json.gz`` (plan, cells, facts about data), ``rows/`` (predictions for test rows) and
-``extras/`` (saved arrays), and compares what follows from them with ``tables/*.csv``, with the table of results in
-README.md and with docs/fidelity.md. The first number that differs is printed with its cell, and the exit status is 1.
-What is not recomputed is listed.
+From ``cells.json.gz`` (plan, cells, facts about data), ``rows/`` (predictions for test rows) and ``extras/`` of
+``reports/<suite>`` follow its tables, README's table and docs/fidelity.md. The first number that differs is printed,
+and the exit status is 1. What is not recomputed is listed.
 """
 
 import argparse
@@ -35,20 +34,17 @@ KEY = ("dataset", "model", "condition", "metric")
 HIGHER = {"accuracy", "balanced_accuracy", "roc_auc"}
 COSTS = {"fit_cpu_seconds", "predict_cpu_seconds", "fit_peak_mib", "predict_peak_mib", "model_mib"}
 SIGNS = dict.fromkeys(HIGHER, -1.0) | dict.fromkeys(COSTS | {"error_rate", "rmse", "log_loss", "ece"}, 1.0)
-FLIPPED = {"win": "lose", "lose": "win"}
 SHIFTS = {"percent": 0.01, "percent points": 0.01, "thousands": 1000.0}
 HEADS = {"training time": "fit_cpu_seconds", "test time": "predict_cpu_seconds", "test error": "error_rate"}
+SHARES = ("percent", "percent points", "fraction")
 SCORED = ("scores", "statistics", "auc_ranking")
 NONE = {"low": None, "high": None, "smallest": None}
 
 
 def is_same(stored: str, found: Any) -> bool:
-    """Whether the text of a CSV cell is a number or a word (None, NaN: nothing)."""
-    if found is None or (isinstance(found, float) and math.isnan(found)):
-        return stored == ""
-    if isinstance(found, str):
-        return stored == found
-    return bool(stored) and math.isclose(float(stored), found, rel_tol=2e-9, abs_tol=1e-13)  # ten digits are stored
+    if found is None or isinstance(found, str):
+        return stored == (found or "")
+    return bool(stored) and math.isclose(float(stored), found, rel_tol=2e-9, abs_tol=1e-12)  # ten digits are stored
 
 
 def read_csv(path: Path) -> list[Row]:
@@ -66,22 +62,14 @@ def arrays(path: Path) -> dict[str, np.ndarray]:
 
 
 @cache
-def published(root: Path, name: str) -> dict[Key, tuple[float | None, float | None, Row]]:
-    """Printed numbers of an experiment with their deviations, in the unit of our metrics."""
-    path = root / "reports" / "published" / f"{name}.csv"
-    rows = {key_of(row): row for row in read_csv(path)} if path.is_file() else {}
-
-    def scaled(row: Row, column: str) -> float | None:
-        return float(row[column].replace(",", "")) * SHIFTS.get(row["unit"], 1.0) if row[column] else None
-
-    return {key: (scaled(row, "value"), scaled(row, "std"), row) for key, row in rows.items()}
+def published(path: Path) -> dict[Key, Row]:
+    return {key_of(row): row for row in read_csv(path)} if path.is_file() else {}
 
 
 class Store:
-    """What is stored of a suite."""
-
     def __init__(self, root: Path, suite: str) -> None:
         self.root, self.suite, self.folder = root, suite, root / "reports" / suite
+        self.published = root / "reports" / "published"
         content = json.loads(gzip.decompress((self.folder / "cells.json.gz").read_bytes()))
         self.experiments, self.papers = content["plan"]["experiments"], content["plan"]["papers"]
         self.runs = {(run["run"]["dataset"], run["run"]["model"]): run["cells"] for run in content["runs"]}
@@ -98,11 +86,12 @@ class Table:
         self.base = {dataset: self.plan["published_as"].get(dataset, dataset) for dataset in self.plan["datasets"]}
         self.rows = [row for row in read_csv(path) if row["mean"]]
         self.render, self.options, self.columns = (self.plan[key] for key in ("render", "options", "columns"))
-        for key in map(key_of, self.rows):
+        keys = [key_of(row) for row in self.rows if self.render != "claims"]
+        for key in keys:
             self.found |= {key: found} if key[0] != "all" and (found := number(self, *key)) else {}
         if self.render in SCORED:
             rank(self)
-        for key in map(key_of, self.rows):
+        for key in keys:
             self.found |= {key: found} if key[0] == "all" and (found := over_datasets(self, *key[1:])) else {}
 
     def cells(self, dataset: str, column: str, condition: str = "all splits") -> list[Any]:
@@ -130,39 +119,37 @@ class Table:
         elsewhere = self.options.get("published", {}).get(model, {})
         name = elsewhere.get(metric, elsewhere.get("model", model))
         key = self.base.get(dataset, dataset), name, elsewhere.get("condition", condition), metric
-        return published(self.store.root, self.name).get(key, (None, None, None))
+        row = published(self.store.published / f"{self.name}.csv").get(key) or {"value": "", "std": "", "unit": ""}
+        shift, texts = SHIFTS.get(row["unit"], 1.0), [row[column].replace(",", "") for column in ("value", "std")]
+        return *(float(text) * shift if text else None for text in texts), row
 
 
 def number(table: Table, dataset: str, model: str, condition: str, metric: str) -> Expected | None:
-    """What a row should have; None if it is not recomputed."""
     if not model:
-        facts = table.store.facts.get(dataset, {})
+        facts, printed = table.store.facts.get(dataset, {}), table.printed(dataset, "", metric, condition)[0]
         value = facts.get("class_counts", {}).get(condition.removeprefix("class ")) if condition else facts.get(metric)
-        printed = table.printed(dataset, "", metric, condition)[0]
-        mark = "differs" if printed not in (None, value) else ""
-        is_fact = table.render == "statistics" and isinstance(value, int)
-        return {"mean": value, "n": None, "mark": mark, "published": printed} if is_fact else None
+        found = {"mean": value, "mark": "differs" if printed not in (None, value) else "", "published": printed}
+        return found if table.render == "statistics" and isinstance(value, int) else None
     if metric.endswith(("_difference", "_ratio")):
         return (difference if metric.endswith("_difference") else cost_ratio)(table, dataset, model, condition, metric)
     values = series(table, dataset, model, condition, metric)
-    found = over_repeats(*values) | {"values": values[0]} if values else {}
+    found = over_repeats(*values) | {"values": values[0]} if values and values[0] else {}
     if found and table.render in SCORED and condition != "all splits":
         found["published"], found["published_std"], _ = table.printed(dataset, model, metric, condition)
     return found or None
 
 
 def over_repeats(values: Sequence[float], n_test: int | None) -> Expected:
-    std = {"std": stdev(values) if len(values) > 1 else None}
-    return std | {"mean": fmean(values), "n": len(values), "n_test": n_test}
+    n = len(values)
+    return {"mean": fmean(values), "std": stdev(values) if n > 1 else None, "n": n, "n_test": n_test}
 
 
 def series(table: Table, dataset: str, model: str, condition: str, metric: str) -> tuple[list[float], Any] | None:
-    """Numbers of the repeats, and the test rows of the smallest; None if they are not recomputed here."""
     if table.render == "auc_ranking":
-        column = table.options["columns"].get(model)
-        cells = table.cells(dataset, column["model"]) if column and not condition else []
-        values = [importance_auc(table.store, cell, column.get("extra", model)) for cell in cells]
-        return (values, None) if values else None
+        column = table.options["columns"].get(model, {})
+        cells = table.cells(dataset, column.get("model", "")) if not condition and metric == "roc_auc" else []
+        saved = [cell["extras"][column.get("extra", model)]["file"] for cell in cells]
+        return [importance_auc(arrays(table.store.folder / "extras" / file)["importances"]) for file in saved], None
     condition = re.sub(r"^(\d+ × )?[\d,]+ trees(, )?", "", condition)  # of pairs
     cells = table.cells(dataset, model, condition)[: 1 if table.render == "class_shares" else None]
     if not cells or not (condition in ("", "all splits") or condition.startswith("split ")):
@@ -172,9 +159,8 @@ def series(table: Table, dataset: str, model: str, condition: str, metric: str) 
     return None if None in values else ([1 - v if is_error else v for v in values], min(c["n_test"] for c in cells))
 
 
-def importance_auc(store: Store, cell: Any, extra: str) -> float:
+def importance_auc(saved: np.ndarray) -> float:
     """Share of the pairs (original feature, permuted copy) in which the original is more important; ties half."""
-    saved = arrays(store.folder / "extras" / cell["extras"][extra]["file"])["importances"]
     saved = np.round(saved / (np.abs(saved).max() or 1.0), 12)  # equal but for the order of additions
     original, copies = saved[: len(saved) // 2, None], saved[None, len(saved) // 2 :]
     return float((original > copies).mean() + (original == copies).mean() / 2)
@@ -207,22 +193,26 @@ def t_interval(mean: float, variance: float, df: float) -> Expected:
     return {"low": mean - half * error, "high": mean + half * error, "smallest": error * (half + more)}
 
 
-def given_test_set(strata: Sequence[np.ndarray]) -> Expected:
-    """Variance max(MS_row + MS_seed - MS_err, MS_row, MS_seed) / (n S) of arrays (rows, seeds), of classes or all."""
-    of_seeds = strata[0].mean(axis=0)
-    n, seeds, mean = min(map(len, strata)), len(of_seeds), float(of_seeds.mean())
-    ms_row = float(sum(part.mean(axis=1).var(ddof=1) / len(part) for part in strata))
+def satterthwaite(parts: Sequence[float], dfs: Sequence[float]) -> float:
+    return float(sum(parts) ** 2 / sum(part**2 / df for part, df in zip(parts, dfs, strict=True)))
+
+
+def given_test_set(matrix: np.ndarray, strata: np.ndarray) -> Expected:
+    """Variance max(MS_row + MS_seed - MS_err, MS_row, MS_seed) / (n S) of an array (rows, seeds), by classes."""
+    (n, seeds), of_seeds, classes = matrix.shape, matrix.mean(axis=0), [matrix[strata == k] for k in np.unique(strata)]
+    rows = [len(part) / n**2 * float(part.mean(axis=1).var(ddof=1)) for part in classes]
+    ms_row, mean = sum(rows), float(of_seeds.mean())
+    row_df = satterthwaite(rows, [len(part) - 1 for part in classes]) if ms_row else n - 1.0
     if seeds == 1:
-        return t_interval(mean, ms_row, n - 1)
+        return t_interval(mean, ms_row, row_df)
     ms_seed, ms_err = float(of_seeds.var(ddof=1)) / seeds, 0.0
-    for part in strata:
+    for part in classes:
         rest = part - part.mean(axis=1, keepdims=True) - part.mean(axis=0) + part.mean()
-        ms_err += float((rest**2).sum()) / ((len(part) - 1) * (seeds - 1)) / (len(part) * seeds)
-    together = ms_row + ms_seed - ms_err
-    if together <= max(ms_row, ms_seed):
-        return t_interval(mean, max(ms_row, ms_seed), n - 1 if ms_row >= ms_seed else seeds - 1)
-    parts = ms_row**2 / (n - 1) + ms_seed**2 / (seeds - 1) + ms_err**2 / ((n - 1) * (seeds - 1))
-    return t_interval(mean, together, together**2 / parts)
+        ms_err += len(part) / n**2 * float((rest**2).sum()) / ((len(part) - 1) * (seeds - 1)) / seeds
+    together, df = ms_row + ms_seed - ms_err, row_df if ms_row >= ms_seed else seeds - 1
+    if together > max(ms_row, ms_seed):
+        df = satterthwaite([ms_row, ms_seed, -ms_err], [row_df, seeds - 1, row_df * (seeds - 1)])
+    return t_interval(mean, max(together, ms_row, ms_seed), df)
 
 
 def pooled(rows: Sequence[np.ndarray], differences: Sequence[np.ndarray]) -> Expected:
@@ -232,7 +222,7 @@ def pooled(rows: Sequence[np.ndarray], differences: Sequence[np.ndarray]) -> Exp
     for row, one in zip(np.concatenate(rows).tolist(), (every - every.mean()).tolist(), strict=True):
         sums[row] += one
     variance = sum(one**2 for one in sums.values()) / len(every) ** 2 * len(sums) / (len(sums) - 1)
-    return t_interval(float(every.mean()), variance, math.inf)
+    return t_interval(float(every.mean()), variance, len(sums) - 1)
 
 
 def over_repeats_only(leads: np.ndarray, design: str, cells: Sequence[Any]) -> Expected:
@@ -242,74 +232,94 @@ def over_repeats_only(leads: np.ndarray, design: str, cells: Sequence[Any]) -> E
         return NONE
     ratio = fmean(c["n_test"] / c["n_train"] for c in cells) if design in ("folds", "splits") else 0.0
     found = t_interval(float(leads.mean()), float(leads.var(ddof=1)) * (1 / n + ratio), n - 1)
-    if design == "draws":
+    if design == "draws" and n <= 16:
         members = (np.arange(1, 2**n)[:, None] >> np.arange(n)) & 1
-        means = np.sort(members @ leads / members.sum(axis=1))
+        means = np.sort(np.round(members @ leads / members.sum(axis=1), 14))  # 1e-18 is 0
         outside = math.floor(0.025 * 2**n + 1e-9)
-        found |= {"low": float(means[outside - 1]), "high": float(means[-outside])} if outside else NONE
+        ends = {"low": float(means[outside - 1]), "high": float(means[-outside])}
+        found |= ends if outside else NONE | {"mark": "undecided"}
+    elif design == "draws":  # of more repeats a subgroup of the flips is tried: only what follows from the spread
+        del found["low"], found["high"]
     return found
 
 
-def of_rows(table: Table, cell: Any, metric: str) -> tuple[np.ndarray, np.ndarray, np.ndarray | None] | None:
-    """Numbers of the test rows, what each adds to the metric, and the positives if classes vary by themselves."""
+def of_rows(table: Table, cell: Any, metric: str) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Numbers of the test rows, what each adds to the metric (their mean), and classes that vary by themselves."""
     place, file = f"{cell['model']}/{cell['repeat']}/", table.store.files.get(cell["dataset"])
     kept = arrays(table.store.folder / "rows" / file["file"]) if file else {}
-    name = {"rmse": "residual", "roc_auc": "placed", "accuracy": "right", "error_rate": "right"}.get(metric, "")
-    if f"{place}{name}" not in kept:
+    own = {key.removeprefix(place): rows for key, rows in kept.items() if key.startswith(place)}
+    if not own or metric == "ece":
         return None
-    test = kept[f"test_rows/{kept['split'][cell['repeat']]}"]
+    split, value = kept["split"][cell["repeat"]], cell["metrics"]["accuracy" if metric == "error_rate" else metric]
+    test, classes = kept[f"test_rows/{split}"], kept.get(f"class/{split}")
+    strata: np.ndarray = np.zeros(len(test), int)
+    right = np.unpackbits(own["right"], count=len(test)) if "right" in own else strata
     if metric == "rmse":
-        squares = kept[f"{place}residual"].astype(float) ** 2
-        root = math.sqrt(squares.mean())
-        return test, root + (squares - root**2) / (2 * root) if root else squares, None
-    right = np.unpackbits(kept[f"{place}right"], count=len(test)).astype(bool)
-    if metric == "roc_auc":
-        positive = (kept[f"{place}predicted"] == 1) == right
-        return test, kept[f"{place}placed"] / (2.0 * np.where(positive, (~positive).sum(), positive.sum())), positive
-    return test, (right ^ (metric == "error_rate")).astype(float), None
+        squares = own["residual"].astype(float) ** 2
+        parts: np.ndarray = squares / (2 * math.sqrt(squares.mean()) or 1.0)
+    elif metric in ("accuracy", "error_rate"):
+        parts = right * (1.0 if metric == "accuracy" else -1.0)
+    elif metric == "log_loss" and "loss" in own:
+        parts = own["loss"].astype(float)
+    elif metric == "roc_auc" and "area" in own:
+        parts, strata = own["area"].astype(float), classes
+    elif metric == "roc_auc" and "placed" in own:  # every class counts once: both have the area as mean (DeLong)
+        strata = ((own["predicted"] == 1) == right).astype(int)
+        sizes = np.bincount(strata, minlength=2)
+        parts = (own["placed"] / (2.0 * sizes[1 - strata]) - value) * len(test) / sizes[strata]
+    elif metric == "balanced_accuracy" and classes is not None:
+        strata, sizes = classes, np.bincount(classes)
+        recalls = np.bincount(classes, right) / np.maximum(sizes, 1)
+        parts = (right - recalls[classes]) * len(test) / (np.count_nonzero(sizes) * sizes[classes])
+    else:
+        return None
+    return test, parts - parts.mean() + (1 - value if metric == "error_rate" else value), strata
 
 
 def interval(table: Table, metric: str, sides: Sequence[list[Any]], leads: np.ndarray, design: str) -> Expected:
-    """Interval that fits the design of the repeats; Nones if there is none."""
+    """Interval that fits the design of the repeats, and the one for these training sets; Nones if there is none."""
     places = [[(c["repeat"], c["seeds"]["split"], c["provenance"]["data_digest"]) for c in side] for side in sides]
     both = [(of_rows(table, a, metric), of_rows(table, b, metric)) for a, b in zip(*sides, strict=True)]
     pairs = [(a, b) for a, b in both if a is not None and b is not None]
     if places[0] != places[1] or any(not np.array_equal(a[0], b[0]) for a, b in pairs):
         return NONE
-    tests, rows = [a[0] for a, _ in pairs], [a[1] - b[1] for a, b in pairs]
-    own, has_rows = sides[0], len(pairs) == len(sides[0])
-    if has_rows and not any(one.any() for one in rows):
-        return {"low": 0.0, "high": 0.0, "smallest": None}
-    over = pooled(tests, rows) if has_rows and metric != "roc_auc" and design != "given" else None
-    if has_rows and design in ("given", "draws") and all(np.array_equal(one, tests[0]) for one in tests):
-        matrix, positive = np.column_stack(rows), pairs[0][0][2]
-        over = given_test_set([matrix] if positive is None else [matrix[positive], matrix[~positive]])
-    if design == "given":
+    tests, rows, strata = [a[0] for a, _ in pairs], [a[1] - b[1] for a, b in pairs], [a[2] for a, _ in pairs]
+    own, over = sides[0], None
+    if len(pairs) == len(own) and min(np.unique(one, return_counts=True)[1].min() for one in strata) > 1:
+        if not any(one.any() for one in rows):  # 1 - .05^(1/n) is the largest share of rows of which none is among n
+            _, at = np.unique(np.concatenate(tests), return_index=True)
+            n = np.unique(np.concatenate(strata)[at], return_counts=True)[1].min()
+            most = 1 - 0.05 ** (1 / n) if metric not in ("rmse", "log_loss") else 0.0
+            return t_interval(0.0, (most / float(stats.norm.ppf(0.975))) ** 2, math.inf)
+        over = pooled(tests, rows)
+        is_shared = design in ("given", "draws") and all(np.array_equal(one, tests[0]) for one in tests)
+        if is_shared or len(own) == 1:
+            over = given_test_set(np.column_stack(rows), strata[0])
+    if design == "given" and metric != "ece":
         return over or NONE
-    if len(leads) > 1 and np.ptp(leads) <= 1e-12:
-        return NONE
     if design in ("folds", "splits"):
         keys = [c["repeat"] if design == "folds" else c["seeds"]["split"] for c in own]
         leads = np.array([leads[[one == key for one in keys]].mean() for key in dict.fromkeys(keys)])
-        if len(leads) < 2:
-            return over or NONE
+        here = {"here_low": over["low"], "here_high": over["high"]} if over else {}
+        one = (over or NONE) | ({"mark": "undecided"} if over else {})
+        return over_repeats_only(leads, design, own) | here if len(leads) > 1 else one
     found = over_repeats_only(leads, design, own)
-    if design != "draws" or over is None or found["low"] is None:
+    if design != "draws" or over is None or found.get("low") is None:
         return found
     return max(found, over, key=lambda ends: ends["high"] - ends["low"])
 
 
 def outcome(ends: Expected, metric: str, rival: float, printed: float | None) -> str:
     """What an interval decides, with the largest difference that does not matter."""
-    if ends is NONE or metric not in ("accuracy", "error_rate", "roc_auc", "rmse"):
+    if ends["low"] is None or metric == "ece":
         return ""
     error = None if printed is None else printed if metric == "error_rate" else 1 - printed
     region = 0.003 if error is None else min(max(0.05 * error, 0.001), 0.005)
-    region = 0.02 * abs(rival if printed is None else printed) if metric == "rmse" else region
-    low, high = (-math.inf, math.inf) if ends["low"] is None else (ends["low"], ends["high"])
-    if max(-low, high) <= region:
+    region = 0.02 * abs(rival if printed is None else printed) if metric in ("rmse", "log_loss") else region
+    if max(-ends["low"], ends["high"]) <= region:
         return "equivalent"
-    return "undecided" if low <= 0 <= high else "win" if (low > 0) == (metric in HIGHER) else "lose"
+    is_found = ends["low"] > 0 or ends["high"] < 0
+    return ("win" if (ends["low"] > 0) == (metric in HIGHER) else "lose") if is_found else "undecided"
 
 
 def difference(table: Table, dataset: str, model: str, condition: str, metric: str) -> Expected | None:
@@ -318,29 +328,24 @@ def difference(table: Table, dataset: str, model: str, condition: str, metric: s
     part = "all splits" if condition.endswith("all splits") else ""
     names, design = (model, match[1] if match else ""), table.plan["designs"][dataset]
     both = [series(table, dataset, name, part, metric) for name in names]
-    if both[0] is None or both[1] is None:
+    if not both[0] or not both[1]:
         return None
     leads = [a - b for a, b in zip(both[0][0], both[1][0], strict=True)]
     if table.render == "auc_ranking":
         cells = table.cells(dataset, table.options["columns"][model]["model"])
-        found = over_repeats(leads, None) | over_repeats_only(np.array(leads), design, cells)
-        return found | ({"std": None} if found["std"] is not None and found["std"] < 1e-12 else {})
+        return over_repeats(leads, None) | over_repeats_only(np.array(leads), design, cells) | {"mark": ""}
     sides = [table.cells(dataset, name, part) for name in names]
     design = "given" if len(sides[0]) < len(table.cells(dataset, model)) else design
-    printed = [table.printed(dataset, name, metric)[0] for name in names]
+    own, other = (table.printed(dataset, name, metric)[0] for name in names)
     ends = interval(table, metric, sides, np.array(leads), design)
-    gap = None if None in printed or part else printed[0] - printed[1]
-    found = over_repeats(leads, min(c["n_test"] for side in sides for c in side)) | ends
-    return found | {"mark": outcome(ends, metric, fmean(both[1][0]), printed[1]), "published": gap}
+    mark = {"mark": outcome(ends, metric, fmean(both[1][0]), other)} if "low" in ends else {}
+    found = over_repeats(leads, min(c["n_test"] for side in sides for c in side)) | mark | ends
+    return found | {"published": None if None in (own, other) or part else own - other}
 
 
 def rank(table: Table) -> None:
-    """Add ranks among the compared columns, and marks of the best of all, or of those that a test finds worse."""
-    options, test = table.options, table.options.get("test") or {}
-    compared = options.get("compared") or table.plan["rank_columns"] or table.columns
-    against = test.get("against") or options.get("compared") or table.columns
-    against = {against} if isinstance(against, str) else {*against} - {test.get("column")}
-    names = {"none": [], "best": ["best"], "best_and_second": ["best", "second"]}[table.plan["marks"]]
+    compared = table.options.get("compared") or table.plan["rank_columns"] or table.columns
+    names = {"best": ["best"], "best_and_second": ["best", "second"]}.get(table.plan["marks"], [])
     lines: dict[Key, dict[str, Expected]] = defaultdict(dict)
     for (dataset, model, condition, metric), found in table.found.items():
         if "values" in found and metric in SIGNS and not (condition and metric in COSTS):
@@ -351,11 +356,9 @@ def rank(table: Table) -> None:
         among = [model for model in means if model in compared]
         ranks = dict(zip(among, stats.rankdata([means[model] for model in among]), strict=True))
         for model, found in line.items():
-            found |= {"rank": ranks.get(model), "mark": places.get(means[model], "")}
-        for model in against & line.keys() if test.get("column") in line else ():
-            statistic, p = stats.ranksums(line[test["column"]]["values"], line[model]["values"])
-            is_better = means[test["column"]] < means[model] and (statistic > 0) == (metric in HIGHER)
-            line[model]["mark"] = "worse" if is_better and p < test["level"] else line[model]["mark"]
+            found["rank"] = ranks.get(model)
+            if not table.options.get("test"):  # whose marks are of a rank-sum test, which is not made again
+                found["mark"] = places.get(means[model], "")
 
 
 def over_datasets(table: Table, model: str, condition: str, name: str) -> Expected | None:
@@ -366,7 +369,8 @@ def over_datasets(table: Table, model: str, condition: str, name: str) -> Expect
     if name.startswith("decided_"):
         keys = [(dataset, model, f"against {reference}", f"{metric}_difference") for dataset in once]
         marks = [mark for key in keys if (mark := table.found.get(key, {}).get("mark"))]
-        return {"mean": [FLIPPED.get(mark, mark) for mark in marks].count(name[8:]), "n": len(marks)}
+        own = {"win": "lose", "lose": "win"}.get(name[8:], name[8:])  # marks are those of the other model
+        return {"mean": marks.count(own), "n": len(marks)}
     scores = {key: one for key, one in table.found.items() if key[2:] == ("", metric) and "values" in one}
     means = {key[:2]: SIGNS[metric] * one["mean"] for key, one in scores.items()}
     printed = {"published": table.printed("all", model, name, condition)[0]}
@@ -405,13 +409,11 @@ def lines_of(text: str, n_labels: int) -> Iterator[tuple[list[str], list[str]]]:
 
 
 def check_text(place: str, text: str, values: Sequence[float | None], scale: float = 1.0) -> Compared:
-    """Compare the numbers in a text with values, in the digits that it has."""
-    texts = re.findall(r"[−+]?\d[\d,]*(?:\.\d+)?", text)
+    texts = re.findall(r"[−+]?\d[\d,]*(?:\.\d+)?", text.replace(",", ""))
     for one, value in zip_longest(texts, [scale * value for value in values if value is not None]):
-        shown = float(one.replace("−", "-").replace(",", "")) if one else None
-        half = 0.5 * 10.0 ** -len(one.partition(".")[2]) if one else 0.0
-        is_near = shown is not None and value is not None and abs(shown - value) <= half + 1e-9
-        yield place, "", "" if one is None else str(shown), shown if is_near else value
+        shown = float(one.replace("−", "-")) if one and value is not None else math.inf
+        is_near = abs(shown - (value or 0.0)) <= 0.5 * 10.0 ** -len((one or "").partition(".")[2]) + 1e-9
+        yield place, "", one or "", one if is_near else value
 
 
 def check_readme(store: Store) -> Compared:
@@ -437,13 +439,12 @@ def tolerance(table: Table, row: Row, printed: float, std: float | None, is_give
 
 
 def check_fidelity(store: Store) -> Compared:
-    """Compare differences, tolerances and grades of docs/fidelity.md, and the counts of its summary."""
     text = (store.root / "docs" / "fidelity.md").read_text(encoding="utf-8")
     config = (store.root / "config" / "fidelity.yaml").read_text(encoding="utf-8")
     given = re.findall(r"^  (\w+):", config.partition("same_test_rows:")[2].partition("\nexplanations:")[0], re.M)
     papers: dict[str, Counter[str]] = {name: Counter() for name in store.papers}
     for name, plan in store.experiments.items():
-        papers.get(plan["paper"], Counter())["printed"] += len(published(store.root, name))
+        papers.get(plan["paper"], Counter())["printed"] += len(published(store.published / f"{name}.csv"))
     for heads, cells in (line for line in lines_of(text, 4) if line[0][0] == "table"):
         table, place = store.tables[cells[0]], f"docs/fidelity.md: {', '.join(cells[:4])}"
         row = table.find(*cells[1:4])
@@ -457,14 +458,13 @@ def check_fidelity(store: Store) -> Compared:
             is_given = row["dataset"].partition("+")[0] in given and "+rest-" not in row["dataset"]
             width = tolerance(table, row, printed, std, is_given) if row["model"] else None
             yield from check_text(f"{place}: 2 s. d.", cells[7], [width], scale)
-            lead = mean - printed if not source["note"].startswith("text: less") else max(mean - printed, 0.0)
-            unit, half = SHIFTS.get(source["unit"], 1.0), 0.5 * 10.0 ** -len(source["value"].partition(".")[2])
-            is_share = row["model"] and source["unit"] in ("percent", "percent points", "fraction")
-            is_near, is_within = is_share and abs(lead) <= 0.01 + 1e-12, abs(lead) <= (width or 0) + half * unit + 1e-12
-            grade = "within" if is_within else "one point" if is_near else "beyond"
+            lead = abs(mean - printed) if not source["note"].startswith("text: less") else max(mean - printed, 0.0)
+            half = 0.5 * 10.0 ** -len(source["value"].partition(".")[2]) * SHIFTS.get(source["unit"], 1.0)
+            is_near = row["model"] and source["unit"] in SHARES and lead <= 0.01 + 1e-12
+            grade = "within" if lead <= (width or 0.0) + half + 1e-12 else "one point" if is_near else "beyond"
             yield f"{place}: grade", "", "beyond" if count == "why" else cells[-1].partition(",")[0], grade
-            count = grade if row["model"] else "equal" if is_within else "differ"
-            count = cells[-1].split()[0].strip(";") if count == "beyond" and heads[-1] == "why" else count
+            count = cells[-1].split()[0].strip(";") if (grade, count) == ("beyond", "why") else grade
+            count = count if row["model"] else "equal" if grade == "within" else "differ"
         if not cells[2].endswith(" ↳"):
             papers[table.plan["paper"]].update([count, "beside"])
     names = ("printed", "beside", "size", "ratio", "equal", "differ", "within", "one point", "explained", "unexplained")
