@@ -409,9 +409,9 @@ def lines_of(text: str, n_labels: int) -> Iterator[tuple[list[str], list[str]]]:
 
 
 def check_text(place: str, text: str, values: Sequence[float | None], scale: float = 1.0) -> Compared:
-    texts = re.findall(r"[−+]?\d[\d,]*(?:\.\d+)?", text.replace(",", ""))
+    texts = re.findall(r"[-+]?\d+(?:\.\d+)?", text.replace(",", "").replace("−", "-"))
     for one, value in zip_longest(texts, [scale * value for value in values if value is not None]):
-        shown = float(one.replace("−", "-")) if one and value is not None else math.inf
+        shown = float(one) if one and value is not None else math.inf
         is_near = abs(shown - (value or 0.0)) <= 0.5 * 10.0 ** -len((one or "").partition(".")[2]) + 1e-9
         yield place, "", one or "", one if is_near else value
 
