@@ -97,6 +97,9 @@ def test_the_stored_numbers_are_those_that_the_cells_give(recompute):
         ("interp-table4", "roc_auc", "rank"),
         ("ddbf-table3", "roc_auc_difference", "mean"),
         ("self-check", "accuracy_difference", "high"),
+        ("arena", "balanced_accuracy_difference", "low"),
+        ("arena", "log_loss_difference", "high"),
+        ("arena-ranks", "average_rank", "mean"),
     ],
 )
 def test_one_changed_number_of_a_table_is_found(recompute, tmp_path, table, metric, column):
@@ -159,6 +162,16 @@ def test_one_changed_number_of_a_page_is_found(script, standard, monkeypatch, tm
     lines[at] = "|".join(cells)
     (tmp_path / page).write_text("\n".join(lines), encoding="utf-8")
     assert any(place.startswith(page) for place in differing())
+
+
+def test_comparisons_of_claims_and_the_numbers_that_decide_are_recomputed(script, standard):
+    table = standard.tables["claims"]
+    known = [row for row in table.rows if script.key_of(row) in table.found]
+    assert {"verdict", "accuracy_difference", "roc_auc_difference"} <= {row["metric"] for row in known}
+    for row in known:
+        found = table.found[script.key_of(row)]
+        assert script.is_same(row["mean"], found["mean"])
+        assert not script.is_same(f"{float(row['mean']) + 1e-6:.10g}", found["mean"])
 
 
 def test_a_changed_cell_is_found_too(recompute, tmp_path):

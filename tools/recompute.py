@@ -36,6 +36,8 @@ COSTS = {"fit_cpu_seconds", "predict_cpu_seconds", "fit_peak_mib", "predict_peak
 SIGNS = dict.fromkeys(HIGHER, -1.0) | dict.fromkeys(COSTS | {"error_rate", "rmse", "log_loss", "ece"}, 1.0)
 SHIFTS = {"percent": 0.01, "percent points": 0.01, "thousands": 1000.0}
 HEADS = {"training time": "fit_cpu_seconds", "test time": "predict_cpu_seconds", "test error": "error_rate"}
+OF_VERDICTS = ("verdict", "prediction_interval")
+NO_ROW = {"value": "", "std": "", "unit": ""}
 SHARES = ("percent", "percent points", "fraction")
 SCORED = ("scores", "statistics", "auc_ranking")
 NONE = {"low": None, "high": None, "smallest": None}
@@ -48,8 +50,7 @@ def is_same(stored: str, found: Any) -> bool:
 
 
 def read_csv(path: Path) -> list[Row]:
-    with path.open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
 
 
 def key_of(row: Row) -> Key:
@@ -75,11 +76,10 @@ class Store:
         self.runs = {(run["run"]["dataset"], run["run"]["model"]): run["cells"] for run in content["runs"]}
         self.facts, self.files = content["summaries"], content["rows"]
         self.tables = {path.stem: Table(self, path) for path in sorted((self.folder / "tables").glob("*.csv"))}
+        judge(self, self.tables["claims"])
 
 
 class Table:
-    """A stored table of an experiment, the cells behind it, and what follows from them: `found`, by key."""
-
     def __init__(self, store: Store, path: Path) -> None:
         self.store, self.name, self.plan = store, path.stem, store.experiments[path.stem]
         self.found: dict[Key, Expected] = {}
@@ -95,7 +95,6 @@ class Table:
             self.found |= {key: found} if key[0] == "all" and (found := over_datasets(self, *key[1:])) else {}
 
     def cells(self, dataset: str, column: str, condition: str = "all splits") -> list[Any]:
-        """Cells of all repeats or of a split; a table of pairs shows the first one of several with repeats."""
         n = self.plan["repeats"].get(dataset, 0)
         cells = [c for c in self.store.runs.get((dataset, self.columns.get(column, "")), []) if c["repeat"] < n]
         cells = sorted(cells, key=lambda c: c["repeat"]) if len(cells) == n else []
@@ -106,7 +105,6 @@ class Table:
         return [c for c in cells if c["seeds"]["split"] == splits[int(match[1]) - 1]] if match else cells
 
     def find(self, dataset: str, label: str, what: str) -> Row:
-        """Row with a printed number that a line of docs/fidelity.md is about, by words for model and number."""
         labels = self.plan["labels"] | {name: one["label"] for name, one in self.options.get("columns", {}).items()}
         words, place = what.partition(" (")[0].partition(", ")[0], (dataset, label.removesuffix(" ↳"))
         metric = HEADS.get(words, words.lower().replace(" ", "_"))
@@ -115,21 +113,15 @@ class Table:
         return max(rows, key=lambda r: (r["metric"] == metric, len(r["condition"])))
 
     def printed(self, dataset: str, model: str, metric: str, condition: str = "") -> tuple[Any, ...]:
-        """Printed number, its deviation, and its row in the published file; Nones if the paper has none."""
         elsewhere = self.options.get("published", {}).get(model, {})
         name = elsewhere.get(metric, elsewhere.get("model", model))
         key = self.base.get(dataset, dataset), name, elsewhere.get("condition", condition), metric
-        row = published(self.store.published / f"{self.name}.csv").get(key) or {"value": "", "std": "", "unit": ""}
+        row = published(self.store.published / f"{self.name}.csv").get(key, NO_ROW)
         shift, texts = SHIFTS.get(row["unit"], 1.0), [row[column].replace(",", "") for column in ("value", "std")]
         return *(float(text) * shift if text else None for text in texts), row
 
 
 def number(table: Table, dataset: str, model: str, condition: str, metric: str) -> Expected | None:
-    if not model:
-        facts, printed = table.store.facts.get(dataset, {}), table.printed(dataset, "", metric, condition)[0]
-        value = facts.get("class_counts", {}).get(condition.removeprefix("class ")) if condition else facts.get(metric)
-        found = {"mean": value, "mark": "differs" if printed not in (None, value) else "", "published": printed}
-        return found if table.render == "statistics" and isinstance(value, int) else None
     if metric.endswith(("_difference", "_ratio")):
         return (difference if metric.endswith("_difference") else cost_ratio)(table, dataset, model, condition, metric)
     values = series(table, dataset, model, condition, metric)
@@ -167,9 +159,7 @@ def importance_auc(saved: np.ndarray) -> float:
 
 
 def cost_ratio(table: Table, dataset: str, model: str, condition: str, metric: str) -> Expected | None:
-    """Cost of the reference divided by that of the model: of the means, and the ends of single repeats."""
-    match = re.fullmatch(r"against (\w+)(?:, (smallest|largest) of the repeats)?", condition)
-    cost = metric.removesuffix("_ratio")
+    match, cost = re.fullmatch(r"against (\w+)(?:, (\w+) of the repeats)?", condition), metric.removesuffix("_ratio")
     if cost not in COSTS or not match:
         return None
     both = [series(table, dataset, name, "", cost) for name in (model, match[1])]
@@ -323,7 +313,6 @@ def outcome(ends: Expected, metric: str, rival: float, printed: float | None) ->
 
 
 def difference(table: Table, dataset: str, model: str, condition: str, metric: str) -> Expected | None:
-    """A metric of one model minus that of another, its interval and what it decides."""
     match, metric = re.match(r"against (\w+)", condition), metric.removesuffix("_difference")
     part = "all splits" if condition.endswith("all splits") else ""
     names, design = (model, match[1] if match else ""), table.plan["designs"][dataset]
@@ -362,7 +351,6 @@ def rank(table: Table) -> None:
 
 
 def over_datasets(table: Table, model: str, condition: str, name: str) -> Expected | None:
-    """Average ranks, wins by means, and what intervals decide, each form of a data set once."""
     (reference, _, metric), plan = condition.rpartition(", "), table.plan
     metric = metric or plan["metrics"][0]
     once = list({table.base[d]: d for d in reversed(plan["datasets"]) if d not in plan["absent"]}.values())
@@ -371,17 +359,32 @@ def over_datasets(table: Table, model: str, condition: str, name: str) -> Expect
         marks = [mark for key in keys if (mark := table.found.get(key, {}).get("mark"))]
         own = {"win": "lose", "lose": "win"}.get(name[8:], name[8:])  # marks are those of the other model
         return {"mean": marks.count(own), "n": len(marks)}
-    scores = {key: one for key, one in table.found.items() if key[2:] == ("", metric) and "values" in one}
-    means = {key[:2]: SIGNS[metric] * one["mean"] for key, one in scores.items()}
+    places = [(d, m) for d in plan["datasets"] for m in table.columns if metric in SIGNS]
+    means = {place: SIGNS[metric] * fmean(found[0]) for place in places if (found := series(table, *place, "", metric))}
     printed = {"published": table.printed("all", model, name, condition)[0]}
     if name == "average_rank":
-        named = [d for d in plan["datasets"] if table.base[d] in plan["average_rank"]] or plan["datasets"]
+        named = [d for d in plan["datasets"] if table.base[d] in (plan["average_rank"] or ())] or plan["datasets"]
         models = [m for m in plan["rank_columns"] or table.columns if any((d, m) in means for d in named)]
         full = np.array([line for d in named if None not in (line := [means.get((d, m)) for m in models])])
         return {"mean": stats.rankdata(full, axis=1).mean(axis=0)[models.index(model)], "n": len(full)} | printed
     pairs = [(means.get((d, model)), means.get((d, plan["win_tie_lose"]))) for d in once]
     wins = ["tie" if a == b else "win" if a > b else "lose" for a, b in pairs if a is not None and b is not None]
     return {"mean": wins.count(name), "n": len(wins)} | printed if name in ("win", "tie", "lose") else None
+
+
+def judge(store: Store, claims: Table) -> None:
+    """Comparisons of claims, turned so that positive is better; a verdict's number is that of one of them."""
+    for key in map(key_of, claims.rows):
+        match = re.fullmatch(r"(?:.*: )?([a-z0-9-]+): (\w+) against (\w+)", key[2])
+        table, metric = store.tables.get(match[1] if match else ""), key[3].removesuffix("_difference")
+        if table and metric in SIGNS and (one := difference(table, key[0], match[2], f"against {match[3]}", key[3])):
+            is_turned = metric not in HIGHER and one["low"] is not None
+            low, high = (-one["high"], -one["low"]) if is_turned else (one["low"], one["high"])
+            claims.found[key] = {"mean": -SIGNS[metric] * one["mean"], "low": low, "high": high}
+    for key, mean in ((key_of(row), float(row["mean"])) for row in claims.rows if row["metric"] == "verdict"):
+        own = {one for one in map(key_of, claims.rows) if one[1] == key[1] and one[3] not in OF_VERDICTS}
+        if own and own <= claims.found.keys():
+            claims.found[key] = min(map(claims.found.__getitem__, own), key=lambda one: abs(one["mean"] - mean))
 
 
 def check_tables(store: Store) -> Compared:
@@ -394,7 +397,6 @@ def check_tables(store: Store) -> Compared:
 
 
 def lines_of(text: str, n_labels: int) -> Iterator[tuple[list[str], list[str]]]:
-    """Heads and cells of the lines of Markdown tables; an empty label at the left is that of the line above."""
     heads, above = list[str](), list[str]()
     for line in text.splitlines():
         cells = [re.sub(r"\\(.)", r"\1", cell).strip("* ") for cell in line[2:-2].split(" | ")]
@@ -427,7 +429,6 @@ def check_readme(store: Store) -> Compared:
 
 
 def tolerance(table: Table, row: Row, printed: float, std: float | None, is_given: bool) -> float | None:
-    """Twice the deviation of a difference: of both sides, and of test rows unless they are the same."""
     known = [one for one in (std, float(row["std"]) if row["std"] else None) if one is not None]
     parts, facts = [one**2 for one in (known * 2)[:2]], table.store.facts.get(row["dataset"], {})
     if not is_given and row["n_test"] and row["metric"] in ("accuracy", "error_rate", "rmse"):
@@ -451,8 +452,7 @@ def check_fidelity(store: Store) -> Compared:
         printed, std, source = table.printed(row["dataset"], row["model"], row["metric"], row["condition"])
         mean, scale, count = float(row["mean"]), 100 if "(%)" in cells[3] else 1, heads[-1]
         yield from check_text(f"{place}: published", cells[4], [printed, std], scale)
-        ours = [float(row[name]) for name in ("mean", "std") if row[name]]
-        yield from check_text(f"{place}: reproduced", cells[5], ours, scale)
+        yield from check_text(place, cells[5], [float(row[name]) for name in ("mean", "std") if row[name]], scale)
         if "difference" in heads:
             yield from check_text(f"{place}: difference", cells[6], [mean - printed], scale)
             is_given = row["dataset"].partition("+")[0] in given and "+rest-" not in row["dataset"]
