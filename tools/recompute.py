@@ -419,13 +419,15 @@ def check_text(place: str, text: str, values: Sequence[float | None], scale: flo
 
 
 def check_readme(store: Store) -> Compared:
-    table, text = store.tables["hidf-table2"], (store.root / "README.md").read_text(encoding="utf-8")
-    columns = {label: column for column, label in table.plan["labels"].items()}
-    for heads, (dataset, *cells) in lines_of(re.split("<!-- (?:end of )?generated: result -->", text)[1], 1):
-        for label, ours, theirs in zip(heads[1::2], cells[::2], cells[1::2], strict=True):
-            found, place = table.found[dataset, columns[label], "", "accuracy"], f"README.md: {dataset}, {label}"
-            yield from check_text(place, ours, [found["mean"], found["std"]], 100)
-            yield from check_text(f"{place}, published", theirs, [found["published"]], 100)
+    with (store.root / "reports/standard/tables/claims.csv").open(encoding="utf-8") as stream:
+        rows = [row for row in csv.DictReader(stream) if row["metric"] == "verdict" and not row["condition"]]
+    papers = list(dict.fromkeys(row["model"].partition("-")[0] for row in rows))
+    text = (store.root / "README.md").read_text(encoding="utf-8")
+    lines = list(lines_of(re.split("<!-- (?:end of )?generated: verdicts -->", text)[1], 1))
+    for paper, (heads, (name, *cells)) in zip(papers, lines, strict=True):
+        for verdict, cell in zip(heads[1:], cells, strict=True):
+            n = sum(row["model"].startswith(f"{paper}-") and row["mark"] == verdict for row in rows)
+            yield from check_text(f"README.md: {name}, {verdict}", cell, [n])
 
 
 def tolerance(table: Table, row: Row, printed: float, std: float | None, is_given: bool) -> float | None:

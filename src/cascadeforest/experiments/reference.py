@@ -1,4 +1,4 @@
-"""Generated text: the reference of the configuration, the README's table of results and the table of models.
+"""Generated text: the reference of the configuration, the README's table of verdicts and the table of models.
 
 ``python -m cascadeforest.experiments reference --write`` renews them; a test fails while they are stale.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import difflib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,8 @@ from cascadeforest.experiments.code_digest import defines
 CONFIG_PAGE = Path("config/README.md")
 README = Path("README.md")
 MODEL_PAGE = Path("docs/models.md")
-#: The accepted table that the README shows, and the columns that fit on a page.
-RESULT_TABLE = Path("reports/standard/tables/hidf-table2.csv")
-RESULT_COLUMNS = ("hidf", "hidf_official", "gcforest", "random_forest", "xgboost")
+#: The accepted verdicts that the README counts.
+VERDICT_TABLE = Path("reports/standard/tables/claims.csv")
 #: Schema, and the files that it describes.
 SCHEMAS = (
     ("config", "config/config.yaml"),
@@ -53,7 +53,7 @@ def pages(root: Path) -> dict[Path, str]:
     """
     return {
         CONFIG_PAGE: config_reference(root),
-        README: _between_marks(root, README, "result", result_table(root)),
+        README: _between_marks(root, README, "verdicts", verdict_table(root)),
         MODEL_PAGE: _between_marks(root, MODEL_PAGE, "models", model_table(root)),
     }
 
@@ -124,8 +124,8 @@ def config_reference(root: Path) -> str:
     return "\n".join(parts).rstrip() + "\n"
 
 
-def result_table(root: Path) -> str:
-    """Accepted accuracies beside the published ones, as a Markdown table: baselines of hiDF's Table II.
+def verdict_table(root: Path) -> str:
+    """Numbers of claims by paper and verdict, as a Markdown table.
 
     Parameters
     ----------
@@ -136,21 +136,21 @@ def result_table(root: Path) -> str:
     -------
     str
     """
-    with (root / RESULT_TABLE).open(newline="", encoding="utf-8") as stream:
-        cells = {(row["dataset"], row["model"]): row for row in csv.DictReader(stream) if row["metric"] == "accuracy"}
-    models = read_yaml(root / "config" / "models.yaml")
-    heads = " | ".join(f"{models[name]['label']} | published" for name in RESULT_COLUMNS)
-    lines = [f"| data set | {heads} |", f"|---{'|---:' * 2 * len(RESULT_COLUMNS)}|"]
-    for dataset in dict.fromkeys(dataset for dataset, _ in cells):
-        found = [cells.get((dataset, name), {}) for name in RESULT_COLUMNS]
-        if all(cell.get("mean") and cell.get("published") for cell in found):
-            numbers = [f"{_percent(c['mean'])} ± {_percent(c['std'])} | {_percent(c['published'])}" for c in found]
-            lines.append(f"| {dataset} | {' | '.join(numbers)} |")
+    with (root / VERDICT_TABLE).open(newline="", encoding="utf-8") as stream:
+        # Rows with a condition are of one reading, or of fresh draws.
+        found = [row for row in csv.DictReader(stream) if row["metric"] == "verdict" and not row["condition"]]
+    papers = read_yaml(root / "config" / "papers.yaml")
+    counts: dict[str, Counter[str]] = {}
+    for row in found:
+        counts.setdefault(row["model"].partition("-")[0], Counter())[row["mark"]] += 1
+    known = dict.fromkeys(row["mark"] for row in found)
+    decided = ["supported", "contradicted"]
+    verdicts = [*decided, *sorted(known.keys() - set(decided))]
+    lines = [f"| paper | {' | '.join(verdicts)} |", f"|---{'|---:' * len(verdicts)}|"]
+    for key, own in counts.items():
+        name = papers[key]["short"] if key in papers else "our own questions"
+        lines.append(f"| {name} | {' | '.join(str(own[verdict]) for verdict in verdicts)} |")
     return "\n".join(lines) + "\n"
-
-
-def _percent(fraction: str) -> str:
-    return f"{100 * float(fraction):.2f}"
 
 
 def model_table(root: Path) -> str:
