@@ -419,12 +419,10 @@ def check_text(place: str, text: str, values: Sequence[float | None], scale: flo
 
 
 def check_readme(store: Store) -> Compared:
-    with (store.root / "reports/standard/tables/claims.csv").open(encoding="utf-8") as stream:
-        rows = [row for row in csv.DictReader(stream) if row["metric"] == "verdict" and not row["condition"]]
+    rows = [r for r in read_csv(store.folder / "tables/claims.csv") if (r["metric"], r["condition"]) == ("verdict", "")]
     papers = list(dict.fromkeys(row["model"].partition("-")[0] for row in rows))
-    text = (store.root / "README.md").read_text(encoding="utf-8")
-    lines = list(lines_of(re.split("<!-- (?:end of )?generated: verdicts -->", text)[1], 1))
-    for paper, (heads, (name, *cells)) in zip(papers, lines, strict=True):
+    text = (store.root / "README.md").read_text(encoding="utf-8").partition("<!-- generated: verdicts -->")[2]
+    for paper, (heads, (name, *cells)) in zip(papers, lines_of(text.partition("<!--")[0], 1), strict=True):
         for verdict, cell in zip(heads[1:], cells, strict=True):
             n = sum(row["model"].startswith(f"{paper}-") and row["mark"] == verdict for row in rows)
             yield from check_text(f"README.md: {name}, {verdict}", cell, [n])

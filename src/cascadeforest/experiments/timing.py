@@ -12,6 +12,7 @@ import contextlib
 import io
 import logging
 import multiprocessing
+import os
 import pickle
 import time
 from collections.abc import Iterator
@@ -142,7 +143,8 @@ def _round(worker: Worker, timing: Timing, data: Path, key: str, repeat: int, or
         turns=tuple(turns),
         n_train=max((one.n_train for one in taken), default=0),
         n_test=max((one.n_test for one in taken), default=0),
-        elsewhere=round(sum(one.other_seconds for one in taken) / wall, 3) if wall else 0.0,
+        # The system counts in ticks of 10 ms: in a shorter round they may be more than all cores can do.
+        elsewhere=round(min(sum(one.other_seconds for one in taken) / wall, os.cpu_count() or 1), 3) if wall else 0.0,
         threads=1,
         started_ms=round(1000 * started),
         ended_ms=round(1000 * time.time()),
