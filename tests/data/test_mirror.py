@@ -72,6 +72,10 @@ FACTS = {
     # cs, mddf and ddbf
     "adult_integer": Facts(48_842, 14, 2, 32_561, 0, 16_281),
     "letter": Facts(20_000, 16, 26, 16_000, 0, 4_000),
+    # all rows in five folds: 4 / 5 of them in the training part of the first fold
+    "adult_folds": Facts(48_842, 14, 2, 39_073, 0, 9_769),
+    "adult_integer_folds": Facts(48_842, 14, 2, 39_073, 0, 9_769),
+    "letter_folds": Facts(20_000, 16, 26, 16_000, 0, 4_000),
     "yeast": Facts(1_484, 8, 10, 1_038, 0, 446),
     "mnist": Facts(70_000, 784, 10, 60_000, 0, 10_000),
     "imdb": Facts(50_000, 5_000, 2, 25_000, 0, 25_000),
@@ -88,6 +92,7 @@ ENCODED = {
     "adult": 6 + 9 + 16 + 7 + 15 + 6 + 5 + 2 + 42,  # numbers, then the levels of each column, '?' in three of them
     "bank": 9 + 11 + 3 + 7 + 2 + 2 + 2 + 2 + 10 + 5 + 3,  # without duration and without 'unknown'
     "credit_default": 20 + 2 + 7 + 4,
+    "adult_folds": 6 + 9 + 16 + 7 + 15 + 6 + 5 + 2 + 42,
     "credit_fraud_untimed": 29,  # without Time
     "diabetes130": 161,
     "bike": 6,
@@ -231,10 +236,17 @@ def test_a_tenth_of_a_given_training_set_has_the_size_of_interp_table_3(name, n_
     assert (rows.train.size, rows.test.size) == (n_train, FACTS[name].test)
 
 
-def test_the_folds_of_a_cross_validation_test_every_row_once(prepared):
-    dataset = prepared("arrhythmia")
+@pytest.mark.parametrize("name", ["arrhythmia", "adult_folds", "adult_integer_folds", "letter_folds"])
+def test_the_folds_of_a_cross_validation_test_every_row_once(name, prepared):
+    dataset = prepared(name)
     tested = np.concatenate([dataset.rows(fold).test for fold in range(5)])
-    assert np.sort(tested).tolist() == list(range(452))
+    assert np.sort(tested).tolist() == list(range(FACTS[name].rows))
+
+
+@pytest.mark.parametrize("name", ["adult", "adult_integer", "letter"])
+def test_a_set_in_folds_has_the_rows_of_its_set_with_a_given_test_part(name, prepared):
+    assert np.array_equal(prepared(f"{name}_folds").X, prepared(name).X)
+    assert np.array_equal(prepared(f"{name}_folds").y, prepared(name).y)
 
 
 def test_the_fraud_protocol_draws_three_splits_and_uses_each_five_times(prepared):
