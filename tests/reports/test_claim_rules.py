@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from cascadeforest.reports.numbers import intervals, rules
-from cascadeforest.reports.numbers.random_effects import random_effects, restricted_likelihood
-from cascadeforest.reports.numbers.rules import Comparison, Estimate, criterion, decide
+from cascadeforest.reports.numbers.intervals import Estimate
+from cascadeforest.reports.numbers.rules import Comparison, criterion, decide, random_effects, restricted_likelihood
 
 N = 2000
 #: False supports and false contradictions, at most; power where 80 % is stated, at least.
@@ -23,44 +23,30 @@ def of_rows_and_seeds(generator):
     """Four seeds on 300 given test rows: some rows are always right with one model, others by chance of the seed."""
     signs = np.round(generator.uniform(-0.54, 0.54, size=(300, 1)))
     chance = np.round(generator.uniform(-0.52, 0.52, size=(300, 4)))
-    one = intervals.given_test_set(signs + chance + 0.004 * generator.normal(size=(1, 4)))
-    return Estimate(one.difference, one.error, one.df)
+    return intervals.given_test_set(signs + chance + 0.004 * generator.normal(size=(1, 4)))
 
 
 def of_splits(generator, n, test_to_train):
     """Splits share training rows, so that their differences have the correlation that the interval supposes."""
     shared = test_to_train / (1 + test_to_train)
     noise = math.sqrt(shared) * generator.normal() + math.sqrt(1 - shared) * generator.normal(size=n)
-    one = intervals.repeated_splits(noise, test_to_train)
-    return Estimate(one.difference, one.error, one.df)
-
-
-def of_draws(generator):
-    noise = generator.normal(size=8)
-    return Estimate(noise.mean(), noise.std(ddof=1) / math.sqrt(8), 7, leads=tuple(noise))
-
-
-def of_made_data(generator):
-    one = intervals.paired_t(generator.normal(size=10))
-    return Estimate(one.difference, one.error, one.df)
+    return intervals.repeated_splits(noise, test_to_train)
 
 
 def of_costs(generator):
     """Six rounds of timings in turn, whose machine is off by less than it is granted."""
     noise = generator.normal(scale=0.1, size=6) + generator.uniform(-1, 1) * math.log(intervals.MACHINE)
-    one = intervals.paired_t(noise)
-    return Estimate(one.difference, one.error, one.df, widen=math.log(intervals.MACHINE))
+    return intervals.cost_ratio(np.exp(noise), np.ones(6))
 
 
 DESIGNS = {
     "given": of_rows_and_seeds,
     "folds": lambda generator: of_splits(generator, 5, 0.25),
     "splits": lambda generator: of_splits(generator, 10, 3 / 7),
-    "draws": of_draws,
-    "made": of_made_data,
+    "draws": lambda generator: intervals.sign_flips(generator.normal(size=8)),
+    "made": lambda generator: intervals.paired_t(generator.normal(size=10)),
     "costs": of_costs,
 }
-#: Costs are widened on purpose, so that less is found than the level allows.
 
 
 @pytest.fixture(scope="module")

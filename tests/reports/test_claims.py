@@ -133,7 +133,7 @@ def test_a_difference_is_judged_by_the_interval_of_its_table(made):
     lead = np.array([cell.metrics["accuracy"] - 0.8 for cell in made.read_run("adult", "gbdt").cells])
     one = intervals.paired_t(lead.tolist())
     assert line.verdict.verdict == "supported"
-    assert line.number == f"+{100 * one.difference:.2f} [+{100 * one.low:.2f}, +{100 * one.high:.2f}] points"
+    assert line.number == f"+{100 * one.value:.2f} [+{100 * one.low:.2f}, +{100 * one.high:.2f}] points"
     assert line.place == "gbdt against random_forest on adult"
     other = made.verdict(claim({"model": "random_forest", "rivals": ["gbdt"]}))
     assert other.verdict.verdict == "contradicted"

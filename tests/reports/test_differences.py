@@ -107,7 +107,7 @@ def test_a_given_test_set_pairs_rows_and_seeds(suite):
     expected = given_test_set(np.column_stack(leads(arrays)))
     assert (found.row.low, found.row.high) == (expected.low, expected.high)
     assert found.row.smallest == expected.detectable
-    assert found.row.mean == pytest.approx(expected.difference)
+    assert found.row.mean == pytest.approx(expected.value)
     assert found.row.note.startswith("test rows and 3 seeds; variance: rows ")
     # The region is 0.3 points where nothing is published, which 60 rows can never show.
     assert found.rows_needed > 10_000
@@ -125,7 +125,7 @@ def test_areas_and_errors_of_a_regression_have_intervals_of_rows_and_seeds(suite
     assert (found.row.low, found.row.high) == pytest.approx((expected.low, expected.high))
     arrays = rows_of(np.random.default_rng(2), 3, task="regression")
     found = found_of(cells_of(suite, arrays, "rmse", designs={"adult": "given"}), "rmse")
-    assert found.interval.difference == pytest.approx(found.row.mean, abs=1e-9)
+    assert found.interval.value == pytest.approx(found.row.mean, abs=1e-9)
     # The delta method, by a step towards each row.
     residual = arrays["random_forest/0/residual"].astype(float)
     step = 1e-6
@@ -232,11 +232,11 @@ def test_a_mean_over_variants_averages_rows_before_seeds(suite):
     cells = Cells(results.experiments["hidf-table2"], results)
     found = mean_difference(cells, list(arrays), "random_forest", "gbdt", "accuracy")
     expected = given_test_set(np.column_stack(np.mean([leads(own) for own in arrays.values()], axis=0)))
-    assert (found.row.mean, found.row.low) == (pytest.approx(expected.difference), pytest.approx(expected.low))
+    assert (found.row.mean, found.row.low) == (pytest.approx(expected.value), pytest.approx(expected.low))
     assert found.why == "test rows and 3 seeds"
     arrays["wine"]["test_rows/0"] += 1
     results = replace(results, row_source=lambda _, name: arrays[name])
-    assert mean_difference(cells, list(arrays), "random_forest", "gbdt", "ece") is None
+    assert mean_difference(cells, list(arrays), "random_forest", "gbdt", "ece").row.mean is None
     found = mean_difference(Cells(cells.experiment, results), list(arrays), "random_forest", "gbdt", "accuracy")
     assert found.interval is None
 

@@ -76,7 +76,7 @@ def test_the_variance_over_rows_and_seeds_is_that_of_the_two_way_layout():
     assert found.df == pytest.approx((ms_row + ms_seed - ms_err) ** 2 / squares)
     shares = np.array([ms_row - ms_err, ms_seed - ms_err, ms_err])
     assert list(vars(found.shares).values()) == pytest.approx(shares / shares.sum())
-    assert found.high - found.difference == pytest.approx(stats.t.ppf(0.975, found.df) * found.error)
+    assert found.high - found.value == pytest.approx(stats.t.ppf(0.975, found.df) * found.error)
     assert intervals.given_test_set(table[:, :1]).error == pytest.approx(table[:, 0].std(ddof=1) / 40**0.5)
 
 
@@ -128,7 +128,7 @@ def test_rows_that_are_all_equal_bound_how_often_models_differ():
 def test_splits_have_the_variance_of_nadeau_and_bengio():
     """Differences 1, 2, 3 and 6, half as many test rows as training rows: s² = 14 / 3, factor 1 / 4 + 1 / 2."""
     found = intervals.repeated_splits([1.0, 2.0, 3.0, 6.0], 0.5)
-    assert (found.difference, found.df) == (3.0, 3)
+    assert (found.value, found.df) == (3.0, 3)
     assert found.error**2 == pytest.approx(14 / 3 * 0.75)
     assert found.high == pytest.approx(3 + 3.182446 * math.sqrt(3.5), rel=1e-6)
     # (3.182446 + 0.978472) standard errors: tables of Student's t at 97.5 and 80 %.
@@ -218,7 +218,7 @@ def test_the_interval_of_sign_flips_has_what_enumeration_does_not_reject(values)
     for end, outside in ((found.low, -step), (found.high, step)):
         assert p_value(values, end + outside) <= 0.05
         assert p_value(values, end - outside) > 0.05
-    assert p_value(values, found.difference) == 1
+    assert p_value(values, found.value) == 1
 
 
 def test_few_repeats_exclude_nothing():
@@ -266,7 +266,7 @@ def test_a_subgroup_of_flips_is_closed_and_ties_no_two_repeats(few_bits):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(intervals, "_sum_where_odd", listen)
-        intervals.sign_flips([2.0**k for k in range(n)])
+        assert intervals.sign_flips([2.0**k for k in range(n)]).interval
     found = {int(one) for one in sums[0][0]}
     assert len(found) == 64
     assert {a ^ b for a in found for b in found} == found
@@ -307,14 +307,11 @@ def test_intervals_of_paired_t_hold_the_difference_as_often_as_they_say():
 def test_ratios_of_costs_are_geometric_means_and_wider_than_their_repeats_say():
     """Ratios 1, 2 and 4: mean log 2, deviation log 2."""
     found = intervals.cost_ratio([1.0, 2.0, 12.0], [1.0, 1.0, 3.0])
-    assert found.difference == pytest.approx(2)
-    factor = math.exp(4.302653 * math.log(2) / math.sqrt(3))
-    assert (found.low, found.high) == (
-        pytest.approx(2 / factor / 1.2, rel=1e-5),
-        pytest.approx(2 * factor * 1.2, rel=1e-5),
-    )
+    assert found.value == pytest.approx(math.log(2))
+    half = 4.302653 * math.log(2) / math.sqrt(3) + math.log(1.2)
+    assert found.interval == pytest.approx((math.log(2) - half, math.log(2) + half), rel=1e-5)
     single = intervals.cost_ratio([3.0], [2.0])
-    assert (single.low, single.difference, single.high) == pytest.approx((1.0, 1.5, 2.25))
+    assert np.exp((single.low, single.value, single.high)) == pytest.approx((1.0, 1.5, 2.25))
     with pytest.raises(ValueError, match="positive"):
         intervals.cost_ratio([1.0], [0.0])
 
@@ -323,7 +320,7 @@ def test_ratios_of_costs_are_in_their_interval_at_least_as_often_as_it_says():
     def draw(generator):
         return generator.lognormal(math.log(2), 0.1, 5), generator.lognormal(0, 0.1, 5)
 
-    assert coverage(intervals.cost_ratio, draw, 2.0) >= FEWEST
+    assert coverage(intervals.cost_ratio, draw, math.log(2)) >= FEWEST
 
 
 @pytest.mark.parametrize(
@@ -351,7 +348,7 @@ def test_widened_ratios_hold_the_true_one_on_machines_that_favour_a_turn(bias):
         own, other, again = np.exp(generator.normal([math.log(2) + bias, 0, bias], 0.03, (5, 3))).T
         return own, other, again
 
-    assert coverage(interval, draw, 2.0) >= FEWEST
+    assert coverage(interval, draw, math.log(2)) >= FEWEST
 
 
 # What intervals decide ---------------------------------------------------------------------------------------------

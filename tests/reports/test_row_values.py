@@ -5,8 +5,7 @@ import pytest
 
 from cascadeforest.experiments.metrics import score
 from cascadeforest.reports.numbers.intervals import given_test_set, pooled_rows
-from cascadeforest.reports.numbers.row_values import row_values
-from cascadeforest.reports.numbers.rows import areas, log_losses, placements
+from cascadeforest.reports.numbers.rows import areas, log_losses, placements, row_values
 
 #: Metrics of classifiers, and of how many classes each is tried.
 CASES = [

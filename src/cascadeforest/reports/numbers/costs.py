@@ -1,9 +1,11 @@
 """Costs of models beside the cost of one of them, and what the papers' texts say of such ratios."""
 
+import itertools
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean, stdev
+from typing import Any
 
 from cascadeforest.experiments.metrics import COST_METRICS
 from cascadeforest.reports.numbers.cells import Cells
@@ -41,34 +43,30 @@ def ratio_rows(
     by key.
     """
     metrics = [metric for metric in cells.experiment.metrics if metric in COST_METRICS]
-    for dataset, column in cells.pairs:
-        for metric in metrics if column in (columns or cells.experiment.columns) and column != reference else ():
-            row = TidyRow(dataset, column, f"against {reference}", ratio_name(metric))
-            row = replace(row, published=_published(cells, dataset, column, reference, metric))
-            measured = [rows.get((dataset, name, "", metric)) for name in (reference, column)]
-            told = [(one.status, one.note) if one else (UNAVAILABLE, "does not apply") for one in measured]
-            if lacking := [one for one in told if one[0] != OK]:
-                yield replace(row, status=lacking[0][0], note=lacking[0][1])
-                continue
-            mine, own = (cells.metric(dataset, name, metric) for name in (reference, column))
-            found = cost_ratio(mine, own)
-            if found is None:
-                yield replace(row, status=UNAVAILABLE, note="too little to be measured")
-                continue
-            mean, of_repeats = found
-            row = replace(row, n=len(of_repeats), n_test=cells.n_test(dataset, column))
-            yield replace(row, mean=mean, std=stdev(of_repeats) if len(of_repeats) > 1 else None)
-            for name, end in ENDS.items() if len(of_repeats) > 1 else ():
-                yield replace(row, condition=f"{row.condition}, {name}", mean=end(of_repeats), published=None)
+    wanted = [pair for pair in cells.pairs if pair[1] in (columns or cells.experiment.columns) and pair[1] != reference]
+    for (dataset, column), metric in itertools.product(wanted, metrics):
+        published = published_ratio(cells, cells.experiment.base(dataset), column, reference, metric)
+        row = TidyRow(dataset, column, f"against {reference}", ratio_name(metric), published=published)
+        measured = [rows.get((dataset, name, "", metric)) for name in (reference, column)]
+        told = [(one.status, one.note) if one else (UNAVAILABLE, "does not apply") for one in measured]
+        lacking = next((one for one in told if one[0] != OK), None)
+        found = None if lacking else cost_ratio(*(cells.metric(dataset, name, metric) for name in (reference, column)))
+        if found is None:
+            status, note = lacking or (UNAVAILABLE, "too little to be measured")
+            yield replace(row, status=status, note=note)
+            continue
+        mean, of_repeats = found
+        row = replace(row, n=len(of_repeats), n_test=cells.n_test(dataset, column))
+        yield replace(row, mean=mean, std=stdev(of_repeats) if len(of_repeats) > 1 else None)
+        for name, end in ENDS.items() if len(of_repeats) > 1 else ():
+            yield replace(row, condition=f"{row.condition}, {name}", mean=end(of_repeats), published=None)
 
 
-def _published(cells: Cells, dataset: str, column: str, reference: str, metric: str) -> float | None:
-    """Return the ratio of the paper's numbers."""
-    name = MEMORY if metric == MEMORY_BELOW else metric
-    own, mine = (cells.published.number(dataset, one, name) for one in (column, reference))
-    if own is None or mine is None or not own.value:
-        return None
-    return float(mine.value / own.value)
+def published_ratio(cells: Cells, base: str, column: str, reference: str, metric: str) -> float | None:
+    """Return the ratio of the paper's numbers, which it lists under the data set `base`."""
+    name, published = MEMORY if metric == MEMORY_BELOW else metric, cells.published
+    own, mine = (published.number_at(base, *published.place(one, "", name), name) for one in (column, reference))
+    return float(mine.value / own.value) if own and mine and own.value else None
 
 
 def memory_rows(cells: Cells) -> Iterable[TidyRow]:
@@ -83,14 +81,14 @@ def memory_rows(cells: Cells) -> Iterable[TidyRow]:
 # What the text says ---------------------------------------------------------------------------------------------------
 
 
-def texts(cells: Cells, rows: Mapping[Key, TidyRow]) -> list[dict[str, object]]:
+def texts(cells: Cells, rows: Mapping[Key, TidyRow]) -> list[dict[str, Any]]:
     """Return what the paper's text says of costs, with the same computed from its table and from our numbers.
 
     Each has `dataset`, `model`, `condition`, `words`, and `numbers`: `metric`, `digits` as printed, and `found`: ``its
     table`` and ``reproduced`` to the ratios (or gaps) by data set.
     """
     column_at = {cells.published.place(column): column for column in cells.experiment.columns}
-    numbers: dict[tuple[str, str, str, str], list[dict[str, object]]] = {}
+    texts: dict[tuple[str, ...], dict[str, Any]] = {}
     for text in cells.published.texts():
         if text.metric not in _TEXT_RATIOS and text.metric != GAP:
             continue
@@ -108,11 +106,11 @@ def texts(cells: Cells, rows: Mapping[Key, TidyRow]) -> list[dict[str, object]]:
         shown = [d for d in cells.experiment.datasets if text.dataset in (ALL, cells.experiment.base(d))]
         sides = {"its table": _computed(text, in_table, of_paper), "reproduced": _computed(text, shown, of_ours)}
         found = {side: {_said(cells, place): v for place, v in values.items()} for side, values in sides.items()}
-        one: dict[str, object] = {"metric": text.metric, "digits": text.digits, "found": found}
-        key = text.dataset, _said(cells, text.model), _said(cells, text.condition), text.words
-        numbers.setdefault(key, []).append(one)
-    heads = ("dataset", "model", "condition", "words", "numbers")
-    return [dict(zip(heads, (*key, value), strict=True)) for key, value in numbers.items()]
+        told: dict[str, Any] = dict(dataset=text.dataset, words=text.words)
+        told |= dict(model=_said(cells, text.model), condition=_said(cells, text.condition), numbers=[])
+        one = texts.setdefault(tuple(told.values())[:-1], told)
+        one["numbers"].append({"metric": text.metric, "digits": text.digits, "found": found})
+    return list(texts.values())
 
 
 def _said(cells: Cells, words: str) -> str:

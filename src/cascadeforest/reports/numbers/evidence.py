@@ -4,7 +4,7 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import fmean
 from typing import Final, Literal, TypeAlias
@@ -19,9 +19,10 @@ from cascadeforest.reports.numbers import intervals, timings
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.differences import NO_ROWS, Difference, difference, of_repeats
 from cascadeforest.reports.numbers.frame import OK, Key, TidyRow
+from cascadeforest.reports.numbers.intervals import Estimate
 from cascadeforest.reports.numbers.metrics import COMPARED, COST_RATIOS, COSTS, known_metric
 from cascadeforest.reports.numbers.results import Results
-from cascadeforest.reports.numbers.rules import COST_REGION, Comparison, Estimate, criterion
+from cascadeforest.reports.numbers.rules import COST_REGION, Comparison, criterion
 
 #: Whether a comparison counts; if not: data are not at hand, it was not run (in full), or the mechanism was not active.
 State: TypeAlias = Literal["judged", "absent", "not run", "inactive"]
@@ -37,50 +38,22 @@ RANKINGS: Final = "auc_ranking"
 
 @dataclass(frozen=True)
 class Evidence:
-    """A comparison, or why there is none.
+    """A comparison, or why there is none."""
 
-    Parameters
-    ----------
-    experiment, dataset : str
-        Where its numbers stand; the data set is the variant of this suite, or what the claim calls it.
-    words : str
-        Model, rival and condition.
-    metric : str
-        Of the numbers; ratios and differences have names of their own.
-    state : {"judged", "absent", "not run", "inactive"}
-        Whether it counts.
-    note : str
-        What its interval stands on, or why it does not count.
-    is_log : bool
-        Whether the estimate is a logarithm.
-    comparison : Comparison or None
-        Also there where numbers are bounded, and do not count.
-    published : float or None
-        The same of the paper's numbers.
-    """
-
-    experiment: str
-    dataset: str
-    words: str
-    metric: str
-    state: State
-    note: str
-    is_log: bool = False
-    comparison: Comparison | None = field(default=None, repr=False)
-    published: float | None = None
+    experiment: str  # where its numbers stand
+    dataset: str  # the variant of this suite, or what the claim calls it
+    words: str  # model, rival and condition
+    metric: str  # of the numbers; ratios and differences have names of their own
+    state: State  # whether it counts
+    note: str  # what its interval stands on, or why it does not count
+    is_log: bool = False  # whether the estimate is a logarithm
+    comparison: Comparison | None = field(default=None, repr=False)  # also of bounded numbers, which do not count
+    published: float | None = None  # the same of the paper's numbers
 
 
 @dataclass(frozen=True)
 class Sources:
-    """Cells and rows of all experiments of a suite.
-
-    Parameters
-    ----------
-    results : Results
-        Of the suite.
-    rows_of : callable
-        Gives the rows of an experiment's table and picture.
-    """
+    """Cells and rows of all experiments of a suite; `rows_of` gives the rows of an experiment's table and picture."""
 
     results: Results
     rows_of: Callable[[str], Iterable[TidyRow]]
@@ -96,10 +69,7 @@ class Sources:
     def rows(self, experiment: str) -> dict[Key, TidyRow]:
         """Return the rows of an experiment by key; those of the table win over those of the picture."""
         if experiment not in self._rows:
-            found: dict[Key, TidyRow] = {}
-            for row in self.rows_of(experiment):
-                found.setdefault(row.key, row)
-            self._rows[experiment] = found
+            self._rows[experiment] = {row.key: row for row in reversed(list(self.rows_of(experiment)))}
         return self._rows[experiment]
 
     def variant(self, experiment: str, name: str) -> str | None:
@@ -108,6 +78,14 @@ class Sources:
         if name in declared.datasets:
             return name
         return next((one for one in declared.datasets if name in (declared.base(one), parse_variant(one)[0])), None)
+
+
+def collect(claim: Claim, sources: Sources, first_repeat: int = 0) -> list[Evidence]:
+    """Return the comparisons of a claim that names no readings; repeats before `first_repeat` do not count.
+
+    `ConfigError` if a rule needs a region and the metric has none.
+    """
+    return [one for part in claim.evidence for one in _Search(claim, part, sources, first_repeat).found()]
 
 
 @dataclass(frozen=True)
@@ -129,6 +107,15 @@ class _Side:
     def is_column(self) -> bool:
         return self.model in self.cells.experiment.columns
 
+    @property
+    def column(self) -> str:
+        """A column whose cells say how many rows were for training and test."""
+        return self.model if self.is_column else next(iter(self.cells.experiment.columns), "")
+
+    @property
+    def design(self) -> str:
+        return self.cells.experiment.designs.get(self.dataset, "given")
+
     @cached_property
     def row(self) -> TidyRow | None:
         return self.sources.rows(self.part.experiment).get((self.dataset, self.model, self.condition, self.metric))
@@ -136,17 +123,31 @@ class _Side:
     @cached_property
     def values(self) -> tuple[float, ...]:
         """The number of each repeat, or one that has no repeats; empty if there is none."""
-        if self.row is not None and self.row.values:
-            return self.row.values
-        if (
-            self.is_column
-            and not self.condition
-            and (found := self.cells.metric(self.dataset, self.model, self.metric))
-        ):
+        row, is_score = self.row, self.is_column and not self.condition
+        if row is not None and row.values:
+            return row.values
+        if is_score and (found := self.cells.metric(self.dataset, self.model, self.metric)):
             return tuple(found)
-        if self.row is not None and self.row.mean is not None and (self.row.n or 1) == 1:
-            return (self.row.mean,)
-        return tuple(of_curves(self.cells, self.dataset, self.model, self.condition, self.metric))
+        if row is not None and row.mean is not None and (row.n or 1) == 1:
+            return (row.mean,)
+        return tuple(self._of_curves())
+
+    def _of_curves(self) -> Iterable[float]:
+        """Yield, for each repeat, what a cascade says of its layers: interactions found, share of rows easy at once."""
+        layer = re.fullmatch(r"layer (\d+)", self.condition)
+        for cell in self.cells.all(self.dataset, self.model) if self.is_column else ():
+            curves = cell.curves
+            if self.metric == "new_interactions" and self.metric in curves:
+                kept = curves[self.metric][: cell.growth.n_kept if cell.growth else None]
+                yield sum(kept) if layer is None else kept[int(layer[1]) - 1] if int(layer[1]) <= len(kept) else 0.0
+            elif self.metric == "easy_share" and curves.get("easy_rows") and curves.get("rows"):
+                yield curves["easy_rows"][0] / curves["rows"][0]
+
+    @property
+    def printed(self) -> float | None:
+        """The paper's number."""
+        number = self.cells.published.number(self.dataset, self.model, self.metric, self.condition)
+        return None if number is None else float(number.value)
 
     @property
     def why_not(self) -> str:
@@ -166,185 +167,149 @@ class _Side:
                 found.append(f"{parse_operation(operation).count:,} training rows only")
         for column in [self.model] if self.is_column else declared.columns:
             for name, bound in declared.bounds.get(column, {}).get(self.dataset, {}).items():
-                own = self.cells.all(self.dataset, column)
-                if name != "max_layers" or any(cell.growth and cell.growth.at_cap for cell in own):
+                if name != "max_layers" or self.cells.n_at_cap(self.dataset, column):
                     found.append(f"{name} {bound.here:g} of {bound.unbounded:g}")
         return list(dict.fromkeys(found))
 
 
-def of_curves(cells: Cells, dataset: str, column: str, condition: str, metric: str) -> Iterable[float]:
-    """Yield, for each repeat, what a cascade says of its layers: interactions found, share of rows easy at once."""
-    layer = re.fullmatch(r"layer (\d+)", condition)
-    for cell in cells.all(dataset, column) if column in cells.experiment.columns else ():
-        curves = cell.curves
-        if metric == "new_interactions" and metric in curves:
-            kept = curves[metric][: cell.growth.n_kept if cell.growth else None]
-            yield sum(kept) if layer is None else kept[int(layer[1]) - 1] if int(layer[1]) <= len(kept) else 0.0
-        elif metric == "easy_share" and curves.get("easy_rows") and curves.get("rows"):
-            yield curves["easy_rows"][0] / curves["rows"][0]
+@dataclass(frozen=True)
+class _Search:
+    """Finds the comparisons of one part of a claim's evidence."""
 
+    claim: Claim
+    part: Part
+    sources: Sources
+    first: int
 
-def collect(claim: Claim, sources: Sources, first_repeat: int = 0) -> list[Evidence]:
-    """Return the comparisons of a claim that names no readings.
+    def found(self) -> Iterable[Evidence]:
+        """Yield the comparisons of all data sets."""
+        part, sources = self.part, self.sources
+        declared = sources.results.experiments.get(part.experiment)
+        for k, name in enumerate(part.datasets):
+            if declared is None or not declared.is_implemented or part.experiment in sources.results.plan.left_out:
+                why = "not in the tables of this suite" if declared is None else declared.reason or "not run"
+                yield self._none(name, "not run", why)
+                continue
+            rivals = part.with_datasets[k if len(part.with_datasets) > 1 else 0] if part.with_datasets else name
+            own, other = (sources.variant(part.experiment, one) for one in (name, rivals))
+            if own is None or other is None:
+                lacking = name if own is None else rivals
+                yield self._none(lacking, "absent", f"{lacking} is not in suite {sources.results.suite}")
+            elif absent := declared.absent.get(own) or declared.absent.get(other):
+                yield self._none(own, "absent", absent)
+            elif not (compared := self._compared(own, other)):
+                yield self._none(own, "not run", f"{part.experiment} has no rows {', '.join(part.conditions)}")
+            else:
+                for one in compared:
+                    yield self._evidence(own, *one)
 
-    Parameters
-    ----------
-    claim : Claim
-        The claim.
-    sources : Sources
-        Of the suite.
-    first_repeat : int
-        Repeats before it do not count.
+    def _none(self, dataset: str, state: State, why: str) -> Evidence:
+        return Evidence(self.part.experiment, dataset, self._words(), self.part.metric, state, why)
 
-    Raises
-    ------
-    ConfigError
-        If a rule needs a region and the metric has none.
-    """
-    return [one for part in claim.evidence for one in _of_part(claim, part, sources, first_repeat)]
+    def _words(self, rival: str = "", condition: str = "") -> str:
+        rivals = rival or ", ".join(self.part.rivals)
+        return ", ".join(filter(None, (self.part.model + (f" against {rivals}" if rivals else ""), condition)))
 
+    def _compared(self, own: str, other: str) -> list[tuple[str, str, list[_Side], list[_Side]]]:
+        """Return rival, condition, and numbers of the model and of the rival; of a correlation two curves."""
+        part, statistic = self.part, self.claim.statistic
 
-def _of_part(claim: Claim, part: Part, sources: Sources, first: int) -> Iterable[Evidence]:
-    declared = sources.results.experiments.get(part.experiment)
-    for k, name in enumerate(part.datasets):
-        if declared is None or not declared.is_implemented or part.experiment in sources.results.plan.left_out:
-            why = "not in the tables of this suite" if declared is None else declared.reason or "not run"
-            yield Evidence(part.experiment, name, _words(claim, part), part.metric, "not run", why)
-            continue
-        own = sources.variant(part.experiment, name)
-        rivals = part.with_datasets[k if len(part.with_datasets) > 1 else 0] if part.with_datasets else name
-        other = sources.variant(part.experiment, rivals)
-        if own is None or other is None:
-            lacking = name if own is None else rivals
-            why = f"{lacking} is not in suite {sources.results.suite}"
-            yield Evidence(part.experiment, lacking, _words(claim, part), part.metric, "absent", why)
-        elif absent := declared.absent.get(own) or declared.absent.get(other):
-            yield Evidence(part.experiment, own, _words(claim, part), part.metric, "absent", absent)
-        else:
-            yield from _of_dataset(claim, part, sources, own, other, first)
+        def side(dataset: str, model: str, condition: str, metric: str) -> _Side:
+            return _Side(self.sources, part, dataset, model, condition, metric)
 
-
-def _words(claim: Claim, part: Part, rival: str = "", condition: str = "") -> str:
-    rivals = rival or ", ".join(part.rivals)
-    return ", ".join(filter(None, (part.model + (f" against {rivals}" if rivals else ""), condition)))
-
-
-def _of_dataset(claim: Claim, part: Part, sources: Sources, own: str, other: str, first: int) -> Iterable[Evidence]:
-    def side(dataset: str, model: str, condition: str, metric: str) -> _Side:
-        return _Side(sources, part, dataset, model, condition, metric)
-
-    conditions = _layers(part.conditions, sources, part, own)
-    second = part.with_metric or part.metric
-    with_conditions = _layers(part.with_conditions, sources, part, other, second) or conditions
-    curve = [side(own, part.model, one, part.metric) for one in conditions]
-    made: list[
-        tuple[str, str, list[_Side], list[_Side]]
-    ] = []  # rival, condition, numbers of the model and of the rival
-    if claim.statistic == "change":
-        steps = [(curve[0], curve[-1])] if part.ends else list(itertools.pairwise(curve))
-        made = [("", f"{after.condition} after {before.condition}", [after], [before]) for before, after in steps]
-    elif claim.statistic == "correlation":
-        made = [
-            ("", f"{part.metric} and {second}", curve, [side(other, part.model, c, second) for c in with_conditions])
-        ]
-    else:
+        conditions, second = self._layers(part.conditions, own, part.metric), part.with_metric or part.metric
+        with_conditions = self._layers(part.with_conditions, other, second) or conditions
+        curve = [side(own, part.model, one, part.metric) for one in conditions]
+        if not conditions:
+            return []
+        if statistic == "change":
+            steps = [(curve[0], curve[-1])] if part.ends else list(itertools.pairwise(curve))
+            return [("", f"{after.condition} after {before.condition}", [after], [before]) for before, after in steps]
+        if statistic == "correlation":
+            others = [side(other, part.model, one, second) for one in with_conditions]
+            return [("", f"{part.metric} and {second}", curve, others)]
+        found = []
         longest = max(len(conditions), len(with_conditions))
-        for rival in part.rivals or ("",):
-            for j in range(longest):
-                mine, theirs = (c[j if len(c) > 1 else 0] for c in (conditions, with_conditions))
-                words = mine if mine == theirs else f"{mine or 'all'} / {theirs or 'all'}"
-                rivals = [side(other, rival, theirs, second)] if rival else []
-                made.append((rival, words, [side(own, part.model, mine, part.metric)], rivals))
-    if not conditions or not made:
-        note = f"{part.experiment} has no rows {', '.join(part.conditions)}"
-        yield Evidence(part.experiment, own, _words(claim, part), part.metric, "not run", note)
-        return
-    for rival, condition, numbers, compared in made:
-        yield _evidence(claim, part, own, rival, condition, numbers, compared, first)
+        for rival, j in itertools.product(part.rivals or ("",), range(longest)):
+            mine, theirs = (c[j if len(c) > 1 else 0] for c in (conditions, with_conditions))
+            words = mine if mine == theirs else f"{mine or 'all'} / {theirs or 'all'}"
+            rivals = [side(other, rival, theirs, second)] if rival else []
+            found.append((rival, words, [side(own, part.model, mine, part.metric)], rivals))
+        return found
 
+    def _layers(self, names: Sequence[str], dataset: str, metric: str) -> list[str]:
+        """Return conditions, with those of all layers in order in place of one with `ANY_LAYER`."""
+        found: list[str] = []
+        key = dataset, self.part.model, metric
+        for name in names:
+            if ANY_LAYER not in name:
+                found.append(name)
+                continue
+            pattern = re.compile(re.escape(name).replace(re.escape(ANY_LAYER), r"(\d+)"))
+            every = self.sources.rows(self.part.experiment).values()
+            rows = [row for row in every if (row.dataset, row.model, row.metric) == key]
+            # Layers that not every run has are left out: their runs cannot be paired.
+            most = max((len(row.values) for row in rows), default=0)
+            whole = [row.condition for row in rows if len(row.values) == most]
+            matches = [match for condition in dict.fromkeys(whole) if (match := pattern.fullmatch(condition))]
+            found += [match.string for match in sorted(matches, key=lambda match: int(match[1]))]
+        return found
 
-def _layers(names: Sequence[str], sources: Sources, part: Part, dataset: str, metric: str = "") -> list[str]:
-    """Return conditions, with those of all layers in order in place of one with `ANY_LAYER`."""
-    found: list[str] = []
-    for name in names:
-        if ANY_LAYER not in name:
-            found.append(name)
-            continue
-        pattern = re.compile(re.escape(name).replace(re.escape(ANY_LAYER), r"(\d+)"))
-        key = (dataset, part.model, metric or part.metric)
-        rows = [row for row in sources.rows(part.experiment).values() if (row.dataset, row.model, row.metric) == key]
-        matches = [match for row in rows if (match := pattern.fullmatch(row.condition))]
-        # Layers that not every run has are left out: their runs cannot be paired.
-        most = max((len(row.values) for row in rows), default=0)
-        whole = {row.condition for row in rows if len(row.values) == most}
-        ordered = sorted(matches, key=lambda match: int(match[1]))
-        found += dict.fromkeys(match.string for match in ordered if match.string in whole)
-    return found
+    def _evidence(self, dataset: str, rival: str, condition: str, own: list[_Side], other: list[_Side]) -> Evidence:
+        claim, part, sides, mine = self.claim, self.part, [*own, *other], own[0]
+        metric = part.metric if claim.statistic == "value" else f"{part.metric}_{claim.statistic}"
+        found = replace(self._none(dataset, "not run", ""), words=self._words(rival, condition), metric=metric)
+        if lacking := next((one for one in sides if not one.values), None):
+            return replace(found, note=lacking.why_not)
+        if len(mine.values) <= self.first > 0:
+            return replace(found, note=f"no repeats beyond the {self.first} that were known")
+        estimate, note = _estimate(claim, own, other, self.first)
+        is_log = claim.statistic in ("ratio", "spread")
+        value = claim.value if claim.value is not None else 1.0 if is_log else 0.0
+        region = _region(claim, mine, other[0] if other else None)
+        try:
+            bar = criterion(str(claim.rule), math.log(value) if is_log else value, region)
+        except ValueError as error:
+            raise ConfigError(f"{CLAIMS_FILE}: {claim.id}: {part.metric}: {error}") from None
+        comparison = Comparison(dataset, ", ".join(filter(None, (rival, condition))), estimate, bar)
+        state: State = "not run" if note.startswith(NO_ROWS) else "judged"
+        if not part.bounded and (bounds := list(dict.fromkeys(bound for one in sides for bound in one.bounds))):
+            state, note = "not run", f"{NOT_IN_FULL}: {', '.join(bounds)}"
+        elif state == "judged" and (inactive := self._inactive(mine)):
+            state, note = "inactive", inactive
+        published = _published(claim, mine.metric, *(one.printed for one in (mine, *other[:1])))
+        return replace(found, state=state, note=note, is_log=is_log, comparison=comparison, published=published)
 
-
-def _evidence(
-    claim: Claim, part: Part, dataset: str, rival: str, condition: str, own: list[_Side], other: list[_Side], first: int
-) -> Evidence:
-    """Return the comparison of numbers of a model and a rival; of a correlation, of two curves."""
-    words, sides = _words(claim, part, rival, condition), [*own, *other]
-    metric = part.metric if claim.statistic == "value" else f"{part.metric}_{claim.statistic}"
-    if lacking := next((one for one in sides if not one.values), None):
-        return Evidence(part.experiment, dataset, words, metric, "not run", lacking.why_not)
-    if len(sides[0].values) <= first > 0:
-        note = f"no repeats beyond the {first} that were known"
-        return Evidence(part.experiment, dataset, words, metric, "not run", note)
-    estimate, note = _estimate(claim, own, other, first)
-    is_log = claim.statistic in ("ratio", "spread")
-    value = claim.value if claim.value is not None else 1.0 if is_log else 0.0
-    region = _region(claim, part, own[0], other[0] if other else None)
-    try:
-        bar = criterion(str(claim.rule), math.log(value) if is_log else value, region)
-    except ValueError as error:
-        raise ConfigError(f"{CLAIMS_FILE}: {claim.id}: {part.metric}: {error}") from None
-    comparison = Comparison(dataset, ", ".join(filter(None, (rival, condition))), estimate, bar)
-    state: State = "judged"
-    if not part.bounded and (bounds := list(dict.fromkeys(bound for one in sides for bound in one.bounds))):
-        state, note = "not run", f"{NOT_IN_FULL}: {', '.join(bounds)}"
-    elif note.startswith(NO_ROWS):
-        state = "not run"
-    elif inactive := _inactive(claim, own[0]):
-        state, note = "inactive", inactive
-    published = _published(claim, own[0], other[0] if other else None)
-    return Evidence(part.experiment, dataset, words, metric, state, note, is_log, comparison, published)
-
-
-def _published(claim: Claim, own: _Side, other: _Side | None) -> float | None:
-    """Return what the paper's numbers give for a value, a difference or a ratio."""
-    found = [_printed(side) for side in (own, other) if side is not None]
-    if None in found or claim.statistic not in ("value", "difference", "ratio"):
-        return None
-    numbers = [number for number in found if number is not None]
-    if claim.statistic == "value":
-        return numbers[0]
-    if claim.statistic == "ratio":
-        return numbers[1] / numbers[0] if numbers[0] else None
-    return (numbers[0] - numbers[1]) * (-1 if known_metric(own.metric).higher_is_better is False else 1)
-
-
-def _printed(side: _Side) -> float | None:
-    number = side.cells.published.number(side.dataset, side.model, side.metric, side.condition)
-    return None if number is None else float(number.value)
-
-
-def _inactive(claim: Claim, own: _Side) -> str:
-    """Return why the mechanism of a claim was not active; empty if it was, or if that was not recorded."""
-    if claim.guard is None:
-        return ""
-    guard, part, dataset = claim.guard, own.part, own.dataset
-    if guard.experiment and guard.experiment != part.experiment:
-        if guard.experiment not in own.sources.results.experiments:
+    def _inactive(self, own: _Side) -> str:
+        """Return why the mechanism of the claim was not active; empty if it was, or if that was not recorded."""
+        guard, part, dataset = self.claim.guard, self.part, own.dataset
+        if guard is None:
             return ""
-        part = Part(guard.experiment, part.datasets, guard.metric)
-        dataset = own.sources.variant(guard.experiment, own.cells.experiment.base(dataset)) or dataset
-    values = _Side(own.sources, part, dataset, guard.model or own.model, guard.condition, guard.metric).values
-    if not values or fmean(values) >= guard.least:
-        return ""
-    return f"{known_metric(guard.metric).label} {fmean(values):.3g}, below {guard.least:g}"
+        if guard.experiment and guard.experiment != part.experiment:
+            if guard.experiment not in self.sources.results.experiments:
+                return ""
+            part = Part(guard.experiment, part.datasets, guard.metric)
+            dataset = self.sources.variant(guard.experiment, own.cells.experiment.base(dataset)) or dataset
+        values = _Side(self.sources, part, dataset, guard.model or own.model, guard.condition, guard.metric).values
+        if not values or fmean(values) >= guard.least:
+            return ""
+        return f"{known_metric(guard.metric).label} {fmean(values):.3g}, below {guard.least:g}"
+
+
+def _sign(claim: Claim, metric: str) -> float:
+    """Return -1 for a difference of numbers of which lower ones are better: what is better is above 0."""
+    return -1.0 if claim.statistic == "difference" and known_metric(metric).higher_is_better is False else 1.0
+
+
+def _published(claim: Claim, metric: str, own: float | None, other: float | None = None) -> float | None:
+    """Return what the paper's numbers give for a value, a difference or a ratio."""
+    if claim.statistic == "value":
+        return own
+    if own is None or other is None or claim.statistic not in ("difference", "ratio"):
+        return None
+    if claim.statistic == "ratio":
+        return other / own if own else None
+    return (own - other) * _sign(claim, metric)
 
 
 # Estimates -----------------------------------------------------------------------------------------------------------
@@ -369,16 +334,13 @@ def _estimate(claim: Claim, own: list[_Side], other: list[_Side], first: int) ->
         return _ratio(mine, theirs, *values)
     if claim.statistic == "spread":
         return _spread(*values)
-    sign = -1.0 if claim.statistic == "difference" and known_metric(mine.metric).higher_is_better is False else 1.0
-    found = _difference(mine, theirs, values, first)
-    one, leads = found.interval, [sign * (a - b) for a, b in zip(*values, strict=True)]
+    sign, found = _sign(claim, mine.metric), _difference(mine, theirs, values, first)
+    one = found.interval
     if one is None:
-        return Estimate(fmean(leads), 0.0, 0), found.why
-    # Small draws have the ends of an exact test, unless the interval over test rows is wider.
-    half = (one.high - one.low) / 2
-    is_exact = found.design == "draws" and not math.isclose(half, one.error * stats.t.ppf(0.975, one.df), rel_tol=1e-9)
+        return Estimate(sign * found.row.number, 0.0, 0), found.why
     needs = f"; no number of seeds decides, {found.rows_needed:,} test rows would" if found.rows_needed else ""
-    return Estimate(sign * one.difference, one.error, one.df, leads=tuple(leads) if is_exact else ()), found.why + needs
+    leads = tuple(sign * lead for lead in one.leads)
+    return replace(one, value=sign * one.value, leads=leads), found.why + needs
 
 
 def _difference(own: _Side, other: _Side, values: list[list[float]], first: int) -> Difference:
@@ -389,45 +351,35 @@ def _difference(own: _Side, other: _Side, values: list[list[float]], first: int)
         chosen = range(first, first + len(values[0])) if first else None
         return difference(own.cells, own.dataset, own.model, other.model, own.metric, chosen)
     row = TidyRow(own.dataset, own.model, "", f"{own.metric}_difference")
-    return of_repeats(own.cells, row, values[0], values[1], _column(own))
-
-
-def _column(side: _Side) -> str:
-    """Return a column whose cells say how many rows were for training and test."""
-    return side.model if side.is_column else next(iter(side.cells.experiment.columns), "")
+    return of_repeats(own.cells, row, values[0], values[1], own.column)
 
 
 def _over_runs(side: _Side, values: Sequence[float]) -> tuple[Estimate, str]:
     """Return the mean over runs, as the design of their repeats has it."""
-    design = side.cells.experiment.designs.get(side.dataset, "given")
     if len(values) < 2:
         return Estimate(values[0], 0.0, 0), "one run, and layers are no replicates"
     if max(values) - min(values) <= 1e-12 * max(1.0, abs(values[0])):
         return Estimate(values[0], 0.0, 0), "the same number in all runs, whose spread says nothing"
-    if design in ("folds", "splits"):
-        ratio = fmean(cell.n_test / cell.n_train for cell in side.cells.all(side.dataset, _column(side)))
-        one = intervals.repeated_splits(values, ratio)
-    else:
-        one = intervals.paired_t(values)
-    return Estimate(one.difference, one.error, one.df), f"{len(values)} runs"
+    is_split = side.design in ("folds", "splits")
+    shares = [cell.n_test / cell.n_train for cell in side.cells.all(side.dataset, side.column)] if is_split else [0.0]
+    return intervals.repeated_splits(values, fmean(shares)), f"{len(values)} runs"
 
 
 def _of_value(side: _Side, values: Sequence[float]) -> tuple[Estimate, str]:
     """Return a number itself; of a share of test rows, with what other test rows would change."""
-    if side.row is not None and side.row.n is None and not side.is_column:
+    row, mean = side.row, fmean(values)
+    if row is not None and row.n is None and not side.is_column:
         return Estimate(values[0], 0.0), "a fact about the data"
     estimate, words = _over_runs(side, values)
-    is_share = known_metric(side.metric).percent and 0 <= fmean(values) <= 1
-    n_test = side.row.n_test if side.row is not None else None
-    design = side.cells.experiment.designs.get(side.dataset, "given")
-    if not is_share or not n_test or design != "given":
+    is_share = known_metric(side.metric).percent and 0 <= mean <= 1
+    if not is_share or row is None or not row.n_test or side.design != "given":
         return estimate, words
-    of_rows, mean = fmean(values) * (1 - fmean(values)) / n_test, fmean(values)
+    of_rows, n = mean * (1 - mean) / row.n_test, row.n_test
     if estimate.df <= 0:
-        return Estimate(mean, math.sqrt(of_rows), n_test - 1), f"{n_test:,} test rows, one run"
+        return Estimate(mean, math.sqrt(of_rows), n - 1), f"{n:,} test rows, one run"
     error = math.hypot(estimate.error, math.sqrt(of_rows))
-    df = error**4 / (estimate.error**4 / estimate.df + of_rows**2 / (n_test - 1))
-    return Estimate(mean, error, df), f"{n_test:,} test rows and {words}"
+    df = error**4 / (estimate.error**4 / estimate.df + of_rows**2 / (n - 1))
+    return Estimate(mean, error, df), f"{n:,} test rows and {words}"
 
 
 def _ratio(own: _Side, other: _Side, mine: list[float], theirs: list[float]) -> tuple[Estimate, str]:
@@ -435,12 +387,9 @@ def _ratio(own: _Side, other: _Side, mine: list[float], theirs: list[float]) -> 
     if min(*mine, *theirs) <= 0:
         return Estimate(0.0, 0.0, 0), "a number is 0"
     logs = [math.log(b / a) for a, b in zip(mine, theirs, strict=True)]
-    is_time = own.metric in COSTS and own.metric.endswith("seconds")
-    in_turn = timings.ratio(own.cells, own.dataset, own.model, other.model, own.metric) if is_time else None
-    if in_turn is not None and in_turn.kind == timings.IN_TURN and own.cells is other.cells:
-        one = in_turn.interval
-        return Estimate(math.log(one.difference), one.error, one.df or math.inf, math.log(in_turn.wide)), in_turn.why
-    if is_time:
+    if own.metric in COSTS and own.metric.endswith("seconds"):
+        if in_turn := timings.ratio(own.cells, own.dataset, own.model, other.model, own.metric):
+            return in_turn.estimate, in_turn.why
         # Ordinary cells ran beside others: their times count as single ones, however many there are.
         return Estimate(fmean(logs), 0.0, widen=math.log(intervals.SINGLE_TIMING)), "times of ordinary cells"
     if len(logs) == 1 and (own.metric in COSTS or own.metric in COST_RATIOS):
@@ -466,20 +415,16 @@ def _spread(mine: list[float], theirs: list[float]) -> tuple[Estimate, str]:
     return Estimate(math.log(spreads[0] / spreads[1]), math.sqrt((1 - r**2) / (n - 2)), n - 2), f"{n} repeats"
 
 
-def _region(claim: Claim, part: Part, own: _Side, other: _Side | None) -> float | None:
+def _region(claim: Claim, own: _Side, other: _Side | None) -> float | None:
     """Return the largest difference from the claimed number that does not matter."""
     if claim.region is not None:
         return claim.region
-    if claim.statistic == "ratio":
-        return COST_REGION
-    if claim.statistic in ("correlation", "spread"):
-        return CORRELATION if claim.statistic == "correlation" else None
+    if claim.statistic in ("ratio", "correlation", "spread"):
+        return {"ratio": COST_REGION, "correlation": CORRELATION}.get(claim.statistic)
     if own.metric == "roc_auc" and own.cells.experiment.render == RANKINGS:
         return IMPORTANCE
-    rival = other or own
-    published, name = _printed(rival), own.metric
-    if claim.statistic == "value" and claim.value is not None:
-        published = claim.value
+    rival, name = other or own, own.metric
+    published = claim.value if claim.statistic == "value" and claim.value is not None else rival.printed
     if name == "error_rate":
         name, published = "accuracy", None if published is None else 1 - published
     found = intervals.region(name, fmean(rival.values), published)

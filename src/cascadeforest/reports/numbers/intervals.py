@@ -1,20 +1,20 @@
-"""Intervals of the difference of two models, one for each design of an experiment, and what an interval decides.
+"""Estimates of the difference of two models with their intervals, one for each design, and what an interval decides.
 
-All are 95 % intervals without a correction for the number of comparisons. `cascadeforest.reports.numbers.differences`
-chooses the one that fits the design of a data set.
+Intervals are of 95 % without a correction for the number of comparisons, unless another tail is asked for.
+`cascadeforest.reports.numbers.differences` chooses the one that fits the design of a data set.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from functools import cached_property, lru_cache
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
-#: Share of the intervals that hold the true difference.
-LEVEL: Final = 0.95
+#: Probability beyond each end of an interval.
+TAIL: Final = 0.025
 #: With this probability the smallest difference that could be found is found.
 POWER: Final = 0.8
 #: A ratio of costs is this much less certain than its repeats say, since they are of one machine.
@@ -31,64 +31,58 @@ Outcome: TypeAlias = Literal["win", "equivalent", "lose", "undecided"]
 
 @dataclass(frozen=True)
 class Shares:
-    """Parts of the variance of a mean difference over test rows and seeds; they sum to 1 (0: there is no variance).
+    """Parts of the variance of a mean difference over test rows and seeds; they sum to 1 (0: there is no variance)."""
 
-    Parameters
-    ----------
-    rows : float
-        Of other test rows: it stays, however many seeds are run.
-    seeds : float
-        Of other seeds of the models.
-    rest : float
-        Of rows and seeds together.
-    """
-
-    rows: float
-    seeds: float
-    rest: float
+    rows: float  # of other test rows: it stays, however many seeds are run
+    seeds: float  # of other seeds of the models
+    rest: float  # of rows and seeds together
 
 
 @dataclass(frozen=True)
-class Interval:
-    """A difference (or ratio) with its interval.
+class Estimate:
+    """An estimate with what its interval needs."""
 
-    Parameters
-    ----------
-    difference : float
-        The estimate, in the unit of the metric.
-    low, high : float
-        Ends; infinite where the repeats are too few to exclude anything.
-    error : float
-        Standard error.
-    df : float
-        Its degrees of freedom; infinite for a normal approximation.
-    shares : Shares, optional
-        Where its variance comes from, for a given test set and several seeds.
-    n_rows : int
-        Test rows behind it, where rows are what varies.
-    """
+    value: float  # in the unit of the metric; of a ratio its logarithm
+    error: float  # standard error
+    df: float = math.inf  # degrees of freedom of the error; infinite: a normal approximation, 0: there is no interval
+    widen: float = 0.0  # by so much both ends lie farther out, whatever the level
+    leads: tuple[float, ...] = ()  # differences of repeats whose signs an exact test flips; the ends are then its
+    shares: Shares | None = None  # where the variance comes from, for a given test set and several seeds
+    n_rows: int = 0  # test rows behind it, where rows are what varies
 
-    difference: float
-    low: float
-    high: float
-    error: float
-    df: float
-    shares: Shares | None = None
-    n_rows: int = 0
+    def ends(self, tail: float) -> tuple[float, float]:
+        """Return the ends of the interval with this probability beyond each; infinite where nothing is excluded."""
+        if self.df <= 0:
+            return -math.inf, math.inf
+        if self.leads:
+            return _flip_ends(self.leads, tail, min(len(self.leads), FLIP_BITS))
+        half = self.error * quantile(1 - tail, self.df) + self.widen
+        return self.value - half, self.value + half
+
+    @cached_property
+    def interval(self) -> tuple[float, float]:
+        """The ends of the 95 % interval."""
+        return self.ends(TAIL)
+
+    @property
+    def low(self) -> float:
+        """The lower end of the 95 % interval."""
+        return self.interval[0]
+
+    @property
+    def high(self) -> float:
+        """The upper end of the 95 % interval."""
+        return self.interval[1]
 
     @property
     def detectable(self) -> float:
         """Smallest difference that is found with a probability of `POWER`, from the standard error alone."""
-        return self.error * float(_t(1 - (1 - LEVEL) / 2, self.df) + _t(POWER, self.df))
+        return self.error * (quantile(1 - TAIL, self.df) + quantile(POWER, self.df))
 
     @property
     def excludes_zero(self) -> bool:
         """Whether a difference is found."""
         return self.low > 0 or self.high < 0
-
-    def wider(self, other: "Interval") -> "Interval":
-        """Return the wider of two intervals of the same difference; this one if they are equally wide."""
-        return other if other.high - other.low > self.high - self.low else self
 
     def rows_needed(self, difference: float) -> int | None:
         """Return how many test rows would find a difference whatever the number of seeds; None if these rows can.
@@ -97,27 +91,20 @@ class Interval:
         """
         if self.shares is None or not self.n_rows:
             return None
-        of_rows = (
-            math.sqrt(self.shares.rows) * self.error * float(_t(1 - (1 - LEVEL) / 2, math.inf) + _t(POWER, math.inf))
-        )
+        of_rows = math.sqrt(self.shares.rows) * Estimate(0.0, self.error).detectable
         return math.ceil(self.n_rows * (of_rows / difference) ** 2) if of_rows > difference else None
 
 
-def _t(share: float, df: float) -> float:
-    return float(stats.t.ppf(share, df) if math.isfinite(df) else stats.norm.ppf(share))
-
-
-def _symmetric(difference: float, variance: float, df: float) -> Interval:
-    error = math.sqrt(variance)
-    half = _t(1 - (1 - LEVEL) / 2, df) * error if error else 0.0
-    return Interval(difference, difference - half, difference + half, error, df)
+def quantile(share: float, df: float) -> float:
+    """Return a quantile of Student's t, or of the normal distribution if `df` is infinite."""
+    return float(special.stdtrit(df, share) if math.isfinite(df) else special.ndtri(share))
 
 
 # A given test set --------------------------------------------------------------------------------------------------
 
 
-def given_test_set(differences: np.ndarray, strata: np.ndarray | None = None) -> Interval:
-    r"""Interval over test rows and seeds, for models trained and tested on the same rows.
+def given_test_set(differences: np.ndarray, strata: np.ndarray | None = None) -> Estimate:
+    r"""Estimate over test rows and seeds, for models trained and tested on the same rows.
 
     In a two-way layout of rows and seeds, the variance of the mean is estimated by
     :math:`\max(MS_\mathrm{row} + MS_\mathrm{seed} - MS_\mathrm{err}, MS_\mathrm{row}, MS_\mathrm{seed}) / (n S)`, with
@@ -155,7 +142,7 @@ def given_test_set(differences: np.ndarray, strata: np.ndarray | None = None) ->
     row = float(rows.sum())
     row_df = _satterthwaite(rows, sizes - 1) if row else smallest - 1.0
     if n_seeds == 1:
-        return replace(_symmetric(mean, row, row_df), n_rows=n_rows)
+        return Estimate(mean, math.sqrt(row), row_df, n_rows=n_rows)
     seed = float(of_seeds.var(ddof=1)) / n_seeds
     # The variance over rows within a seed has MS_row + (S - 1) MS_err.
     err = max(float(of_groups(lambda group: group).sum()) - row, 0.0) / (n_seeds - 1)
@@ -165,7 +152,7 @@ def given_test_set(differences: np.ndarray, strata: np.ndarray | None = None) ->
     variance = max(df)
     parts = np.array([max(row - err, 0.0), max(seed - err, 0.0), err])
     shares = Shares(*map(float, parts / parts.sum())) if parts.any() else Shares(0.0, 0.0, 0.0)
-    return replace(_symmetric(mean, variance, df[variance]), shares=shares, n_rows=n_rows)
+    return Estimate(mean, math.sqrt(variance), df[variance], shares=shares, n_rows=n_rows)
 
 
 def _satterthwaite(parts: Sequence[float] | np.ndarray, df: Sequence[float] | np.ndarray) -> float:
@@ -173,59 +160,37 @@ def _satterthwaite(parts: Sequence[float] | np.ndarray, df: Sequence[float] | np
     return float(np.sum(parts) ** 2 / np.sum(np.square(parts) / df))
 
 
-def equal_rows(n_rows: int) -> Interval:
-    """Interval of a difference that is 0 on every test row, of a metric that a row moves by 1 at most.
+def equal_rows(n_rows: int) -> Estimate:
+    """Estimate of a difference that is 0 on every test row, of a metric that a row moves by 1 at most.
 
     The rows say only that the models rarely differ: with a share of more than 1 - 0.05^(1/n), about 3 / n, one of n
     rows would have differed with a probability of 95 %. The difference is at most this share.
     """
-    most = 1 - (1 - LEVEL) ** (1 / n_rows)
-    return Interval(0.0, -most, most, most / _t(1 - (1 - LEVEL) / 2, math.inf), math.inf, n_rows=n_rows)
+    most = 1 - (2 * TAIL) ** (1 / n_rows)
+    return Estimate(0.0, most / quantile(1 - TAIL, math.inf), n_rows=n_rows)
 
 
 # Folds and repeated splits -----------------------------------------------------------------------------------------
 
 
-def repeated_splits(differences: Sequence[float], test_to_train: float) -> Interval:
-    r"""Interval over folds or repeated splits of one set of rows (Nadeau and Bengio 2003, section 3.3).
+def repeated_splits(differences: Sequence[float], test_to_train: float) -> Estimate:
+    r"""Estimate over folds or repeated splits of one set of rows (Nadeau and Bengio 2003, section 3.3).
 
     Training sets overlap, so the variance over J splits, divided by J, is too small. It is multiplied by
-    :math:`1/J + n_\mathrm{test}/n_\mathrm{train}` instead.
-
-    Parameters
-    ----------
-    differences : sequence of float
-        One for each split, of one model minus the other.
-    test_to_train : float
-        Test rows divided by training rows.
-
-    Raises
-    ------
-    ValueError
-        For fewer than two splits.
+    :math:`1/J + n_\mathrm{test}/n_\mathrm{train}` instead. `differences` has one for each split, of one model minus
+    the other; `test_to_train` is the number of test rows divided by that of training rows. `ValueError` for fewer than
+    two splits.
     """
-    values = _repeats(differences)
-    n = len(values)
-    return _symmetric(float(values.mean()), float(values.var(ddof=1)) * (1 / n + test_to_train), n - 1)
+    values, n = _repeats(differences), len(differences)
+    return Estimate(float(values.mean()), math.sqrt(float(values.var(ddof=1)) * (1 / n + test_to_train)), n - 1)
 
 
-def pooled_rows(rows: np.ndarray, differences: np.ndarray) -> Interval:
-    """Interval over the test rows of several splits, for the models trained on these training sets.
+def pooled_rows(rows: np.ndarray, differences: np.ndarray) -> Estimate:
+    """Estimate over the test rows of several splits, for the models trained on these training sets.
 
     Bayle et al. (2020), 'Cross-validation confidence intervals for test error', section 3: the differences of all test
-    rows are pooled. There each row is tested once; a row that several splits test counts as one here.
-
-    Parameters
-    ----------
-    rows : ndarray of int, shape (n,)
-        Number of the row that each difference belongs to.
-    differences : ndarray of shape (n,)
-        Of one model minus the other.
-
-    Raises
-    ------
-    ValueError
-        For fewer than two rows.
+    rows are pooled. There each row is tested once; a row that several splits test counts as one here: `rows` has the
+    number of the row that each difference belongs to. `ValueError` for fewer than two rows.
     """
     _, place = np.unique(rows, return_inverse=True)
     n = int(place.max(initial=-1)) + 1
@@ -233,54 +198,50 @@ def pooled_rows(rows: np.ndarray, differences: np.ndarray) -> Interval:
     mean = float(differences.mean())
     of_row = np.bincount(place, differences - mean)
     variance = float((of_row**2).sum()) / len(differences) ** 2 * n / (n - 1)
-    return replace(_symmetric(mean, variance, n - 1), n_rows=n)
+    return Estimate(mean, math.sqrt(variance), n - 1, n_rows=n)
 
 
 # Training sets of their own ----------------------------------------------------------------------------------------
 
 
-def sign_flips(differences: Sequence[float], tail: float = (1 - LEVEL) / 2) -> Interval:
-    r"""Interval over repeats with small training draws: the exact test that flips signs, inverted (Hartigan 1969).
+def paired_t(differences: Sequence[float]) -> Estimate:
+    """Estimate over repeats that each have training and test rows of their own, as made data can: paired t."""
+    return repeated_splits(differences, 0.0)
+
+
+def sign_flips(differences: Sequence[float]) -> Estimate:
+    """Estimate over repeats with small training draws: the exact test that flips signs, inverted (Hartigan 1969).
 
     The differences that the test does not reject lie between two of the means of subsets of the repeats (the repeats
-    that are flipped), so that nothing is approximated. Fewer than six repeats cannot reject anything at this level.
+    that are flipped), so that nothing is approximated. Fewer than six repeats cannot reject anything at 5 %.
 
     Up to 16 repeats all subsets count. Of n repeats beyond, 65,536 of the 2^n do: those of a subgroup of all flips. The
     test of a subgroup has the same exact level, whatever n; Hartigan calls its subsets balanced. Here they are the
     words of the simplex code, shortened to n: repeat i has the number alpha^i of the field of 2^16 elements, and a
     subset has the repeats whose number has an odd number of ones in common with that of the subset. No repeat is then
     tied to another one: any two are flipped together, apart, and not at all, equally often.
-
-    Parameters
-    ----------
-    differences : sequence of float
-        One for each repeat, of one model minus the other.
-    tail : float
-        Probability beyond each end.
-
-    Raises
-    ------
-    ValueError
-        For fewer than two repeats.
     """
-    values = _repeats(differences)
-    n = len(values)
-    n_bits = min(n, FLIP_BITS)
+    return replace(paired_t(differences), leads=tuple(map(float, differences)))
+
+
+@lru_cache(maxsize=4096)
+def _flip_ends(leads: tuple[float, ...], tail: float, n_bits: int) -> tuple[float, float]:
+    """Ends of the interval of `sign_flips`."""
+    rejected = int(tail * 2**n_bits)
+    if not rejected:
+        return -math.inf, math.inf
     codes = [1]
-    while len(codes) < n:
+    while len(codes) < len(leads):
         code = codes[-1] << 1
         codes.append(code ^ _PRIMITIVE if code >> FLIP_BITS else code)
     both = np.zeros((2, 2**n_bits))  # sums and sizes of the subsets
-    both[:, codes] = values, np.ones(n)
+    both[:, codes] = leads, np.ones(len(leads))
     _sum_where_odd(both, n_bits)
     means = both[0, 1:] / both[1, 1:]
-    rejected = int(tail * 2**n_bits)
-    low, high = -math.inf, math.inf
-    if rejected:
-        ends = np.partition(means, [rejected - 1, len(means) - rejected])[[rejected - 1, len(means) - rejected]]
-        # A mean that is 0 but for rounding is 0: an end of 1e-18 would exclude it.
-        low, high = map(float, np.where(np.abs(ends) < 1e-12 * np.abs(values).max(), 0.0, ends))
-    return Interval(float(values.mean()), low, high, float(values.std(ddof=1)) / math.sqrt(n), n - 1)
+    ends = np.partition(means, [rejected - 1, len(means) - rejected])[[rejected - 1, len(means) - rejected]]
+    # A mean that is 0 but for rounding is 0: an end of 1e-18 would exclude it.
+    low, high = np.where(np.abs(ends) < 1e-12 * np.abs(leads).max(), 0.0, ends)
+    return float(low), float(high)
 
 
 def _sum_where_odd(values: np.ndarray, n_bits: int) -> None:
@@ -296,78 +257,34 @@ def _sum_where_odd(values: np.ndarray, n_bits: int) -> None:
     values /= 2
 
 
-def paired_t(differences: Sequence[float]) -> Interval:
-    """Interval over repeats that each have training and test rows of their own, as made data can: paired t.
-
-    Parameters
-    ----------
-    differences : sequence of float
-        One for each repeat, of one model minus the other.
-
-    Raises
-    ------
-    ValueError
-        For fewer than two repeats.
-    """
-    return repeated_splits(differences, 0.0)
-
-
 # Costs -------------------------------------------------------------------------------------------------------------
 
 
 def machine_factor(first: Sequence[float], again: Sequence[float]) -> float:
     """Return the factor by which ratios of costs are widened, from timings of one model against itself.
 
-    It is `MACHINE` unless these timings exclude it: unless the t interval of their log ratios lies within it, or beyond
-    it. Then it is the end of the interval that is farther from 1.
-
-    Parameters
-    ----------
-    first, again : sequence of float
-        Costs of the same fits, round by round; fewer than two rounds say nothing.
+    It is `MACHINE` unless these timings exclude it: unless the t interval of their log ratios, round by round, lies
+    within it, or beyond it. Then it is the end of the interval that is farther from 1. One round says nothing.
     """
     if len(first) < 2:
         return MACHINE
-    found, bound = paired_t(_logs(first, again)), math.log(MACHINE)
-    farther = max(abs(found.low), abs(found.high))
-    nearer = min(abs(found.low), abs(found.high)) if found.excludes_zero else 0.0
-    return math.exp(farther) if farther < bound or nearer > bound else MACHINE
+    found, bound = cost_ratio(first, again, 1.0), math.log(MACHINE)
+    nearer, farther = sorted(map(abs, found.interval))
+    return math.exp(farther) if farther < bound or (found.excludes_zero and nearer > bound) else MACHINE
 
 
-def cost_ratio(own: Sequence[float], other: Sequence[float], machine: float = MACHINE) -> Interval:
-    """Interval of the ratio of two costs, from timings that alternated on one machine with nothing else running.
+def cost_ratio(own: Sequence[float], other: Sequence[float], machine: float = MACHINE) -> Estimate:
+    """Estimate of the logarithm of a ratio of two costs that were timed in turn with nothing else running.
 
-    Geometric mean and t interval of the logarithms of the paired ratios, widened by the factor `machine` on both sides.
-    A single timing may be wrong by the factor `SINGLE_TIMING`.
-
-    Parameters
-    ----------
-    own, other : sequence of float
-        Costs of both models, round by round.
-    machine : float
-        From `machine_factor`.
-
-    Returns
-    -------
-    Interval
-        Its numbers are ratios, but for `error` and `df`, which are those of the logarithm.
-
-    Raises
-    ------
-    ValueError
-        If a cost is not positive.
+    Mean and t interval of the logarithms of the ratios, round by round, widened by the factor `machine`. A single
+    timing may be wrong by the factor `SINGLE_TIMING`. `ValueError` if a cost is not positive.
     """
-    logs = _logs(own, other)
-    found = paired_t(logs) if len(logs) > 1 else Interval(logs[0], logs[0], logs[0], 0, 0)
-    wide = machine if len(logs) > 1 else SINGLE_TIMING
-    ratio, low, high = (math.exp(one) for one in (found.difference, found.low, found.high))
-    return replace(found, difference=ratio, low=low / wide, high=high * wide)
-
-
-def _logs(own: Sequence[float], other: Sequence[float]) -> list[float]:
-    if min(chain(own, other)) <= 0:
-        raise ValueError(f"a cost is {min(chain(own, other))}; ratios need positive costs.")
-    return [math.log(one / another) for one, another in zip(own, other, strict=True)]
+    if (least := min(*own, *other)) <= 0:
+        raise ValueError(f"a cost is {least}; ratios need positive costs.")
+    logs = [math.log(one / another) for one, another in zip(own, other, strict=True)]
+    if len(logs) == 1:
+        return Estimate(logs[0], 0.0, widen=math.log(SINGLE_TIMING))
+    return replace(paired_t(logs), widen=math.log(machine))
 
 
 def _repeats(differences: Sequence[float]) -> np.ndarray:
@@ -391,16 +308,7 @@ def region(metric: str, rival: float, published: float | None) -> float | None:
     """Return the largest difference that does not matter, in the unit of the metric; None for metrics without a rule.
 
     Accuracy, balanced accuracy and AUC: 5 % of the rival's published error, at least .1 and at most .5 points; .3
-    points where nothing is published. RMSE and log loss: 2 % of the rival's, published or else measured.
-
-    Parameters
-    ----------
-    metric : str
-        Name of the metric.
-    rival : float
-        Measured mean of the model that another one is compared with.
-    published : float or None
-        Its published number.
+    points where nothing is published. RMSE and log loss: 2 % of the rival's, published or else measured (`rival`).
     """
     if metric in _RELATIVE:
         return _RELATIVE[metric] * abs(rival if published is None else published)
@@ -410,18 +318,9 @@ def region(metric: str, rival: float, published: float | None) -> float | None:
 
 
 def outcome(low: float, high: float, region: float, higher_is_better: bool) -> Outcome:
-    """Say what an interval decides about a model: win, lose, equivalent, or nothing.
+    """Say what the interval of a model's number minus the rival's decides: win, lose, equivalent, or nothing.
 
     An interval within the region is ``equivalent`` even if it excludes 0: such a difference is too small to matter.
-
-    Parameters
-    ----------
-    low, high : float
-        Ends of the interval of the model's number minus the rival's.
-    region : float
-        Largest difference that does not matter.
-    higher_is_better : bool
-        Whether a larger number is a better one.
     """
     if max(abs(low), abs(high)) <= region:
         return "equivalent"
@@ -435,4 +334,4 @@ def most_by_chance(n: int) -> int:
 
     Of a model and itself with other seeds, more would say that intervals are too narrow.
     """
-    return int(stats.binom.ppf(0.99, n, 1 - LEVEL))
+    return int(stats.binom.ppf(0.99, n, 2 * TAIL))

@@ -19,7 +19,9 @@ The arrays of one data set variant, rows in the order of their split:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -36,6 +38,10 @@ if TYPE_CHECKING:
 Arrays: TypeAlias = dict[str, np.ndarray]
 #: Arrays of each test row by model preset and repeat.
 CellRows: TypeAlias = dict[tuple[str, int], Arrays]
+#: Metrics that a test row moves by 1 at most, whatever the data.
+BOUNDED = frozenset({"accuracy", "error_rate", "balanced_accuracy", "roc_auc"})
+#: Metrics that are no mean over test rows, not even nearly.
+WITHOUT_ROWS = frozenset({"ece"})
 
 
 def placements(scores: np.ndarray, positive: np.ndarray) -> np.ndarray:
@@ -144,3 +150,45 @@ def by_cell(arrays: Mapping[str, np.ndarray]) -> CellRows:
                 one = found.setdefault((model, int(repeat)), known)
                 one[kind] = np.unpackbits(values, count=len(test)).astype(bool) if kind == "right" else values
     return found
+
+
+@dataclass(frozen=True)
+class RowValues:
+    """What each test row adds to a metric of one model in one repeat."""
+
+    values: np.ndarray  # their mean is the metric
+    strata: np.ndarray | None = None  # classes within which rows vary, where the metric weighs the classes
+
+
+def row_values(rows: Arrays, metric: str, value: float) -> RowValues | None:
+    """Return a number of each test row whose mean is the metric of a cell, `value`; None if what it takes is not kept.
+
+    Accuracy and log loss are such means. Of RMSE, balanced accuracy and the area under the ROC curve it is the linear
+    part: by it the metric changes if the row weighs a little more. Its variance gives the variance of the metric (delta
+    method); for areas it is that of DeLong et al. (1988). `rows` is what was kept of the cell (`by_cell`).
+    """
+    strata = None
+    if metric in ("accuracy", "error_rate") and "right" in rows:
+        parts = (rows["right"] if metric == "accuracy" else ~rows["right"]).astype(float)
+    elif metric == "rmse" and "residual" in rows:
+        squares = rows["residual"].astype(float) ** 2
+        parts = squares / (2 * math.sqrt(squares.mean())) if squares.any() else squares
+    elif metric == "log_loss" and "loss" in rows:
+        parts = rows["loss"].astype(float)
+    elif metric == "balanced_accuracy" and "class" in rows:
+        strata = rows["class"]
+        sizes = np.bincount(strata)
+        recalls = np.bincount(strata, rows["right"]) / np.maximum(sizes, 1)
+        parts = (rows["right"] - recalls[strata]) * len(strata) / (np.count_nonzero(sizes) * sizes[strata])
+    elif metric == "roc_auc" and "placed" in rows:
+        # Rows of the second class: predicted so and right, or predicted as the first and wrong.
+        positive = (rows["predicted"] == 1) == rows["right"]
+        strata = positive.astype(np.int64)
+        sizes = np.bincount(strata, minlength=2)
+        placements = rows["placed"] / (2.0 * sizes[1 - strata])
+        parts = (placements - value) * len(strata) / sizes[strata]
+    elif metric == "roc_auc" and "area" in rows and "class" in rows:
+        parts, strata = rows["area"].astype(float), rows["class"]
+    else:
+        return None
+    return RowValues(parts - parts.mean() + value, strata)

@@ -8,16 +8,14 @@ scale of the statistic; ratios are logarithms.
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
-from scipy import special
+from scipy import optimize, special
 
-from cascadeforest.reports.numbers.intervals import FLIP_BITS, POWER, sign_flips
-from cascadeforest.reports.numbers.random_effects import RandomEffects, random_effects
+from cascadeforest.reports.numbers.intervals import FLIP_BITS, POWER, TAIL, Estimate, quantile
 
-TWO_SIDED, ONE_SIDED = 0.025, 0.05
+ONE_SIDED: Final = 0.05
 #: A ratio of about ten is above this; above the next it is more; below the last it is not of that order.
 ORDER, MORE, NO_ORDER = math.log(5.6), math.log(17.8), math.log(3)
 #: Costs that differ by less are as good as equal.
@@ -27,157 +25,87 @@ LEAST_SETS: Final = 5
 Outcome: TypeAlias = Literal["supported", "contradicted", "open"]
 #: Whether an end of the interval of a tail lies above (`low`) or below (`high`) a threshold.
 Test: TypeAlias = tuple[Literal["low", "high"], float, float]
+Tests: TypeAlias = tuple[Test, ...]
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """An estimate with what its interval needs.
-
-    Parameters
-    ----------
-    value, error : float
-        Estimate and standard error.
-    df : float
-        Degrees of freedom of the error; infinite for a normal approximation, 0 where there is no interval.
-    widen : float
-        By so much both ends lie farther out, whatever the level.
-    leads : tuple of float
-        Differences of repeats whose signs an exact test flips; the ends are then its.
-    """
-
-    value: float
-    error: float
-    df: float = math.inf
-    widen: float = 0.0
-    leads: tuple[float, ...] = ()
-
-    def ends(self, tail: float) -> tuple[float, float]:
-        """Return the ends of the interval with this probability beyond each."""
-        if self.df <= 0:
-            return -math.inf, math.inf
-        if self.leads:
-            return _exact_ends(self.leads, tail)
-        half = self.error * _quantile(tail, self.df) + self.widen
-        return self.value - half, self.value + half
-
-    @cached_property
-    def interval(self) -> tuple[float, float]:
-        """The ends of the 95 % interval."""
-        return self.ends(TWO_SIDED)
-
-    def passes(self, tests: Iterable[Test], share: float = 1.0) -> bool:
-        """Whether all tests pass with this share of their tails."""
-        for side, threshold, tail in tests:
-            low, high = self.interval if tail * share == TWO_SIDED else self.ends(tail * share)
-            if not (low > threshold if side == "low" else high < threshold):
-                return False
-        return True
-
-    def power(self, tests: Iterable[Test], true: float, share: float = 1.0) -> float:
-        """Return the probability that all tests pass if the true value is this one; of several a lower bound."""
-        lacking = 0.0
-        for side, threshold, tail in tests:
-            lead = true - threshold if side == "low" else threshold - true
-            lacking += 1 - self._power(lead, tail * share)
-        return max(1 - lacking, 0.0)
-
-    def _power(self, lead: float, tail: float) -> float:
-        if self.df <= 0:
-            return 0.0
-        if self.leads:
-            # The exact test has steps, and finds about as much as a t test half a step below.
-            steps = 2 ** min(len(self.leads), FLIP_BITS)
-            tail = (math.floor(tail * steps) - 0.5) / steps
-        if self.error == 0 or tail <= 0:
-            return float(tail > 0 and lead > 2 * self.widen)
-        least = _quantile(tail, self.df) + self.widen / self.error
-        if self.widen:
-            # What the ends are widened by is off by anything up to it, to either side, and a little more to be safe.
-            return float(
-                special.ndtr((lead / self.error - least) / math.hypot(1, self.widen / self.error / math.sqrt(2)))
-            )
-        if not math.isfinite(self.df):
-            return float(special.ndtr(lead / self.error - least))
-        return float(1 - special.nctdtr(self.df, lead / self.error, least))
+def passes(one: Estimate, tests: Iterable[Test], share: float = 1.0) -> bool:
+    """Whether an estimate passes all tests with this share of their tails."""
+    for side, threshold, tail in tests:
+        low, high = one.interval if tail * share == TAIL else one.ends(tail * share)
+        if not (low > threshold if side == "low" else high < threshold):
+            return False
+    return True
 
 
-@lru_cache(maxsize=4096)
-def _exact_ends(leads: tuple[float, ...], tail: float) -> tuple[float, float]:
-    exact = sign_flips(leads, tail)
-    return exact.low, exact.high
+def power(one: Estimate, tests: Iterable[Test], true: float, share: float = 1.0) -> float:
+    """Return the probability that all tests pass if the true value is this one; of several a lower bound."""
+    leads = ((true - threshold if side == "low" else threshold - true, tail) for side, threshold, tail in tests)
+    return max(1 - sum(1 - _power(one, lead, tail * share) for lead, tail in leads), 0.0)
 
 
-def _quantile(tail: float, df: float) -> float:
-    return float(special.stdtrit(df, 1 - tail) if math.isfinite(df) else -special.ndtri(tail))
+def _power(one: Estimate, lead: float, tail: float) -> float:
+    if one.df <= 0:
+        return 0.0
+    if one.leads:
+        # The exact test has steps, and finds about as much as a t test half a step below.
+        steps = 2 ** min(len(one.leads), FLIP_BITS)
+        tail = (math.floor(tail * steps) - 0.5) / steps
+    if one.error == 0 or tail <= 0:
+        return float(tail > 0 and lead > 2 * one.widen)
+    lead, least = lead / one.error, quantile(1 - tail, one.df) + one.widen / one.error
+    if math.isfinite(one.df) and not one.widen:
+        return float(1 - special.nctdtr(one.df, lead, least))
+    # What the ends are widened by is off by anything up to it, to either side, and a little more to be safe.
+    return float(special.ndtr((lead - least) / math.hypot(1, one.widen / one.error / math.sqrt(2))))
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """What an estimate must show.
+    """What an estimate must show."""
 
-    Parameters
-    ----------
-    supports : tuple of Test
-        All of them must pass.
-    contradicts : tuple of tuple of Test
-        One of these groups must pass.
-    edge : float
-        Nearest value at which the claim is just not true, towards which power falls.
-    upwards : bool
-        Whether larger values are farther on the side of the claim.
-    """
-
-    supports: tuple[Test, ...]
-    contradicts: tuple[tuple[Test, ...], ...]
-    edge: float
-    upwards: bool = True
+    supports: Tests  # all of them must pass
+    contradicts: tuple[Tests, ...]  # one of these groups must pass
+    edge: float  # nearest value at which the claim is just not true, towards which power falls
+    upwards: bool = True  # whether larger values are farther on the side of the claim
 
     def contradicted_by(self, one: Estimate, share: float = 1.0) -> bool:
         """Whether an estimate shows the contrary; above 0, but too small to matter, is no contrary of 'better'."""
-        return any(one.passes(group, share) for group in self.contradicts) and not one.passes(self.supports)
+        return any(passes(one, group, share) for group in self.contradicts) and not passes(one, self.supports)
 
 
 def criterion(rule: str, value: float = 0.0, region: float | None = None) -> Criterion:
-    """Return what a rule asks for.
+    """Return what a rule asks for, of the number `value` that a claim names.
 
-    Parameters
-    ----------
-    rule : str
-        Of the claim.
-    value : float
-        The number that it names.
-    region : float or None
-        The largest difference that does not matter; None where no such difference is known. 'Better' is then not
-        contradicted by equivalence, and the rules that need it raise an error.
-
-    Raises
-    ------
-    ValueError
-        For a rule that needs a region, without one.
+    `region` is the largest difference that does not matter; None where no such difference is known. 'Better' is then
+    not contradicted by equivalence, and the rules that need it raise `ValueError`.
     """
     if region is None and rule in ("comparable", "equivalent", "about"):
         raise ValueError(f"the rule {rule} needs a region, and the metric has none; give `region`.")
     near = region or 0.0
-    equal: tuple[Test, ...] = ("low", value - near, ONE_SIDED), ("high", value + near, ONE_SIDED)
-    if rule in ("better", "above"):
-        groups: tuple[tuple[Test, ...], ...] = ((("high", value, TWO_SIDED),),)
-        groups += (equal,) if rule == "better" and region else ()
-        return Criterion((("low", value, TWO_SIDED),), groups, value)
-    if rule == "below":
-        return Criterion((("high", value, TWO_SIDED),), ((("low", value, TWO_SIDED),),), value, upwards=False)
-    if rule == "comparable":
-        return Criterion(equal[:1], ((("high", value - near, TWO_SIDED),),), value - near)
-    if rule in ("equivalent", "about"):
-        beyond: tuple[tuple[Test, ...], ...] = (
-            (("low", value + near, TWO_SIDED),),
-            (("high", value - near, TWO_SIDED),),
-        )
-        return Criterion(equal, beyond, value - near)
-    if rule == "order_of_magnitude":
-        return Criterion((("low", ORDER, TWO_SIDED),), ((("high", NO_ORDER, TWO_SIDED),),), ORDER)
-    if rule == "up_to":
-        least = value - COST_REGION
-        return Criterion((("low", least, TWO_SIDED),), ((("high", least, TWO_SIDED),),), least)
+    equal: Tests = ("low", value - near, ONE_SIDED), ("high", value + near, ONE_SIDED)
+
+    def above(threshold: float) -> Tests:
+        return (("low", threshold, TAIL),)
+
+    def below(threshold: float) -> Tests:
+        return (("high", threshold, TAIL),)
+
+    match rule:
+        case "better":
+            return Criterion(above(value), (below(value), *([equal] if region else [])), value)
+        case "above":
+            return Criterion(above(value), (below(value),), value)
+        case "below":
+            return Criterion(below(value), (above(value),), value, upwards=False)
+        case "comparable":
+            return Criterion(equal[:1], (below(value - near),), value - near)
+        case "equivalent" | "about":
+            return Criterion(equal, (above(value + near), below(value - near)), value - near)
+        case "order_of_magnitude":
+            return Criterion(above(ORDER), (below(NO_ORDER),), ORDER)
+        case "up_to":
+            least = value - COST_REGION
+            return Criterion(above(least), (below(least),), least)
     raise ValueError(f"rule is '{rule}'; a criterion needs one of those that judge estimates.")
 
 
@@ -196,43 +124,50 @@ class Comparison:
     @property
     def error(self) -> float:
         """Standard error, with what the ends are widened by."""
-        return math.hypot(self.estimate.error, self.estimate.widen / _quantile(TWO_SIDED, math.inf))
+        return math.hypot(self.estimate.error, self.estimate.widen / quantile(1 - TAIL, math.inf))
 
     @property
     def lead(self) -> float:
         """How far the estimate is on the side of the claim, in standard errors."""
         value = self.estimate.value
-        leads = [value - edge if side == "low" else edge - value for side, edge, _ in self.criterion.supports]
-        lead = min(leads)
+        lead = min(value - edge if side == "low" else edge - value for side, edge, _ in self.criterion.supports)
         return lead / self.error if self.error else math.copysign(math.inf, lead) if lead else 0.0
+
+    def is_shown(self, share: float = 1.0) -> bool:
+        """Whether the claim is shown here."""
+        return passes(self.estimate, self.criterion.supports, share)
+
+    def is_contrary(self, share: float = 1.0) -> bool:
+        """Whether the contrary is shown here."""
+        return self.criterion.contradicted_by(self.estimate, share)
+
+    def power(self, true: float, share: float = 1.0) -> float:
+        """Return the probability that the claim is shown here if the true value is this one."""
+        return power(self.estimate, self.criterion.supports, true, share)
+
+
+@dataclass(frozen=True)
+class RandomEffects:
+    """Mean of differences on several data sets, which differ in truth too."""
+
+    mean: float
+    error: float  # standard error of the mean
+    df: int  # degrees of freedom of the error
+    tau2: float  # variance of the true differences between data sets
+    low: float  # ends within which the true difference of a further data set lies with a probability of 95 %
+    high: float
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What comparisons decide.
+    """What comparisons decide."""
 
-    Parameters
-    ----------
-    outcome : {"supported", "contradicted", "open"}
-        What they say, without regard to data that are missing.
-    decisive : Comparison
-        The one that decides: the weakest of a support, the strongest contrary one.
-    how : {"all", "several", "average", "up_to"}
-        How comparisons were put together.
-    power : callable
-        Probability of support if the value of all comparisons is this one.
-    judged : tuple of Comparison
-        What was put together; of claims about the mean over data sets the means.
-    means : dict
-        These means by rival.
-    """
-
-    outcome: Outcome
-    decisive: Comparison
-    how: str
-    power: Callable[[float], float]
-    judged: tuple[Comparison, ...]
-    means: Mapping[str, RandomEffects] = field(default_factory=dict)
+    outcome: Outcome  # what they say, without regard to data that are missing
+    decisive: Comparison  # the one that decides: the weakest of a support, the strongest contrary one
+    how: Literal["all", "several", "average", "up_to"]  # how comparisons were put together
+    power: Callable[[float], float]  # probability of support if the value of all comparisons is this one
+    judged: tuple[Comparison, ...]  # what was put together; of claims about the mean over data sets the means
+    means: Mapping[str, RandomEffects] = field(default_factory=dict)  # these means by rival
 
     @property
     def smallest(self) -> float | None:
@@ -245,18 +180,9 @@ def decide(
 ) -> Decision:
     """Judge a claim by its comparisons, of which there is at least one.
 
-    Parameters
-    ----------
-    comparisons : sequence of Comparison
-        Those at hand.
-    over : {"all", "several", "average"}
-        How they are put together. Claims about an average are judged set by set if there are fewer than `LEAST_SETS`.
-    k : int, optional
-        With several, the number of data sets.
-    n_sets : int, optional
-        Data sets that the claim speaks of, at hand or not; by default those at hand.
-    rule : str
-        ``up_to`` asks for the largest of the comparisons only.
+    They are put together as `over` says: ``all``, ``several`` (`k` of the `n_sets` data sets that the claim speaks of,
+    at hand or not) or ``average``. Claims about an average are judged set by set if there are fewer than `LEAST_SETS`.
+    The rule ``up_to`` asks for the largest of the comparisons only.
     """
     sets = dict.fromkeys(one.dataset for one in comparisons)
     if rule == "up_to":
@@ -268,35 +194,36 @@ def decide(
     return _all(comparisons)
 
 
+def _outcome(is_shown: object, is_contrary: object) -> Outcome:
+    return "supported" if is_shown else "contradicted" if is_contrary else "open"
+
+
 def _all(comparisons: Sequence[Comparison]) -> Decision:
     """Supported if every test passes, uncorrected; contradicted if a contrary one survives Holm over all.
 
     A test survives Holm's procedure if and only if the one with the smallest p does, at the level divided by their
     number.
     """
-    share = 1 / len(comparisons)
-    contrary = [one for one in comparisons if one.criterion.contradicted_by(one.estimate, share)]
-    failing = [one for one in comparisons if not one.estimate.passes(one.criterion.supports)]
-    outcome: Outcome = "contradicted" if contrary else "open" if failing else "supported"
+    contrary = [one for one in comparisons if one.is_contrary(1 / len(comparisons))]
+    failing = [one for one in comparisons if not one.is_shown()]
+    decisive = min(contrary or failing or comparisons, key=lambda one: (one.estimate.df <= 0, one.lead))
 
     def power(true: float) -> float:
-        return math.prod(one.estimate.power(one.criterion.supports, true) for one in comparisons)
+        return math.prod(one.power(true) for one in comparisons)
 
-    decisive = min(contrary or failing or comparisons, key=lambda one: (one.estimate.df <= 0, one.lead))
-    return Decision(outcome, decisive, "all", power, tuple(comparisons))
+    return Decision(_outcome(not contrary and not failing, contrary), decisive, "all", power, tuple(comparisons))
 
 
 def _up_to(comparisons: Sequence[Comparison]) -> Decision:
     """Supported if the largest passes, at the level divided by their number; contradicted if all show the contrary."""
     share = 1 / len(comparisons)
-    supporting = [one for one in comparisons if one.estimate.passes(one.criterion.supports, share)]
-    is_contrary = all(one.criterion.contradicted_by(one.estimate) for one in comparisons)
 
     def power(true: float) -> float:
-        return 1 - math.prod(1 - one.estimate.power(one.criterion.supports, true, share) for one in comparisons)
+        return 1 - math.prod(1 - one.power(true, share) for one in comparisons)
 
-    outcome: Outcome = "supported" if supporting else "contradicted" if is_contrary else "open"
-    return Decision(outcome, max(comparisons, key=_lead), "up_to", power, tuple(comparisons))
+    is_shown = any(one.is_shown(share) for one in comparisons)
+    found = _outcome(is_shown, all(one.is_contrary() for one in comparisons))
+    return Decision(found, max(comparisons, key=_lead), "up_to", power, tuple(comparisons))
 
 
 def _several(comparisons: Sequence[Comparison], k: int, n_sets: int) -> Decision:
@@ -305,46 +232,28 @@ def _several(comparisons: Sequence[Comparison], k: int, n_sets: int) -> Decision
     k of n data sets are shown if k of them pass at the level divided by n - k + 1. The contrary is that so many show
     the contrary that k others are not left.
     """
-    by_set: dict[str, list[Comparison]] = {}
-    for one in comparisons:
-        by_set.setdefault(one.dataset, []).append(one)
-    n = len(by_set)
-
-    def passing(share: float) -> list[str]:
-        return [
-            name for name, own in by_set.items() if all(c.estimate.passes(c.criterion.supports, share) for c in own)
-        ]
-
-    def contrary(share: float) -> list[str]:
-        return [
-            name
-            for name, own in by_set.items()
-            if any(one.criterion.contradicted_by(one.estimate, share / len(own)) for one in own)
-        ]
-
-    against, share = n_sets - k + 1, 1 / max(n - k + 1, 1)
-    is_shown = len(passing(share)) >= k
-    is_contrary = n >= against and len(contrary(1 / (n - against + 1))) >= against
+    sets = list(_grouped(comparisons, "dataset").values())
+    n, against = len(sets), n_sets - k + 1
+    share, contrary_share = 1 / max(n - k + 1, 1), 1 / max(n - against + 1, 1)
+    n_shown = sum(all(one.is_shown(share) for one in own) for own in sets)
+    n_contrary = sum(any(one.is_contrary(contrary_share / len(own)) for one in own) for own in sets)
 
     def power(true: float) -> float:
-        chances = [
-            math.prod(c.estimate.power(c.criterion.supports, true, share) for c in own) for own in by_set.values()
-        ]
-        return _at_least(k, chances)
+        counts = np.array([1.0])  # probabilities of so many of the sets, which are independent
+        for own in sets:
+            chance = math.prod(one.power(true, share) for one in own)
+            counts = np.convolve(counts, [1 - chance, chance])
+        return float(counts[k:].sum())
 
-    outcome: Outcome = "supported" if is_shown else "contradicted" if is_contrary else "open"
-    ranked = sorted((min(own, key=_lead) for own in by_set.values()), key=_lead, reverse=True)
-    decisive = ranked[min(k, n) - 1]
-    return Decision(outcome, decisive, "several", power, tuple(comparisons))
+    ranked = sorted((min(own, key=_lead) for own in sets), key=_lead, reverse=True)
+    found = _outcome(n_shown >= k, n_contrary >= against)
+    return Decision(found, ranked[min(k, n) - 1], "several", power, tuple(comparisons))
 
 
 def _average(comparisons: Sequence[Comparison]) -> Decision:
     """Judge the mean over data sets for each rival, as the comparisons of a claim about all of them."""
-    by_rival: dict[str, list[Comparison]] = {}
-    for one in comparisons:
-        by_rival.setdefault(one.rival, []).append(one)
     means, judged = {}, []
-    for rival, own in by_rival.items():
+    for rival, own in _grouped(comparisons, "rival").items():
         known = [one for one in own if one.estimate.df > 0]
         if len(known) < 2:
             judged.append(Comparison("mean", rival, Estimate(own[0].estimate.value, 0.0, 0), own[0].criterion))
@@ -352,42 +261,38 @@ def _average(comparisons: Sequence[Comparison]) -> Decision:
         means[rival] = mean = random_effects([one.estimate.value for one in known], [one.error for one in known])
         judged.append(Comparison("mean", rival, Estimate(mean.mean, mean.error, mean.df), _mean_criterion(known)))
 
-    def power(true: float) -> float:
+    def chance(true: float) -> float:
         # Weights are estimated too: with as many degrees of freedom as the error has, less is found.
         known = [replace(one.estimate, df=one.estimate.df - 1) for one in judged]
-        return math.prod(one.power(judged[0].criterion.supports, true) for one in known)
+        return math.prod(power(one, judged[0].criterion.supports, true) for one in known)
 
-    return replace(_all(judged), how="average", power=power, means=means)
+    return replace(_all(judged), how="average", power=chance, means=means)
 
 
 def _mean_criterion(comparisons: Sequence[Comparison]) -> Criterion:
     """Return a criterion whose thresholds are the means of those of the data sets."""
     all_of = [one.criterion for one in comparisons]
-    first = all_of[0]
 
-    def mean(groups: Sequence[tuple[Test, ...]]) -> tuple[Test, ...]:
+    def mean(groups: Iterable[Tests]) -> Tests:
         return tuple(
-            (tests[0][0], float(np.mean([test[1] for test in tests])), tests[0][2])
+            (tests[0][0], float(np.mean([threshold for _, threshold, _ in tests])), tests[0][2])
             for tests in zip(*groups, strict=True)
         )
 
-    n_groups = min(len(one.contradicts) for one in all_of)
-    contradicts = tuple(mean([one.contradicts[k] for one in all_of]) for k in range(n_groups))
-    return Criterion(
-        mean([one.supports for one in all_of]), contradicts, float(np.mean([o.edge for o in all_of])), first.upwards
-    )
+    contradicts = tuple(map(mean, zip(*(one.contradicts for one in all_of), strict=False)))
+    edge = float(np.mean([one.edge for one in all_of]))
+    return Criterion(mean(one.supports for one in all_of), contradicts, edge, all_of[0].upwards)
+
+
+def _grouped(comparisons: Iterable[Comparison], name: str) -> dict[str, list[Comparison]]:
+    found: dict[str, list[Comparison]] = {}
+    for one in comparisons:
+        found.setdefault(getattr(one, name), []).append(one)
+    return found
 
 
 def _lead(one: Comparison) -> float:
     return one.lead
-
-
-def _at_least(k: int, chances: Sequence[float]) -> float:
-    """Probability that at least k of independent events happen."""
-    counts = np.array([1.0])
-    for chance in chances:
-        counts = np.convolve(counts, [1 - chance, chance])
-    return float(counts[k:].sum())
 
 
 def _smallest(power: Callable[[float], float], comparisons: Sequence[Comparison]) -> float | None:
@@ -410,3 +315,39 @@ def _smallest(power: Callable[[float], float], comparisons: Sequence[Comparison]
         middle = (near + far) / 2
         near, far = (near, middle) if power(edge + side * middle) >= POWER else (middle, far)
     return edge + side * far
+
+
+def random_effects(values: Sequence[float], errors: Sequence[float]) -> RandomEffects:
+    r"""Return the mean with the variance between data sets by REML, and the error of Hartung and Knapp (2001).
+
+    The error is :math:`\sqrt{\sum w_i (y_i - \hat\mu)^2 / ((k - 1) \sum w_i)}` with :math:`w_i = 1 / (v_i + \tau^2)`
+    on k - 1 degrees of freedom, as has the prediction interval. `values` and `errors` are the difference and the
+    standard error of each data set. An error of 0, of models that are equal on each test row, counts as the smallest of
+    the others: such a set would otherwise be the mean alone. `ValueError` for fewer than two data sets.
+    """
+    y, v = np.array(values, float), np.square(np.array(errors, float))
+    k = len(y)
+    if k < 2:
+        raise ValueError(f"values are of {k} data sets; a mean over data sets needs two.")
+    v[v == 0] = v[v > 0].min(initial=math.inf) if v.any() else 1e-300
+    tau2, most = 0.0, float(y.var(ddof=1)) * k
+    if most > 0:
+
+        def lacking(value: float) -> float:
+            return -restricted_likelihood(value, y, v)
+
+        options = {"xatol": 1e-6 * most}
+        found = optimize.minimize_scalar(lacking, bounds=(0.0, most), method="bounded", options=options)
+        tau2 = min((0.0, float(found.x)), key=lacking)
+    weights = 1 / (v + tau2)
+    mean = float(weights @ y / weights.sum())
+    error = math.sqrt(float(weights @ (y - mean) ** 2) / ((k - 1) * float(weights.sum())))
+    half = quantile(1 - TAIL, k - 1) * math.sqrt(tau2 + error**2)
+    return RandomEffects(mean, error, k - 1, tau2, mean - half, mean + half)
+
+
+def restricted_likelihood(tau2: float, y: np.ndarray, v: np.ndarray) -> float:
+    """Return the logarithm of the restricted likelihood of a variance between data sets, without its constant."""
+    weights = 1 / (v + tau2)
+    mean = weights @ y / weights.sum()
+    return float(0.5 * (np.log(weights).sum() - np.log(weights.sum()) - weights @ (y - mean) ** 2))

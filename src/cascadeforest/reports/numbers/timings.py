@@ -3,19 +3,20 @@
 A ratio is the cost of the reference divided by that of the model, as in `cascadeforest.reports.numbers.costs`.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
 
-from cascadeforest.experiments.metrics import COST_METRICS, MEMORY_METRICS
 from cascadeforest.experiments.plan import Timing
 from cascadeforest.experiments.records import Timed
 from cascadeforest.reports.numbers import intervals
 from cascadeforest.reports.numbers.cells import Cells, failure_words
+from cascadeforest.reports.numbers.costs import published_ratio
 from cascadeforest.reports.numbers.frame import FAILED, UNAVAILABLE, TidyRow
 from cascadeforest.reports.numbers.importances import importance_columns
-from cascadeforest.reports.numbers.intervals import Interval
+from cascadeforest.reports.numbers.intervals import Estimate
 from cascadeforest.reports.numbers.metrics import COUNTS, WHOLE_COST
 
 IN_TURN: Final = "in turn"
@@ -29,83 +30,27 @@ Rounds: TypeAlias = list[Mapping[str, float]]
 
 @dataclass(frozen=True)
 class Ratio:
-    """The cost of a reference divided by that of a model.
+    """The cost of a reference divided by that of a model, from timings in turn with nothing else running."""
 
-    Parameters
-    ----------
-    interval : Interval
-        Its `difference` is the ratio, `low` and `high` are already widened; `error` and `df` are of the logarithm.
-    kind : {"in turn", "cells", "exact"}
-        Timings in turn with nothing else running; times of ordinary cells, which ran beside others; sizes and counts.
-    n : int
-        Rounds or repeats behind it.
-    wide : float
-        Factor by which both ends were widened.
-    why : str
-        What it stands on, in words.
-    """
-
-    interval: Interval
-    kind: Literal["in turn", "cells", "exact"]
-    n: int
-    wide: float
-    why: str
+    estimate: Estimate  # of its logarithm
+    n: int  # rounds behind it
+    why: str  # what it stands on, in words
 
 
 def ratio(cells: Cells, dataset: str, column: str, reference: str, metric: str) -> Ratio | None:
-    """Return the cost of the reference divided by that of a model; None if one of them is not known.
+    """Return the cost of the reference divided by that of a model; None if they were not timed in turn.
 
-    Parameters
-    ----------
-    cells : Cells
-        Of the experiment.
-    dataset : str
-        Data set variant; one that was timed in turn need not be a row of the table.
-    column, reference : str
-        Two models, or two importances of one model.
-    metric : str
-        A measured cost, ``fit_and_importance_cpu_seconds``, or one of the counts without noise (`COUNTS`).
+    `dataset` need not be a row of the table. `column` and `reference` are two models, or two importances of one model.
     """
     timed = next((one for one in cells.results.timings_of(cells.experiment.id) if one.timing.dataset == dataset), None)
-    if timed is not None and (found := _in_turn(cells, timed, column, reference, metric)):
-        return found
-    if metric not in COST_METRICS or any(one not in cells.experiment.columns for one in (column, reference)):
-        return None
-    if dataset not in cells.experiment.datasets:
-        return None
-    mine, own = (cells.metric(dataset, one, metric) for one in (reference, column))
-    if not own or not mine or min(*own, *mine) <= 0:
-        return None
-    repeats = f"{len(own)} repeat{'s' if len(own) > 1 else ''}"
-    if metric not in MEMORY_METRICS and metric in TIMES:
-        wide = intervals.SINGLE_TIMING
-        mean = intervals.cost_ratio(mine, own, 1.0).difference
-        words = f"cells that ran beside others, {repeats}: wrong by up to {wide:g} times"
-        return Ratio(Interval(mean, mean / wide, mean * wide, 0.0, 0.0), "cells", len(own), wide, words)
-    wide = intervals.MACHINE if len(own) == 1 and metric != "model_mib" else 1.0
-    return Ratio(_exact(mine, own, wide), "exact", len(own), wide, repeats)
-
-
-def _exact(mine: Sequence[float], own: Sequence[float], wide: float = 1.0) -> Interval:
-    """Interval over repeats of a cost that other work on the machine does not change; of one repeat its number."""
-    if len(own) > 1:
-        return intervals.cost_ratio(mine, own, wide)
-    return Interval(mine[0] / own[0], mine[0] / own[0] / wide, mine[0] / own[0] * wide, 0.0, 0.0)
-
-
-def _in_turn(cells: Cells, timed: Timed, column: str, reference: str, metric: str) -> Ratio | None:
-    if metric in COUNTS:
-        values = counts(timed)
-        pairs = _pairs(values.get(reference, []), values.get(column, []), metric)
-        return Ratio(_exact(*pairs), "exact", len(pairs[0]), 1.0, f"{len(pairs[0])} rounds") if pairs else None
-    series = costs(cells, timed)
+    series = costs(cells, timed) if timed else {}
     pairs = _pairs(series.get((reference, False), []), series.get((column, False), []), metric)
-    if not pairs:
+    if timed is None or not pairs:
         return None
     n = len(pairs[0])
     wide = machine(cells, timed, metric) if n > 1 else intervals.SINGLE_TIMING
     words = f"{n} round{'s' if n > 1 else ''} in turn, widened by {wide:.2f} for the machine"
-    return Ratio(intervals.cost_ratio(*pairs, wide), IN_TURN, n, wide, words)
+    return Ratio(intervals.cost_ratio(*pairs, wide), n, words)
 
 
 def _pairs(mine: Rounds, own: Rounds, metric: str) -> tuple[list[float], list[float]] | None:
@@ -162,16 +107,6 @@ def costs(cells: Cells, timed: Timed) -> dict[tuple[str, bool], Rounds]:
     return found
 
 
-def counts(timed: Timed) -> dict[str, Rounds]:
-    """Return the counts without noise of each column in each round."""
-    found: dict[str, Rounds] = {}
-    for one in timed.rounds:
-        for turn in one.turns:
-            if not turn.is_second:
-                found.setdefault(turn.column, []).append(turn.counts)
-    return found
-
-
 def rows(cells: Cells) -> Iterable[TidyRow]:
     """Yield the tidy rows of what an experiment has timed in turn: costs, ratios with intervals, counts."""
     there = {one.timing.dataset: one for one in cells.results.timings_of(cells.experiment.id)}
@@ -187,14 +122,16 @@ def rows(cells: Cells) -> Iterable[TidyRow]:
                     yield _ratio_row(cells, timed, name, reference, metric)
         for metric in _metrics(timing):
             if pairs := itself(cells, timed, metric):
-                found = intervals.cost_ratio(*pairs, 1.0)
-                row = TidyRow(timing.dataset, reference, ITSELF, f"{metric}_ratio", found.difference, n=len(pairs[0]))
-                yield replace(row, low=found.low, high=found.high) if len(pairs[0]) > 1 else row
-        for column, rounds in counts(timed).items():
+                found, n = intervals.cost_ratio(*pairs, 1.0), len(pairs[0])
+                row = TidyRow(timing.dataset, reference, ITSELF, f"{metric}_ratio", math.exp(found.value), n=n)
+                yield _with_ratio(row, found) if n > 1 else row
+        counts: dict[str, Rounds] = {}
+        for turn in (turn for one in timed.rounds for turn in one.turns if not turn.is_second):
+            counts.setdefault(turn.column, []).append(turn.counts)
+        for column, rounds in counts.items():
             for name in () if has_importances(timing) else COUNTS:
-                numbers = [one[name] for one in rounds if name in one]
-                if numbers and len(numbers) == len(rounds):
-                    yield _mean(TidyRow(timing.dataset, column, "", name), numbers)
+                if all(name in one for one in rounds):
+                    yield _mean(TidyRow(timing.dataset, column, "", name), [one[name] for one in rounds])
 
 
 def _metrics(timing: Timing) -> tuple[str, ...]:
@@ -206,34 +143,24 @@ def _mean(row: TidyRow, values: Sequence[float]) -> TidyRow:
     return replace(row, mean=fmean(values), std=spread, n=len(values), status="ok", note="")
 
 
-def _told(row: TidyRow, timed: Timed, name: str) -> TidyRow:
-    """Return a row that says why there is no number."""
-    failed = [failure for column, failure in timed.failures if column == name]
-    return (
-        replace(row, status=FAILED, note=failure_words(failed))
-        if failed
-        else replace(row, status=UNAVAILABLE, note="not timed" if not timed.rounds else "too little to be measured")
-    )
+def _with_ratio(row: TidyRow, one: Estimate) -> TidyRow:
+    return replace(row, mean=math.exp(one.value), low=math.exp(one.low), high=math.exp(one.high))
+
+
+def _told(row: TidyRow, timed: Timed, *names: str) -> TidyRow:
+    """Return a row that says why there is no number: the first of these models that failed, or that none was timed."""
+    for name in names:
+        if failed := [failure for column, failure in timed.failures if column == name]:
+            return replace(row, status=FAILED, note=failure_words(failed))
+    return replace(row, status=UNAVAILABLE, note="not timed" if not timed.rounds else "too little to be measured")
 
 
 def _ratio_row(cells: Cells, timed: Timed, name: str, reference: str, metric: str) -> TidyRow:
-    row = TidyRow(timed.timing.dataset, name, f"against {reference}, {IN_TURN}", f"{metric}_ratio")
-    row = replace(row, published=_published(cells, timed.timing, name, reference, metric))
-    found = _in_turn(cells, timed, name, reference, metric)
+    timing = timed.timing
+    row = TidyRow(timing.dataset, name, f"against {reference}, {IN_TURN}", f"{metric}_ratio")
+    if not has_importances(timing):
+        row = replace(row, published=published_ratio(cells, timing.base, name, reference, metric))
+    found = ratio(cells, timing.dataset, name, reference, metric)
     if found is None:
-        failed = any(column in (name, reference) for column, _ in timed.failures)
-        who = name if any(column == name for column, _ in timed.failures) or not failed else reference
-        return _told(row, timed, who)
-    one = found.interval
-    return replace(row, mean=one.difference, low=one.low, high=one.high, n=found.n, note=found.why)
-
-
-def _published(cells: Cells, timing: Timing, name: str, reference: str, metric: str) -> float | None:
-    """Return the ratio of the paper's numbers."""
-    if has_importances(timing):
-        return None
-    own, mine = (
-        cells.published.number_at(timing.base, *cells.published.place(one, "", metric), metric)
-        for one in (name, reference)
-    )
-    return float(mine.value / own.value) if own and mine and own.value else None
+        return _told(row, timed, name, reference)
+    return _with_ratio(replace(row, n=found.n, note=found.why), found.estimate)

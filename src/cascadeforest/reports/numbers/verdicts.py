@@ -9,7 +9,7 @@ from typing import Final
 from cascadeforest.experiments.claims import Claim
 from cascadeforest.reports.numbers.evidence import NOT_IN_FULL, Evidence, Sources, State, collect
 from cascadeforest.reports.numbers.frame import ALL, OK, UNAVAILABLE, TidyRow
-from cascadeforest.reports.numbers.rules import COST_REGION, MORE, NO_ORDER, ORDER, Comparison, Decision, decide
+from cascadeforest.reports.numbers.rules import COST_REGION, MORE, NO_ORDER, ORDER, Decision, decide
 
 SUPPORTED, CONTRADICTED, READING = "supported", "contradicted", "depends on the reading"
 NO_POWER, NO_DATA, NOT_RUN = "open: no power", "open: data not at hand", "open: not run"
@@ -25,27 +25,13 @@ _SAYS = {"supported": "supports", "contradicted": "contradicts", "open": "open"}
 
 @dataclass(frozen=True)
 class Judged:
-    """What a claim comes to in one reading.
+    """What a claim comes to in one reading."""
 
-    Parameters
-    ----------
-    reading : str
-        Its name; empty where there is one only.
-    verdict : str
-        One of `VERDICTS`.
-    why : str
-        What decides, or what is missing.
-    evidence : tuple of Evidence
-        Every comparison that the claim asks for.
-    decision : Decision or None
-        None without a comparison that counts.
-    """
-
-    reading: str
-    verdict: str
-    why: str
-    evidence: tuple[Evidence, ...] = ()
-    decision: Decision | None = None
+    reading: str  # its name; empty where there is one only
+    verdict: str  # one of `VERDICTS`
+    why: str  # what decides, or what is missing
+    evidence: tuple[Evidence, ...] = ()  # every comparison that the claim asks for
+    decision: Decision | None = None  # None without a comparison that counts
 
     @property
     def decisive(self) -> Evidence | None:
@@ -56,31 +42,15 @@ class Judged:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on a claim.
-
-    Parameters
-    ----------
-    claim : Claim
-        The claim.
-    verdict, why : str
-        As in `Judged`, with regard to both readings.
-    primary : Judged
-        In the primary reading, or the only one.
-    other : Judged or None
-        In the other reading.
-    fresh : Judged or None
-        Of a claim whose answer was known, on fresh draws only.
-    is_post_hoc : bool
-        Whether the claim was changed after results were stored.
-    """
+    """The verdict on a claim."""
 
     claim: Claim
-    verdict: str
+    verdict: str  # as in `Judged`, with regard to both readings
     why: str
-    primary: Judged
-    other: Judged | None = None
-    fresh: Judged | None = None
-    is_post_hoc: bool = False
+    primary: Judged  # in the primary reading, or the only one
+    other: Judged | None = None  # in the other reading
+    fresh: Judged | None = None  # of a claim whose answer was known, on fresh draws only
+    is_post_hoc: bool = False  # whether the claim was changed after results were stored
 
     @property
     def marks(self) -> list[str]:
@@ -140,15 +110,17 @@ def _judged(reading: str, claim: Claim, sources: Sources, first_repeat: int = 0)
     n_sets = len({one.dataset for one in evidence})
     decision = decide(judged, claim.over, claim.k, n_sets, str(claim.rule))
     found = Judged(reading, NO_POWER, "", evidence, decision)
+    why_missing = _why_missing(missing)
     if decision.outcome == "contradicted":
-        return replace(found, verdict=CONTRADICTED, why=_against(claim, decision))
+        is_equal = claim.rule == "better" and decision.decisive.estimate.high >= 0
+        return replace(found, verdict=CONTRADICTED, why="equal, but for what does not matter" if is_equal else "")
     if decision.outcome == "supported":
         if missing and decision.how == "all":
             n = len({one.dataset for one in judged})
-            why = f"holds on the {n} data set{'s' if n > 1 else ''} judged; {_why_missing(missing)}"
+            why = f"holds on the {n} data set{'s' if n > 1 else ''} judged; {why_missing}"
             return replace(found, verdict=_of_missing(missing), why=why)
         return replace(found, verdict=SUPPORTED, why=_how_much(claim, decision))
-    return replace(found, why=_why_open(claim, decision, found, missing))
+    return replace(found, why="; ".join(filter(None, (*_why_open(claim, decision, found), why_missing))))
 
 
 def _of_missing(missing: Sequence[Evidence]) -> str:
@@ -167,59 +139,40 @@ def _why_missing(missing: Sequence[Evidence]) -> str:
     return "; ".join(f"{state}: {', '.join(names)}" for state, names in found.items())
 
 
-def _against(claim: Claim, decision: Decision) -> str:
-    one = decision.decisive
-    if claim.rule == "better" and one.estimate.interval[1] >= 0:
-        return "equal, but for what does not matter"
-    return ""
-
-
 def _how_much(claim: Claim, decision: Decision) -> str:
-    lows = [one.estimate.interval[0] for one in decision.judged]
+    lows = [one.estimate.low for one in decision.judged]
     if claim.rule == "order_of_magnitude" and min(lows) > MORE:
         return "more than an order of magnitude"
     if claim.rule == "up_to" and max(lows) > decision.decisive.criterion.edge + 2 * COST_REGION:
         return "more than that"
-    if claim.rule == "better":
-        regions = [
-            max((test[1] for group in one.criterion.contradicts for test in group), default=0.0)
-            for one in decision.judged
-        ]
-        inside = [one.estimate.interval[1] <= region for one, region in zip(decision.judged, regions, strict=True)]
-        if all(inside) or (any(inside) and decision.how == "all"):
-            some = "" if all(inside) else f" on {sum(inside)} of {len(inside)} comparisons"
-            return f"too small to matter{some}"
-    return ""
+    inside = []
+    for one in decision.judged if claim.rule == "better" else ():
+        region = max((threshold for group in one.criterion.contradicts for _, threshold, _ in group), default=0.0)
+        inside.append(one.estimate.high <= region)
+    if inside and all(inside):
+        return "too small to matter"
+    is_part = any(inside) and decision.how == "all"
+    return f"too small to matter on {sum(inside)} of {len(inside)} comparisons" if is_part else ""
 
 
-def _why_open(claim: Claim, decision: Decision, found: Judged, missing: Sequence[Evidence]) -> str:
-    one, parts = decision.decisive, []
-    low, high = one.estimate.interval
-    if claim.rule == "order_of_magnitude" and low > NO_ORDER and high < ORDER:
-        parts.append("between 3 and 5.6, which the rule leaves open")
-    if found.decisive is not None and one.estimate.df <= 0:
-        parts.append(f"no interval: {found.decisive.note}")
-    elif found.decisive is not None and "would" in found.decisive.note:
-        parts.append(found.decisive.note)
-    if decision.smallest is not None and found.decisive is not None and found.decisive.published is not None:
-        times = _times(decision.smallest, found.decisive, one)
-        parts.append(
-            f"about {times:,.0f} times the rows or repeats would decide, if the published number is true"
-            if times
-            else ""
-        )
-    parts.append(_why_missing(missing))
-    return "; ".join(filter(None, parts))
-
-
-def _times(smallest: float, decisive: Evidence, one: Comparison) -> float | None:
-    """Return how many times the data a published effect asks for; None if it had been found, or is no support."""
-    published = decisive.published
-    if published is None or (decisive.is_log and published <= 0):
-        return None
-    lead = (math.log(published) if decisive.is_log else published) - one.criterion.edge
-    found = smallest - one.criterion.edge
-    return (found / lead) ** 2 if lead * found > 0 and abs(found) > abs(lead) else None
+def _why_open(claim: Claim, decision: Decision, found: Judged) -> Iterable[str]:
+    one, decisive = decision.decisive, found.decisive
+    if claim.rule == "order_of_magnitude" and one.estimate.low > NO_ORDER and one.estimate.high < ORDER:
+        yield "between 3 and 5.6, which the rule leaves open"
+    if decisive is None:
+        return
+    if one.estimate.df <= 0:
+        yield f"no interval: {decisive.note}"
+    elif "would" in decisive.note:
+        yield decisive.note
+    # How many times the data a published effect asks for, unless it had been found, or is no support.
+    published, smallest = decisive.published, decision.smallest
+    if published is not None and smallest is not None and not (decisive.is_log and published <= 0):
+        lead = (math.log(published) if decisive.is_log else published) - one.criterion.edge
+        needed = smallest - one.criterion.edge
+        if lead * needed > 0 and abs(needed) > abs(lead):
+            times = (needed / lead) ** 2
+            yield f"about {times:,.0f} times the rows or repeats would decide, if the published number is true"
 
 
 # Rows ----------------------------------------------------------------------------------------------------------------

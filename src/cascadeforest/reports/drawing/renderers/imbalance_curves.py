@@ -100,10 +100,10 @@ def _leads(cells: Cells, series: Mapping[float, str]) -> list[Difference]:
         for column in own:
             row = replace(cells.row(variants[0], column, condition, GAP, MISSING), dataset=dataset)
             found = mean_difference(cells, variants, column, AGAINST, ACCURACY)
-            if found is not None:
+            if found.row.mean is not None:
                 printed = row.published
                 row = replace(found.row, dataset=dataset, condition=condition, metric=GAP, published=printed)
-            leads.append(replace(found, row=row) if found else Difference(row, cells.experiment.designs[dataset]))
+            leads.append(replace(found, row=row))
     return leads
 
 
