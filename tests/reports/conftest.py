@@ -60,6 +60,7 @@ class Suite:
         self.specs: dict[tuple[str, str], dict] = {}
         self.timings: list[dict] = []
         (root / "reports" / "published").mkdir(parents=True)
+        shutil.copy(ROOT / "CITATION.cff", root)
 
     def experiment(self, name: str = "hidf-table2", **changes) -> dict:
         """Declare an experiment; keys of the plan can be replaced.
@@ -217,6 +218,8 @@ class Suite:
     def summary(self, dataset: str, **facts) -> None:
         content = {
             "name": dataset,
+            "base_name": dataset.partition("+")[0],
+            "title": "Made data",
             "task": "classification",
             "rows": 150,
             "features": 4,
@@ -230,6 +233,10 @@ class Suite:
             "protocol": "one split",
             "subset_of": None,
             "note": None,
+            "access": "open",
+            "form": "official",
+            "licence": "CC BY 4.0",
+            "citation": "Someone (1996), a book",
             "digest": "da7a",
         }
         write_signed_json(self.root / "data" / "processed" / f"{dataset}.json", content | facts)

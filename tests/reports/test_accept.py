@@ -33,7 +33,8 @@ def test_cells_csv_markdown_and_provenance_are_stored_which_says_why_and_where_f
     figures.mkdir()
     (figures / "left-over.svg").write_text("<svg/>")
     stored = accept(run_suite.root, "smoke", "first numbers")
-    assert sorted(snapshot(stored)) == ["cells.json.gz", "costs.csv", "provenance.json", TABLE, "tables/hidf-table2.md"]
+    kept = ["cells.json.gz", "costs.csv", "provenance.json", "ro-crate-metadata.json", TABLE, "tables/hidf-table2.md"]
+    assert sorted(snapshot(stored)) == kept
     run_suite.run("adult", "gbdt", [0.90, 0.92], versions={"numpy": "2.5.0"}, git_commit="abc")
     run_suite.draw()
     assert (stored / "costs.csv").read_text().splitlines()[1] == "adult,gbdt,2.00,20,10,100"

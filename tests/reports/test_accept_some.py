@@ -12,6 +12,7 @@ from cascadeforest.data.files import write_signed_json
 from cascadeforest.reports.numbers.results import read_results
 from cascadeforest.reports.store.accept import accept
 from cascadeforest.reports.store.check import check
+from cascadeforest.reports.store.crate import CRATE
 from cascadeforest.reports.store.redraw import redraw_stored
 from cascadeforest.reports.store.stored import read_provenance, read_stored
 
@@ -51,6 +52,7 @@ def test_only_the_named_experiment_is_stored(three):
         "extras/ab/digits-mddf_20-0.layer_scores.npz",
         "figures/mddf-fig2a.csv",
         "provenance.json",
+        CRATE,
         "tables/mddf-fig2a.csv",
         "tables/mddf-fig2a.md",
     ]
@@ -77,7 +79,10 @@ def test_one_after_the_other_gives_what_all_at_once_give(three, order):
         stored = accept_some(three, name)
     one_by_one = snapshot(stored)
     assert sorted(one_by_one) == sorted(at_once)
-    assert {name for name in at_once if at_once[name] != one_by_one[name]} <= {"provenance.json"}  # several messages
+    assert {name for name in at_once if at_once[name] != one_by_one[name]} <= {
+        "provenance.json",
+        CRATE,
+    }  # several messages
     assert redraw_stored(three.root, three.name).differences == ()
     before, after = read_results(three.root, three.name), read_stored(three.root, three.name)
     assert (after.runs, after.summaries) == (before.runs, before.summaries)
@@ -213,7 +218,8 @@ def test_what_stays_is_not_touched(three):
     before = snapshot(stored)
     accept_some(three, THIRD)
     after = snapshot(stored)
-    assert {name for name in before if before[name] != after[name]} == {"cells.json.gz", "costs.csv", "provenance.json"}
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {"cells.json.gz", "costs.csv", "provenance.json", CRATE}
 
 
 def test_failures_of_others_are_not_shown(three):

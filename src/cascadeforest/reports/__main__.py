@@ -26,6 +26,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
         ("track", "bring the accepted results of a suite into the MLflow store"),
         ("ui", "the MLflow UI on this machine, with the results of a suite, or its accepted results if it did not run"),
         ("refresh", "write the stored tables and pictures again after words or looks have changed; numbers must not"),
+        ("verify", "compare the stored files with the digests in their RO-Crate; exit status 1 if one differs"),
         ("document", "write docs/fidelity.md and its picture again, from the stored cells"),
     ):
         added = commands.add_parser(name, help=text, description=text)
@@ -154,6 +155,15 @@ def _refresh(options: argparse.Namespace) -> int:
 
     print(f"written again: {refresh(options.root, options.suite)}")
     return _document(options)
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from cascadeforest.reports.store.crate import CRATE, differences
+
+    folder = options.root / "reports" / options.suite
+    found = differences(folder)
+    print("\n".join(found) or f"All files of {folder} are those that {CRATE} names.")
+    return 1 if found else 0
 
 
 def _document(options: argparse.Namespace) -> int:

@@ -18,6 +18,7 @@ from cascadeforest.experiments.provenance import git_commit
 from cascadeforest.reports.numbers.results import Results, read_results
 from cascadeforest.reports.numbers.rows import rows_of
 from cascadeforest.reports.store import stored as store
+from cascadeforest.reports.store.crate import write_crate
 from cascadeforest.reports.store.folders import new_folder, recover
 from cascadeforest.reports.store.rows import united_rows, write_rows
 
@@ -87,6 +88,7 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = ()) -> 
         reason |= committed
         store.write_provenance(new, together, reason)
         store.write_claims(root, suite, new)
+        write_crate(root, new, together)
     return stored
 
 

@@ -20,6 +20,7 @@ from cascadeforest.reports.numbers.fidelity import fidelity, read_declared
 from cascadeforest.reports.numbers.frame import parse_csv, read_csv
 from cascadeforest.reports.store import stored as store
 from cascadeforest.reports.store.accept import refuse
+from cascadeforest.reports.store.crate import write_crate
 from cascadeforest.reports.store.findings import Finding, compare_exactly, missing
 from cascadeforest.reports.store.folders import new_folder, recover
 
@@ -99,6 +100,7 @@ def refresh(root: Path, suite: str) -> Path:
             atomic_write(new / file, content)
         store.write_provenance(new, results, facts)
         store.write_claims(root, suite, new)
+        write_crate(root, new, results)
     return stored
 
 
