@@ -16,7 +16,7 @@ from cascadeforest.experiments.batches import COSTS
 from cascadeforest.reports.numbers.results import Results
 from cascadeforest.reports.store.stored import CELLS, EXTRAS, PROVENANCE, ROWS, from_git, read_provenance
 
-CRATE = "ro-crate-metadata.json"
+CRATE, RO_CRATE = "ro-crate-metadata.json", "https://w3id.org/ro/crate/1.1"
 PROFILE = "https://w3id.org/ro/wfrun/process/0.5"
 #: Defines the property sha256, which RO-Crate 1.1 lacks.
 TERMS = "https://w3id.org/ro/terms/workflow-run/context"
@@ -66,56 +66,42 @@ def differences(folder: Path) -> list[str]:
 
 def write_crate(root: Path, folder: Path, results: Results) -> None:
     """Describe the files of `folder`, in which `results` are stored, and their origin: same files, same bytes."""
-    from rocrate.model import ContextEntity
-    from rocrate.rocrate import ROCrate
-
     facts: dict[str, Any] = read_provenance(folder)
     cited = read_yaml(root / "CITATION.cff")
-    crate = ROCrate(version="1.1")
-    crate.metadata.extra_contexts.append(TERMS)
+    entities: dict[str, dict[str, object]] = {}
 
-    def add(kind: str, name: str, at: str = "", **properties: object) -> Any:
-        known = {key: value for key, value in properties.items() if value}
-        return crate.add(ContextEntity(crate, at or f"#{quote(name)}", {"@type": kind, "name": name, **known}))
+    def add(kind: str, name: str, at: str = "", **properties: object) -> dict[str, str]:
+        own = {"@id": at or f"#{quote(name)}"}
+        entities[own["@id"]] = {**own, "@type": kind, "name": name} | {k: v for k, v in properties.items() if v}
+        return own
 
-    def raw_file(file: dict[str, str]) -> Any:
-        if "url" not in file:
-            return add("CreativeWork", file["file"], sha256=file.get("sha256"))
-        digest = {"sha256": file["sha256"]} if file.get("sha256") else {}
-        return crate.add_file(file["url"], properties={"name": file["file"], **digest})
-
-    def data_set(summary: dict[str, Any]) -> Any:
+    def data_set(summary: dict[str, Any]) -> dict[str, str]:
         path = root / "config" / "datasets" / f"{summary['base_name']}.yaml"
         declared = read_yaml(path) if path.is_file() else {}  # it may have gone since
-        files = declared.get("forms", {}).get(summary["form"], {}).get("files", ())
-        return add(
-            "Dataset",
-            summary["title"],
-            f"#data-{summary['base_name']}",
-            citation=summary["citation"],
-            license=add("CreativeWork", summary["licence"]),
-            url=declared.get("references", []),
-            hasPart=[raw_file(file) for file in files],
-        )
+        # A file without an address is not part of the crate, so it is described as a work.
+        files = [
+            add("File" if "url" in one else "CreativeWork", one["file"], one.get("url", ""), sha256=one.get("sha256"))
+            for one in declared.get("forms", {}).get(summary["form"], {}).get("files", ())
+        ]
+        about = {"citation": summary["citation"], "license": add("CreativeWork", summary["licence"])}
+        places = {"url": declared.get("references"), "hasPart": files}
+        return add("Dataset", summary["title"], f"#data-{summary['base_name']}", **about, **places)
 
-    def stored(name: str, digest: str) -> Any:
+    def stored(name: str, digest: str) -> dict[str, str]:
         experiment = results.experiments.get(Path(name).stem)
-        known = {"name": experiment.title if experiment else CONTENT.get(name, name), "sha256": digest}
+        words = experiment.title if experiment else CONTENT.get(name, name)
         if name.endswith("/"):
-            return crate.add_dataset(dest_path=name, properties=known | {"description": LISTING})
-        size, form = (folder / name).stat().st_size, FORMATS[Path(name).suffix[1:]]
-        return crate.add_file(dest_path=name, properties=known | {"contentSize": str(size), "encodingFormat": form})
+            return add("Dataset", words, quote(name), sha256=digest, description=LISTING)
+        size, form = str((folder / name).stat().st_size), FORMATS[Path(name).suffix[1:]]
+        return add("File", words, quote(name), sha256=digest, contentSize=size, encodingFormat=form)
 
-    licence = add("CreativeWork", cited["license"], f"https://spdx.org/licenses/{cited['license']}")
-    authors = [
-        add("Organization" if "name" in one else "Person", " ".join(one[key] for key in NAME if key in one))
-        for one in cited["authors"]
-    ]
-    libraries = [
-        add("SoftwareApplication", name, f"#{name}-{version}", version=version)
-        for name, versions in facts["versions"].items()
-        for version in versions
-    ]
+    about: dict[str, Any] = {
+        "license": add("CreativeWork", cited["license"], f"https://spdx.org/licenses/{cited['license']}"),
+        "author": [
+            add("Organization" if "name" in one else "Person", " ".join(one[key] for key in NAME if key in one))
+            for one in cited["authors"]
+        ],
+    }
     code = add(
         "SoftwareSourceCode",
         cited["title"],
@@ -123,32 +109,41 @@ def write_crate(root: Path, folder: Path, results: Results) -> None:
         version=cited["version"],
         identifier=sorted({facts["git_commit"] or "not a checkout", *facts["run_commits"]}),
         codeRepository=cited.get("repository-code"),
-        softwareRequirements=libraries,
-        author=authors,
-        license=licence,
+        softwareRequirements=[
+            add("SoftwareApplication", name, f"#{name}-{version}", version=version)
+            for name, versions in facts["versions"].items()
+            for version in versions
+        ],
+        **about,
     )
     data = {summary["base_name"]: summary for _, summary in sorted(results.summaries.items())}
-    action = crate.add_action(
-        code,
+    made = [stored(*one) for one in digests(folder).items()]
+    action = add(
+        "CreateAction",
+        f"The suite {results.suite}: fits, predictions, tables and figures",
         ACTION,
+        instrument=code,
         object=[data_set(summary) for summary in data.values()],
-        result=[stored(*one) for one in digests(folder).items()],
-        properties={
-            "name": f"The suite {results.suite}: fits, predictions, tables and figures",
-            "startTime": min(facts["run_dates"], default=facts["accepted"]),
-            "endTime": facts["accepted"],
-        },
+        result=made,
+        startTime=min(facts["run_dates"], default=facts["accepted"]),
+        endTime=facts["accepted"],
     )
     papers = [add("ScholarlyArticle", one["title"], datePublished=str(one["year"])) for one in cited["references"]]
-    for key, value in {
-        "name": f"cascadeforest: accepted results of the suite {results.suite}",
-        "description": facts["message"],
-        "datePublished": facts["accepted"],
-        "license": licence,
-        "author": authors,
-        "citation": papers,
-        "conformsTo": add("CreativeWork", "Process Run Crate", PROFILE, version=PROFILE.rpartition("/")[2]),
-        "mentions": [action],
-    }.items():
-        crate.root_dataset[key] = value
-    atomic_write(folder / CRATE, json.dumps(crate.metadata.generate(), indent=1, ensure_ascii=False) + "\n")
+    addresses = [{"@id": name} for name, one in entities.items() if one["@type"] == "File" and "://" in name]
+    add(
+        "Dataset",
+        f"cascadeforest: accepted results of the suite {results.suite}",
+        "./",
+        description=facts["message"],
+        datePublished=facts["accepted"],
+        citation=papers,
+        conformsTo=add("CreativeWork", "Process Run Crate", PROFILE, version=PROFILE.rpartition("/")[2]),
+        mentions=[action],
+        hasPart=[*made, *addresses],
+        **about,
+    )
+    add("CreativeWork", "RO-Crate metadata", CRATE, about={"@id": "./"}, conformsTo={"@id": RO_CRATE})
+    # One line for each entity: git shows what changed, and merges what others changed.
+    lines = ",\n".join(json.dumps(entity, ensure_ascii=False) for entity in entities.values())
+    context = json.dumps([f"{RO_CRATE}/context", TERMS])
+    atomic_write(folder / CRATE, f'{{"@context": {context}, "@graph": [\n{lines}\n]}}\n')
