@@ -17,7 +17,6 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", required=True)
     for name, text in (
         ("draw", "draw one table (CSV, Markdown, LaTeX), and its figure (SVG, PNG, the drawn numbers as CSV)"),
-        ("summary", "say in three sentences what the results of a run are"),
         ("index", "gather all tables and figures in one page"),
         ("partial", "draw what there is after a run that stopped half-way: every table and the page"),
         ("check", "compare the tables of a run with the stored ones; exit status 1 on drift"),
@@ -103,14 +102,6 @@ def _partial(options: argparse.Namespace) -> int:
             (folder / "logs" / "draw" / f"{name}.complete").unlink(missing_ok=True)
     # The page shows all experiments: it is drawn where all were asked for.
     return 0 if options.only else _index(options)
-
-
-def _summary(options: argparse.Namespace) -> int:
-    from cascadeforest.reports.drawing.summary import summary
-    from cascadeforest.reports.numbers.results import read_results
-
-    print(summary(read_results(options.root, options.suite), options.root / "results" / options.suite))
-    return 0
 
 
 def _check(options: argparse.Namespace) -> int:

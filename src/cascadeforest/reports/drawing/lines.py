@@ -171,7 +171,13 @@ def difference_cell(row: TidyRow) -> Cell:
     if row.low is None or row.high is None:
         why_not = ", no interval" if row.note else ""
         return Cell(f"{signed_text(row.metric, row.number, row.std)}{why_not}{here}")
-    return Cell(f"{texts[0]} [{texts[1]}, {texts[2]}]{here}")
+    return Cell(f"{with_interval(texts[:3])}{here}")
+
+
+def with_interval(texts: Iterable[str]) -> str:
+    """Write a number and, in brackets, the ends of its interval, if it has one."""
+    first, *ends = texts
+    return f"{first} [{', '.join(ends)}]" if ends else first
 
 
 def ratio_text(row: TidyRow, rows: Mapping[Key, TidyRow]) -> str:

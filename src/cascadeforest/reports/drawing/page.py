@@ -2,32 +2,30 @@
 
 import base64
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from markupsafe import Markup
 
 from cascadeforest.data.files import read_yaml
 from cascadeforest.experiments.claims import OURS
-from cascadeforest.experiments.plan import NOT_IMPLEMENTED
+from cascadeforest.experiments.plan import Experiment
 from cascadeforest.experiments.progress import duration
-from cascadeforest.reports.drawing.fidelity import FidelityReport, report
-from cascadeforest.reports.drawing.figure import Figure
+from cascadeforest.experiments.records import Failure
+from cascadeforest.reports.drawing.fidelity import report
 from cascadeforest.reports.drawing.formats import to_html
-from cascadeforest.reports.drawing.renderers.claims import all_rows, judged
-from cascadeforest.reports.drawing.table import SUFFIXES, Table, make_table
+from cascadeforest.reports.drawing.renderers.claims import ClaimLine, all_rows, judged
+from cascadeforest.reports.drawing.table import SUFFIXES, make_table
 from cascadeforest.reports.drawing.words import bounds, environment
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.fidelity import Declared, fidelity
-from cascadeforest.reports.numbers.frame import TidyRow
 from cascadeforest.reports.numbers.published import LAYOUTS, render_printed
 from cascadeforest.reports.numbers.results import Results, cpu_seconds, origin
 from cascadeforest.reports.numbers.verdicts import VERDICTS
 
 BEYOND = "beyond"
-#: Place of a verdict among the lines of a paper.
-_ORDER = {verdict: place for place, verdict in enumerate(VERDICTS)}
 FIGURE_TYPES = {".svg": "image/svg+xml", ".png": "image/png"}
 FORMATS = {".csv": "CSV", ".md": "Markdown", ".tex": "LaTeX"}
 
@@ -38,59 +36,58 @@ def index_page(results: Results, folder: Path, declared: Declared) -> str:
     `declared` is the content of ``config/fidelity.yaml``.
     """
     tables = {name: make_table(name, results) for name in results.drawable()}
-    rows = {name: table.rows for name, table in tables.items()}
-    experiments = [_experiment(name, results, folder, tables.get(name)) for name in results.experiments]
-    found = report(fidelity(results, rows, declared), results)
-    facts = origin(results)
-    hosts = facts["hosts"]
-    return (
-        environment()
-        .get_template("index.html.j2")
-        .render(
-            suite=results.suite,
-            description=results.plan.suite_config.description,
-            papers=list(_papers(experiments, results)),
-            claims=_claims(results, {name: all_rows(table) for name, table in tables.items()}),
-            verdicts=VERDICTS,
-            fidelity=_fidelity(found),
-            bounded=list(_bounded(results, tables)),
-            lacking=_lacking(results),
-            counts={s: [e["status"] for e in experiments].count(s) for s in ("ready", "partial", NOT_IMPLEMENTED)},
-            left_out=results.plan.left_out,
-            facts=facts,
-            cpu_time=duration(facts["cpu_seconds"]),
-            machines=[f"{host['processor']} ({host['cores']} cores), {host['platform']}" for host in hosts],
-            pythons=sorted({host["python"] for host in hosts}),
-            models=_models(results),
-            failures=[
-                {"place": f"{preset} on {dataset}, repeat {one.repeat}", "reason": f"{one.error}: {one.message}"}
-                for (dataset, preset), failed in sorted(results.failures.items())
-                for one in failed
-            ]
-            + [
-                {"place": f"{column} on {timed.timing.dataset}, in turn", "reason": f"{one.error}: {one.message}"}
-                for timed in results.timings
-                for column, one in timed.failures
-            ],
-        )
+    found = report(fidelity(results, {name: table.rows for name, table in tables.items()}, declared), results)
+    facts, experiments = origin(results), results.experiments.values()
+    rows = {name: all_rows(table) for name, table in tables.items()}
+    told: dict[str, Any] = dict(
+        suite=results.suite,
+        description=results.plan.suite_config.description,
+        papers=list(_papers(results)),
+        tables=tables,
+        printed={name: _printed(name, results) for name in results.experiments},
+        pictures={name: _picture(name, folder) for name, table in tables.items() if table.figure},
+        links_of={name: {FORMATS[suffix]: f"tables/{name}{suffix}" for suffix in SUFFIXES} for name in tables},
+        html=lambda view: Markup(to_html(view)),
+        address=_address,
+        claims=list(_claims(results, judged(results, lambda name: rows.get(name, ())))),
+        verdicts=VERDICTS,
+        fidelity=found,
+        bounded=list(_bounded(results, tables)),
+        lacking=_lacking(results),
+        counts=Counter(experiment.status for experiment in experiments),
+        left_out=results.plan.left_out,
+        facts=facts,
+        cpu_time=duration(facts["cpu_seconds"]),
+        machines=[f"{host['processor']} ({host['cores']} cores), {host['platform']}" for host in facts["hosts"]],
+        pythons=sorted({host["python"] for host in facts["hosts"]}),
+        models=_models(results),
+        failures=list(_failures(results)),
     )
+    return environment().get_template("index.html.j2").render(told)
 
 
-def _claims(results: Results, rows: Mapping[str, Sequence[TidyRow]]) -> list[dict[str, Any]]:
-    """Return the claims of each paper with their verdicts, what is decided first; those of ours last."""
-    lines = judged(results, lambda name: rows.get(name, ()))
+def _claims(results: Results, lines: list[ClaimLine]) -> Iterable[dict[str, Any]]:
+    """Yield the claims of each paper with their verdicts, what is decided first; those of ours last."""
     papers = results.plan.papers
-    found = []
     for key in (*papers, OURS):
-        own = sorted((one for one in lines if one.paper == key), key=lambda one: _ORDER[one.verdict.verdict])
-        counted = Counter(one.verdict.verdict for one in own)
+        own = [line for line in lines if line.paper == key]
+        own.sort(key=lambda line: VERDICTS.index(line.verdict.verdict))
+        name = papers[key].short if key in papers else "our own questions"
         if own:
-            name = papers[key].short if key in papers else "our own questions"
-            found.append({"key": key, "name": name, "counts": counted, "lines": own})
-    return found
+            yield {"key": key, "name": name, "counts": Counter(line.verdict.verdict for line in own), "lines": own}
 
 
-def _bounded(results: Results, tables: Mapping[str, Table]) -> Iterable[tuple[str, str]]:
+def _failures(results: Results) -> Iterable[tuple[str, Failure]]:
+    """Yield what failed, with its place in words."""
+    for (dataset, preset), failed in sorted(results.failures.items()):
+        for one in failed:
+            yield f"{preset} on {dataset}, repeat {one.repeat}", one
+    for timed in results.timings:
+        for column, one in timed.failures:
+            yield f"{column} on {timed.timing.dataset}, in turn", one
+
+
+def _bounded(results: Results, tables: Iterable[str]) -> Iterable[tuple[str, str]]:
     """Yield experiment and words of each bound that is not one of repeats alone."""
     for name in tables:
         if words := [one for one in bounds(Cells(results.experiments[name], results)) if not one.startswith("at most")]:
@@ -106,23 +103,6 @@ def _lacking(results: Results) -> dict[str, list[str]]:
     return {reason: list(datasets) for reason, datasets in found.items()}
 
 
-def _experiment(name: str, results: Results, folder: Path, table: Table | None) -> dict[str, Any]:
-    """What the page says about one experiment."""
-    experiment = results.experiments[name]
-    shown = {key: getattr(experiment, key) for key in ("id", "paper", "kind", "title", "status", "reason", "absent")}
-    shown["printed"] = _printed(name, results)
-    if table is None:
-        return shown
-    return shown | {
-        "table": to_html(table.view),
-        "folded": {below.title: to_html(below) for below in table.view.folded},
-        "notes": table.view.notes,
-        "deviations": table.view.deviations,
-        "links": {FORMATS[suffix]: f"tables/{name}{suffix}" for suffix in SUFFIXES},
-        "figure": _figure(name, folder, table.figure) if table.figure else None,
-    }
-
-
 def _printed(name: str, results: Results) -> dict[str, list[list[str]]] | None:
     """Head and body of the table as the paper prints it; None if it is none."""
     layouts = results.published / LAYOUTS
@@ -135,47 +115,32 @@ def _printed(name: str, results: Results) -> dict[str, list[list[str]]] | None:
     return {"head": lines[: len(layout["header"])], "body": lines[len(layout["header"]) :]}
 
 
-def _figure(name: str, folder: Path, figure: Figure) -> dict[str, Any] | None:
-    """The picture of an experiment as a data address, with words and links to its files; None if it is not drawn."""
-    files = {path.suffix: f"figures/{path.name}" for path in sorted((folder / "figures").glob(f"{name}.*"))}
+def _picture(name: str, folder: Path) -> dict[str, Any] | None:
+    """The picture of an experiment as a data address, and links to its files; None if it is not drawn."""
+    files = {path.suffix: path for path in sorted((folder / "figures").glob(f"{name}.*"))}
     suffix = next((suffix for suffix in FIGURE_TYPES if suffix in files), None)
     if suffix is None:
         return None
-    links = {ending[1:].upper(): file for ending, file in files.items()}
-    return {**_picture((folder / files[suffix]).read_bytes(), suffix, figure), "links": links}
+    links = {ending[1:].upper(): f"figures/{path.name}" for ending, path in files.items()}
+    return {"source": _address(files[suffix].read_bytes(), suffix), "links": links}
 
 
-def _fidelity(found: FidelityReport) -> dict[str, Any]:
-    """What the page says about published numbers beside reproduced ones."""
-    figure = found.figure
-    return {
-        "introduction": found.introduction,
-        "summary": to_html(found.summary),
-        "notes": found.summary.notes,
-        "tables": {
-            f"{paper.name}: {view.title}": to_html(view)
-            for paper in found.papers
-            for view in (paper, *paper.folded)
-            if view.rows
-        },
-        "figure": figure and _picture(figure.pictures()[".svg"], ".svg", figure),
-    }
+def _address(content: bytes, suffix: str = ".svg") -> str:
+    return f"data:{FIGURE_TYPES[suffix]};base64,{base64.b64encode(content).decode('ascii')}"
 
 
-def _picture(content: bytes, suffix: str, figure: Figure) -> dict[str, str]:
-    """A picture as a data address, with words."""
-    source = f"data:{FIGURE_TYPES[suffix]};base64,{base64.b64encode(content).decode('ascii')}"
-    return {"source": source, "alt": figure.alt, "caption": figure.caption}
-
-
-def _papers(experiments: list[dict[str, Any]], results: Results) -> Iterable[dict[str, Any]]:
-    """Experiments by paper; what belongs to none of them last."""
-    for key, paper in results.plan.papers.items():
-        if chosen := [experiment for experiment in experiments if experiment["paper"] == key]:
-            source = f"{paper.short}; {paper.source}"
-            yield {"key": key, "title": paper.title, "source": source, "experiments": chosen}
-    if rest := [experiment for experiment in experiments if experiment["paper"] not in results.plan.papers]:
-        yield {"key": BEYOND, "title": "Beyond the papers", "source": "", "experiments": rest}
+def _papers(results: Results) -> Iterable[dict[str, Any]]:
+    """Yield the experiments by paper; what belongs to none of them last."""
+    papers = results.plan.papers
+    by_paper: dict[str, list[Experiment]] = {key: [] for key in (*papers, BEYOND)}
+    for experiment in results.experiments.values():
+        by_paper[experiment.paper if experiment.paper in papers else BEYOND].append(experiment)
+    for key, own in by_paper.items():
+        title, source = "Beyond the papers", ""
+        if key in papers:
+            title, source = papers[key].title, f"{papers[key].short}; {papers[key].source}"
+        if own:
+            yield {"key": key, "title": title, "source": source, "experiments": own}
 
 
 def _models(results: Results) -> list[dict[str, Any]]:

@@ -8,16 +8,15 @@ from typing import Self
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.files import atomic_write
+from cascadeforest.experiments.plan import Pair
+from cascadeforest.reports.drawing import folded as below
 from cascadeforest.reports.drawing.figure import Figure
 from cascadeforest.reports.drawing.formats import to_latex, to_markdown
-from cascadeforest.reports.drawing.growth import folded_growth
 from cascadeforest.reports.drawing.panels import Picture
-from cascadeforest.reports.drawing.timings import folded as folded_timings
-from cascadeforest.reports.drawing.timings import told_of
 from cascadeforest.reports.drawing.view import PUBLISHED, Row, TableView
 from cascadeforest.reports.drawing.words import notes_and_caption
 from cascadeforest.reports.numbers.cells import Cells
-from cascadeforest.reports.numbers.frame import TidyRow, to_csv
+from cascadeforest.reports.numbers.frame import Found, TidyRow, to_csv
 from cascadeforest.reports.numbers.growth import growth_rows
 from cascadeforest.reports.numbers.results import Results
 from cascadeforest.reports.numbers.timings import rows as timed_rows
@@ -38,14 +37,14 @@ class Table:
         cls,
         cells: Cells,
         facts: Mapping[str, object],
-        rows: Iterable[TidyRow],
+        rows: Iterable[TidyRow] | Mapping[Pair, Found],
         label_heads: Sequence[str],
         heads: Iterable[str],
         lines: Iterable[Row],
         size: str = "repeats × test rows",
         picture: Picture | None = None,
         drawn: Iterable[TidyRow] | None = None,
-        folded: tuple[TableView, ...] = (),
+        folded: Iterable[TableView] = (),
     ) -> Self:
         """Arrange the lines of a table, and add its picture with the numbers that are drawn, by default `rows`.
 
@@ -55,12 +54,14 @@ class Table:
         are tables below; that of costs timed in turn, if the experiment has any, and that of what models grew and chose
         are added.
         """
+        if isinstance(rows, Mapping):  # facts about data come once, whatever the number of models
+            rows = {row.key: row for own in rows.values() for row in own.values()}.values()
         experiment, rows, shown, labels = cells.experiment, tuple(rows), list(lines), (*label_heads, "")
         if not any(row.kind == PUBLISHED for row in shown):
             labels, shown = labels[:-1], [replace(row, labels=row.labels[:-1]) for row in shown]
         head, in_turn = (experiment.id, experiment.title, cells.results.suite), tuple(timed_rows(cells))
-        notes, caption = notes_and_caption(cells, facts, told_of(cells, in_turn))
-        folded = *folded, *folded_timings(cells, in_turn), *folded_growth(cells)
+        notes, caption = notes_and_caption(cells, facts, below.told_in_turn(cells, in_turn))
+        folded = *folded, *below.in_turn(cells, in_turn), *below.growth(cells)
         view = TableView(*head, labels, tuple(heads), size, tuple(shown), notes, experiment.deviations, folded)
         every = *rows, *in_turn, *growth_rows(cells)
         if picture is None:

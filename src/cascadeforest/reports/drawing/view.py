@@ -52,8 +52,8 @@ class TableView:
     heads: tuple[str, ...]
     size_head: str  # of the last column; empty if the table has none
     rows: tuple[Row, ...]
-    notes: tuple[str, ...]  # what the numbers and marks mean
-    deviations: tuple[str, ...]  # where this is not what the paper did
+    notes: tuple[str, ...] = ()  # what the numbers and marks mean
+    deviations: tuple[str, ...] = ()  # where this is not what the paper did
     folded: tuple["TableView", ...] = ()  # tables below, which readers open who want to know more
 
     @property

@@ -57,11 +57,11 @@ def notes_and_caption(
     common: Any = environment().get_template("common.j2").make_module(told)
     template = environment().get_template(f"{cells.experiment.render}.j2")
     own: Any = template.make_module(told | {"common": common})
-    caption = [*_lines(own.caption()), *_lines(common.stand_in_sentence())] if hasattr(own, "caption") else []
-    return (*_lines(own.notes()), *_lines(common.timing_sentences())), " ".join(caption)
+    caption = [*sentences(own.caption()), *sentences(common.stand_in_sentence())] if hasattr(own, "caption") else []
+    return (*sentences(own.notes()), *sentences(common.timing_sentences())), " ".join(caption)
 
 
-def _lines(text: object) -> Iterable[str]:
+def sentences(text: object) -> Iterable[str]:
     """Return the lines that a macro wrote, without the empty ones."""
     return filter(None, (re.sub(r"\s+", " ", line).strip() for line in str(text).splitlines()))
 

@@ -10,11 +10,8 @@ import pandas as pd
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.experiments.plan import Pair
-from cascadeforest.reports.drawing import panels
-from cascadeforest.reports.drawing.lines import numbered_lines
+from cascadeforest.reports.drawing import Row, Table, numbered_lines, panels
 from cascadeforest.reports.drawing.panels import Axis, Panel, Part
-from cascadeforest.reports.drawing.table import Table
-from cascadeforest.reports.drawing.view import Row
 from cascadeforest.reports.numbers.cells import PLACES, Cells, by_layer, means
 from cascadeforest.reports.numbers.frame import TidyRow
 

@@ -10,9 +10,7 @@ from datetime import date
 import numpy as np
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.reports.drawing.lines import mean_text, numbered_lines
-from cascadeforest.reports.drawing.table import Table
-from cascadeforest.reports.drawing.view import Row, common_places, feature_words
+from cascadeforest.reports.drawing import Row, Table, common_places, feature_words, mean_text, numbered_lines
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import Found, TidyRow
 

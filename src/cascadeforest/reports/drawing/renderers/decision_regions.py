@@ -6,11 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cascadeforest.experiments.plan import Pair
-from cascadeforest.reports.drawing import panels
-from cascadeforest.reports.drawing.lines import numbered_lines, published_text
+from cascadeforest.reports.drawing import Table, number, numbered_lines, panels, published_text
 from cascadeforest.reports.drawing.panels import Axis, Look, Panel, Part
-from cascadeforest.reports.drawing.table import Table
-from cascadeforest.reports.drawing.words import number
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import TidyRow
 

@@ -9,11 +9,7 @@ import numpy as np
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.experiments.plan import Experiment
-from cascadeforest.reports.drawing import panels as draw
-from cascadeforest.reports.drawing.differences import told_of
-from cascadeforest.reports.drawing.lines import numbered_lines
-from cascadeforest.reports.drawing.table import Table
-from cascadeforest.reports.drawing.view import Row, metric_head, scaled
+from cascadeforest.reports.drawing import Row, Table, draw, metric_head, numbered_lines, scaled, told_of
 from cascadeforest.reports.drawing.words import protocols
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.differences import Difference, mean_difference
@@ -47,7 +43,7 @@ def render(cells: Cells) -> Table:
     told: dict[str, object] = dict(
         names=names, label=label, rows=list(rows.values()), protocols=protocols(cells, names)
     )
-    told |= {"intervals": told_of(leads, cells)}
+    told |= {"intervals": told_of(leads)}
     heads = [*(f"ratio {ratio:g}" for ratio in series), f"mean from {BEYOND:g} on"]
     lines, label_heads = _lines(cells, series, f"class {label}", rows), ("data set", "quantity", "model")
     picture = draw.Picture([_part(cells, series, f"class {label}", rows)], legend=True)

@@ -1,26 +1,22 @@
 """Importance of relevant and of irrelevant features, by layer and by class (interp-fig6): means over repeats."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.experiments.plan import Pair
-from cascadeforest.reports.drawing import panels as draw
-from cascadeforest.reports.drawing.lines import mean_text, numbered_lines
-from cascadeforest.reports.drawing.table import Table
-from cascadeforest.reports.drawing.view import Row, common_places, metric_head
+from cascadeforest.reports.drawing import Table, common_places, draw, mean_text, metric_head, models
 from cascadeforest.reports.numbers.cells import Cells, by_layer, means
-from cascadeforest.reports.numbers.frame import TidyRow
+from cascadeforest.reports.numbers.frame import Found, TidyRow
 
 BY_LAYER, BY_CLASS = "layer_importances", "class_importances"
 MDI, IRRELEVANT = "mdi", "irrelevant features"
 #: The paper speaks of the irrelevant features at all layers at once.
 EVERY_LAYER = "every layer"
-#: Tidy rows of one model on one data set, by layer or class and by feature.
-Found = dict[tuple[str, str], TidyRow]
 
 
 @dataclass(frozen=True)
@@ -33,33 +29,29 @@ class Options:
 
 def render(cells: Cells) -> Table:
     """Make picture and table."""
-    cells.need(BY_LAYER, BY_CLASS)
+    cells.need(BY_CLASS)
     options = cells.options(Options)
     if not 1 <= options.relevant < len(draw.LOOKS):
         allowed = f"give the number of relevant features, from 1 to {len(draw.LOOKS) - 1}"
         raise ConfigError(f"{cells.experiment.place}/options/relevant is {options.relevant}; {allowed}.")
-    found = {pair: _rows(cells, *pair, options) for pair in cells.pairs}
-    rows = tuple(row for own in found.values() for row in own.values())
-    groups = list(dict.fromkeys(group for own in found.values() for _, group in own if group))
+    found = models.rows_of(cells, BY_LAYER, MDI, partial(_numbers, options))
+    groups = list(dict.fromkeys(_place(*key)[1] for own in found.values() for key in own if key[0]))
     heads = [_words(group) for group in groups] or [metric_head(MDI)]
-    lines = [line for pair, own in found.items() for line in _lines(cells, *pair, own, groups)]
-    picture = draw.Picture([_part(cells, *pair, own) for pair, own in found.items()])
+    lines = models.lines_of(cells, found, groups or [""], _place, "n", _text)
+    picture = draw.Picture(models.parts_of(cells, found, _part))
     told = {"rising": list(_rising(cells, found))}
-    return Table.of(cells, told, rows, (*cells.label_heads, "MDI"), heads, lines, "repeats", picture)
+    return Table.of(cells, told, found, (*cells.label_heads, "MDI"), heads, lines, "repeats", picture)
 
 
 def _rising(cells: Cells, found: Mapping[Pair, Found]) -> Iterable[dict[str, object]]:
     """Yield the relevant features whose mean importance is larger at each layer than at the one before, and others."""
     for pair, own in found.items():
-        curves: dict[str, list[float]] = {}
-        for (part, group), row in own.items():
-            if part.startswith("layer ") and group != IRRELEVANT:
-                curves.setdefault(_words(group), []).append(row.number)
-        n_layers = max(map(len, curves.values()), default=0)
+        layers, _, groups = _parts(own)
+        curves = {_words(g): [own[f"{g}, {part}", MDI].number for part in layers] for g in groups if g != IRRELEVANT}
         rising = [name for name, values in curves.items() if all(b > a for a, b in pairwise(values))]
         others = [name for name in curves if name not in rising]
-        if n_layers > 1:
-            yield {"name": cells.name(*pair), "rising": rising, "others": others, "n": n_layers}
+        if len(layers) > 1:
+            yield {"name": cells.name(*pair), "rising": rising, "others": others, "n": len(layers)}
 
 
 def grouped(importances: np.ndarray, n_relevant: int) -> np.ndarray:
@@ -68,65 +60,64 @@ def grouped(importances: np.ndarray, n_relevant: int) -> np.ndarray:
     return np.column_stack([first, others.mean(axis=1)]) if others.shape[1] else first
 
 
-def _rows(cells: Cells, dataset: str, column: str, options: Options) -> Found:
-    runs = cells.arrays(dataset, column, BY_LAYER)
-    if not runs:
-        return {("", ""): cells.row(dataset, column, "", MDI, None)}
-    names = cells.feature_names(dataset, options.features, runs[0]["importances"].shape[1])
+def _numbers(options: Options, cells: Cells, pair: Pair, runs: models.Runs) -> models.Numbers:
+    names = cells.feature_names(pair[0], options.features, runs[0]["importances"].shape[1])
     groups = [f"feature {name}" for name in names[: options.relevant]]
     groups += [IRRELEVANT] if len(names) > options.relevant else []
     layers = [grouped(run["importances"], options.relevant) for run in runs]
     classes: dict[int, list[np.ndarray]] = {}
-    for run in cells.arrays(dataset, column, BY_CLASS):
+    for run in cells.arrays(*pair, BY_CLASS):
         for code, values in zip(run["classes"], grouped(run["importances"], options.relevant), strict=True):
             classes.setdefault(int(code), []).append(values)
     parts = {f"layer {k}": values for k, values in enumerate(by_layer(layers), start=1)}
-    parts |= {f"class {cells.class_name(dataset, code)}": classes[code] for code in sorted(classes)}
-    values = {(part, group): [run[k] for run in own] for part, own in parts.items() for k, group in enumerate(groups)}
-    if IRRELEVANT in groups:
-        values[EVERY_LAYER, IRRELEVANT] = [run[:, -1].mean() for run in layers]
-    return {key: cells.row(dataset, column, f"{key[1]}, {key[0]}", MDI, own) for key, own in values.items()}
+    parts |= {f"class {cells.class_name(pair[0], code)}": classes[code] for code in sorted(classes)}
+    values = {
+        (f"{group}, {part}", MDI): [run[k] for run in own]
+        for part, own in parts.items()
+        for k, group in enumerate(groups)
+    }
+    every = {(f"{IRRELEVANT}, {EVERY_LAYER}", MDI): [run[:, -1].mean() for run in layers]}
+    return values | (every if IRRELEVANT in groups else {})
 
 
-def _lines(cells: Cells, dataset: str, column: str, found: Found, groups: list[str]) -> Iterable[Row]:
-    places = common_places((row.mean for row in found.values()), 4)
-    for part in dict.fromkeys(part for part, _ in found):
-        kind = "local" if part.startswith("class ") else "global"
-        own = [found.get((part, group)) for group in groups] if part else list(found.values()) * max(len(groups), 1)
-        size = f"{next(row.n for row in own if row) or ''}"
-        labels = (*cells.labels(dataset, column), f"{kind}, {part}" if part else "")
-        yield from numbered_lines(cells, labels, own, size, lambda row: mean_text(row, places))
+def _place(condition: str, metric: str) -> tuple[str, str]:
+    """Return the line and the group of features of a row."""
+    group, _, part = condition.partition(", ")
+    return f"{'local' if part.startswith('class ') else 'global'}, {part}", group
 
 
-def _part(cells: Cells, dataset: str, column: str, found: Found) -> draw.Part:
-    """The panels of one model on one data set: layers, and classes."""
-    if ("", "") in found:
-        return draw.Part(title=cells.name(dataset, column), words=cells.reason(dataset, column))
-    parts = list(dict.fromkeys(part for part, _ in found if part != EVERY_LAYER))
+def _parts(found: Found) -> tuple[list[str], list[str], list[str]]:
+    """Return the layers, the classes and the groups of features."""
+    split = [condition.split(", ", 1) for condition, _ in found if condition]
+    groups, parts = (list(dict.fromkeys(one[k] for one in split)) for k in (0, 1))
     layers, classes = ([part for part in parts if part.startswith(kind)] for kind in ("layer ", "class "))
-    groups = list(dict.fromkeys(group for _, group in found))
-    width = 0.8 / len(groups)
+    return layers, classes, groups
+
+
+def _text(found: Found) -> Callable[[TidyRow], str]:
+    places = common_places((row.mean for row in found.values()), 4)
+    return lambda row: mean_text(row, places)
+
+
+def _part(cells: Cells, pair: Pair, found: Found) -> draw.Part:
+    """The panels of one model on one data set: layers, and classes."""
+    layers, classes, groups = _parts(found)
     lines: list[draw.Mark] = []
     bars: list[draw.Mark] = [draw.Rule(y=0)]
     for k, group in enumerate(groups):
         style = draw.Look(draw.GREY, "v", draw.DASHED) if group == IRRELEVANT else draw.look(k)
-        values, spreads = means(found[part, group] for part in layers)
-        lines.append(draw.Line(range(1, len(layers) + 1), values, style, _words(group), spreads))
-        known = {
-            k: float(one.value)
-            for k, part in enumerate(layers, start=1)
-            if (one := cells.published.record(dataset, column, MDI, f"{group}, {part}"))
-        }
-        if known:
+        lines.append(models.curve((found[f"{group}, {part}", MDI] for part in layers), style, _words(group)))
+        printed = [cells.published.record(*pair, MDI, f"{group}, {part}") for part in layers]
+        if known := {k: float(one.value) for k, one in enumerate(printed, start=1) if one}:
             own = draw.Look(style.colour, "D")
             lines.append(draw.Points(list(known), list(known.values()), own, "authors' records", size=7, ring=True))
-        values, spreads = means(found[part, group] for part in classes)
-        at = [place + (k - (len(groups) - 1) / 2) * width for place in range(len(classes))]
-        bars.append(draw.Bars(at, values, style.colour, errors=spreads, width=0.92 * width))
+        values, spreads = means(found[f"{group}, {part}", MDI] for part in classes)
+        at = models.beside(range(len(classes)), k, len(groups), 0.8)
+        bars.append(draw.Bars(at, values, style.colour, errors=spreads, width=0.92 * 0.8 / len(groups)))
     left = draw.Panel(lines, "(a) global, by layer", draw.layers_axis(len(layers)), draw.Axis(metric_head(MDI)))
     x, y = draw.Axis(ticks=dict(enumerate(classes))), draw.Axis(f"local {metric_head(MDI)}")
     right = draw.Panel(bars, "(b) local, by class", x, y)
-    return draw.Part([[left, right]], title=cells.title(dataset, column), legend=True)
+    return draw.Part([[left, right]], title=cells.title(*pair), legend=True)
 
 
 def _words(group: str) -> str:

@@ -10,10 +10,7 @@ from dataclasses import replace
 from statistics import median
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.reports.drawing import panels as draw
-from cascadeforest.reports.drawing.lines import number_cell, numbered_lines, ratio_text
-from cascadeforest.reports.drawing.table import Table
-from cascadeforest.reports.drawing.view import Row, number_text
+from cascadeforest.reports.drawing import Row, Table, draw, number_cell, number_text, numbered_lines, ratio_text
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.costs import ENDS
 from cascadeforest.reports.numbers.frame import Key, TidyRow

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.reports.drawing.lines import Lines, numbered_lines, said_once
-from cascadeforest.reports.drawing.table import Table
-from cascadeforest.reports.drawing.view import metric_head
+from cascadeforest.reports.drawing import Table, metric_head, numbered_lines, said_once
+from cascadeforest.reports.drawing.lines import Lines
 from cascadeforest.reports.numbers.cells import Cells, Values
 from cascadeforest.reports.numbers.frame import ALL, Key, TidyRow
 from cascadeforest.reports.numbers.splits import kinds

@@ -11,11 +11,7 @@ from scipy.stats import rankdata
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.experiments.metrics import METRICS
-from cascadeforest.reports.drawing import panels as draw
-from cascadeforest.reports.drawing.lines import numbered_lines
-from cascadeforest.reports.drawing.table import Table
-from cascadeforest.reports.drawing.view import Row, metric_head, scaled
-from cascadeforest.reports.drawing.words import metric_label
+from cascadeforest.reports.drawing import Row, Table, draw, metric_head, metric_label, numbered_lines, scaled
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import TidyRow
 

@@ -15,10 +15,7 @@ from scipy.stats import spearmanr
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.experiments.plan import Pair
-from cascadeforest.reports.drawing import panels as draw
-from cascadeforest.reports.drawing.lines import numbered_lines
-from cascadeforest.reports.drawing.table import Table
-from cascadeforest.reports.drawing.view import Row, metric_head
+from cascadeforest.reports.drawing import Row, Table, draw, metric_head, numbered_lines
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import Found, TidyRow
 

@@ -12,10 +12,7 @@ import numpy as np
 import pandas as pd
 
 from cascadeforest.experiments.metrics import COST_METRICS, METRICS
-from cascadeforest.reports.drawing import panels as draw
-from cascadeforest.reports.drawing.lines import number_cell, numbered_lines
-from cascadeforest.reports.drawing.table import Table
-from cascadeforest.reports.drawing.view import Row, metric_head
+from cascadeforest.reports.drawing import Row, Table, draw, metric_head, number_cell, numbered_lines
 from cascadeforest.reports.numbers import scores
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.differences import counted_once

@@ -4,27 +4,24 @@ The data are a sum of k times feature k, so that feature k is the k-th least imp
 right if the one of the larger coefficient has the larger importance. Means over repeats.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count, takewhile
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.experiments.plan import Pair
-from cascadeforest.reports.drawing import panels as draw
-from cascadeforest.reports.drawing.lines import difference_cell, mean_text, number_cell, numbered_lines
-from cascadeforest.reports.drawing.table import Table
-from cascadeforest.reports.drawing.view import Row, common_places, metric_head
+from cascadeforest.reports.drawing import Table, common_places, difference_cell, draw, mean_text, metric_head, models
+from cascadeforest.reports.drawing.lines import number_cell
 from cascadeforest.reports.numbers.cells import PLACES, Cells, by_layer, means
 from cascadeforest.reports.numbers.differences import of_repeats
 from cascadeforest.reports.numbers.frame import Found, TidyRow
 
 SCORES, IMPORTANCES = "layer_scores", "layer_importances"
 ERROR, RANKED, DIFFERENCE, MDI = "rmse", "ranked_pairs", "ranked_pairs_difference", "mdi"
-NOT_COMPARED = "not compared"
-TRUE, LAST = "true", "last layer"
+TRUE, LAST, CHANGE = "true", "last layer", "last minus first layer"
 #: Colours and hatches of the bars, and looks of the curves.
 BARS = {"first layer": (draw.BLUE, ""), LAST: (draw.ORANGE, "////"), TRUE: ("#B0B0B0", "")}
 CURVES = {ERROR: draw.Look(draw.ORANGE, "^", draw.SOLID), RANKED: draw.Look(draw.GREEN, "o", draw.SOLID)}
@@ -33,10 +30,9 @@ HEADS = {ERROR: f"test {metric_head(ERROR)}", RANKED: "pairs ranked right (% of 
 READINGS = "importance_definitions"
 DEFINITIONS = {
     "": ("held-out rows, centred responses", CURVES[RANKED]),
-    ", uncentred": ("held-out rows, responses as they are", draw.Look(draw.PURPLE, "D", draw.DASHDOT)),
-    ", in_bag": ("rows in the bag", draw.Look(draw.GREY, "X", draw.DOTTED)),
+    "uncentred": ("held-out rows, responses as they are", draw.Look(draw.PURPLE, "D", draw.DASHDOT)),
+    "in_bag": ("rows in the bag", draw.Look(draw.GREY, "X", draw.DOTTED)),
 }
-CHANGE = "last minus first layer"
 
 
 @dataclass(frozen=True)
@@ -49,32 +45,32 @@ class Options:
 
 def render(cells: Cells) -> Table:
     """Make picture and table."""
-    cells.need(SCORES, IMPORTANCES)
+    cells.need(SCORES)
     options = cells.options(Options)
     if not options.layers:
         raise ConfigError(f"{cells.experiment.place}/options/layers is empty; name first, last or both.")
-    found = {pair: _rows(cells, *pair, options) for pair in cells.pairs}
-    # The true importances are facts about the data: once, whatever the number of models.
-    rows = tuple({row.key: row for own in found.values() for row in own.values()}.values())
-    shown = {name for own in found.values() for name, _ in own}
-    definitions = [name for name in DEFINITIONS if not name or f"{LAST}{name}" in shown]
-    lines = [line for pair, own in found.items() for line in _lines(cells, *pair, own, definitions)]
-    picture = draw.Picture([_part(cells, *pair, own) for pair, own in found.items()])
+    found = models.rows_of(cells, IMPORTANCES, RANKED, partial(_numbers, options))
+    for pair, own in found.items():
+        more = () if models.lacking(own) else _more(options, cells, pair)
+        own |= {(row.condition, row.metric): row for row in more}
+    definitions = [name for name in DEFINITIONS if not name or any(_curve(own, RANKED, name) for own in found.values())]
+    columns = [(ERROR, ""), *((RANKED, name) for name in definitions)]
+    lines = models.lines_of(cells, found, columns, _place, "n", _text, "not compared")
+    picture = draw.Picture(models.parts_of(cells, found, _part))
     heads = [HEADS[ERROR], *(f"{HEADS[RANKED]}: {DEFINITIONS[name][0]}" for name in definitions)]
     heads = heads if len(definitions) > 1 else list(HEADS.values())
     told = {"changes": list(_changes(cells, found, definitions)), "several_definitions": len(definitions) > 1}
-    return Table.of(cells, told, rows, (*cells.label_heads, "layer"), heads, lines, "repeats", picture)
+    return Table.of(cells, told, found, (*cells.label_heads, "layer"), heads, lines, "repeats", picture)
 
 
 def _changes(cells: Cells, found: Mapping[Pair, Found], definitions: Sequence[str]) -> Iterable[dict[str, object]]:
     """Yield by how much the quality of MDI changes from the first to the last layer, model by model."""
     for pair, own in found.items():
-        rows = [own[f"{CHANGE}{name}", DIFFERENCE] for name in definitions if (f"{CHANGE}{name}", DIFFERENCE) in own]
-        words = [DEFINITIONS[name][0] for name in definitions]
+        rows = {DEFINITIONS[name][0]: row for name in definitions if (row := own.get((_at(CHANGE, name), DIFFERENCE)))}
         if rows:
-            rising = [word for word, row in zip(words, rows, strict=True) if row.low is not None and row.low > 0]
-            parts = [{"words": word, "text": difference_cell(row).text} for word, row in zip(words, rows, strict=True)]
-            decided = any(row.low is not None for row in rows)
+            rising = [words for words, row in rows.items() if row.low is not None and row.low > 0]
+            parts = [{"words": words, "text": difference_cell(row).text} for words, row in rows.items()]
+            decided = any(row.low is not None for row in rows.values())
             yield {"name": cells.name(*pair), "parts": parts, "rising": rising, "decided": decided}
 
 
@@ -94,87 +90,88 @@ def true_importances(n_features: int) -> np.ndarray:
     return squares / squares.sum()
 
 
-def _rows(cells: Cells, dataset: str, column: str, options: Options) -> Found:
-    runs = [run["importances"] for run in cells.arrays(dataset, column, IMPORTANCES)]
-    if not runs:
-        return {("", RANKED): cells.row(dataset, column, "", RANKED, None)}
-    curves = {(ERROR, ""): [run["test"] for run in cells.arrays(dataset, column, SCORES)]}
-    by_definition = {"": runs} | _readings(cells, dataset, column)
-    for suffix, own in by_definition.items():
-        curves[RANKED, suffix] = [np.array([ranked_pairs(layer) for layer in run]) for run in own]
-    values: dict[tuple[str, str], list[float]] = {}
-    for (name, suffix), own in curves.items():
-        for k, numbers in enumerate(by_layer(own), start=1):
-            values[f"layer {k}{suffix}", name] = list(map(float, numbers))
-        values[f"{LAST}{suffix}", name] = [float(run[-1]) for run in own]
-    n_features = runs[0].shape[1]
-    names = [f"feature {name}" for name in cells.feature_names(dataset, options.features, n_features)]
-    for layer in options.layers:
-        # Sums over features are above 0 for any model that learned something; signs stay as they are.
-        shares = [run[PLACES[layer]] / run[PLACES[layer]].sum() for run in runs]
-        values |= {(f"{layer} layer, {name}", MDI): [run[k] for run in shares] for k, name in enumerate(names)}
-    found = {key: cells.row(dataset, column, *key, own) for key, own in values.items()}
-    for suffix in by_definition:
-        last, first = ([float(run[k]) for run in curves[RANKED, suffix]] for k in (-1, 0))
-        row = TidyRow(dataset, column, f"{CHANGE}{suffix}", DIFFERENCE)
-        found[row.condition, DIFFERENCE] = of_repeats(cells, row, last, first, column).row
-    for name, value in zip(names, true_importances(n_features), strict=True):
-        found[f"{TRUE}, {name}", MDI] = cells.row(dataset, column, f"{TRUE}, {name}", MDI, [value], of_data=True)
+def _at(place: str, definition: str) -> str:
+    return f"{place}, {definition}" if definition else place
+
+
+def _importances(cells: Cells, pair: Pair) -> dict[str, list[np.ndarray]]:
+    """Return the importances of each repeat by definition, in that of the paper and in those that all cells saved."""
+    found = {"": [run["importances"] for run in cells.arrays(*pair, IMPORTANCES)]}
+    if all(READINGS in cell.extras for cell in cells.all(*pair)):
+        saved = cells.arrays(*pair, READINGS)
+        found |= {name: [run[name] for run in saved] for name in DEFINITIONS if name}
     return found
 
 
-def _readings(cells: Cells, dataset: str, column: str) -> dict[str, list[np.ndarray]]:
-    """Return the importances of each repeat by the other definitions; nothing where cells did not save them."""
-    if any(READINGS not in cell.extras for cell in cells.all(dataset, column)):
-        return {}
-    saved = cells.arrays(dataset, column, READINGS)
-    return {suffix: [run[suffix.removeprefix(", ")] for run in saved] for suffix in DEFINITIONS if suffix}
+def _names(options: Options, cells: Cells, pair: Pair, n_features: int) -> list[str]:
+    return [f"feature {name}" for name in cells.feature_names(pair[0], options.features, n_features)]
 
 
-def _lines(cells: Cells, dataset: str, column: str, found: Found, definitions: Sequence[str]) -> Iterable[Row]:
-    labels, errors = cells.labels(dataset, column), [row for row in found.values() if row.metric == ERROR]
-    places = common_places((row.mean for row in errors), 4)
-
-    def text(row: TidyRow) -> str:
-        return mean_text(row, places) if row.metric == ERROR else number_cell(row).text
-
-    if not errors:
-        yield from numbered_lines(cells, (*labels, ""), [found["", RANKED]] * (1 + len(definitions)))
-    for error in errors:
-        words = "last layer of each repeat" if error.condition == LAST else error.condition
-        ranked = [found.get((f"{error.condition}{suffix}", RANKED)) for suffix in definitions]
-        yield from numbered_lines(cells, (*labels, words), [error, *ranked], f"{error.n}", text)
-    changes = [found.get((f"{CHANGE}{suffix}", DIFFERENCE)) for suffix in definitions]
-    if errors:
-        words = f"{CHANGE} (points)"
-        yield from numbered_lines(cells, (*labels, words), [None, *changes], f"{errors[0].n}", None, NOT_COMPARED)
+def _numbers(options: Options, cells: Cells, pair: Pair, runs: models.Runs) -> models.Numbers:
+    curves = {(ERROR, ""): [run["test"] for run in cells.arrays(*pair, SCORES)]}
+    for name, own in _importances(cells, pair).items():
+        curves[RANKED, name] = [np.array([ranked_pairs(layer) for layer in run]) for run in own]
+    values: dict[tuple[str, str], list[float]] = {}
+    for (metric, name), own in curves.items():
+        for k, numbers in enumerate(by_layer(own), start=1):
+            values[_at(f"layer {k}", name), metric] = list(map(float, numbers))
+        values[_at(LAST, name), metric] = [float(run[-1]) for run in own]
+    for layer in options.layers:
+        # Sums over features are above 0 for any model that learned something; signs stay as they are.
+        shown = [run["importances"][PLACES[layer]] for run in runs]
+        for k, name in enumerate(_names(options, cells, pair, len(shown[0]))):
+            values[f"{layer} layer, {name}", MDI] = [float((run / run.sum())[k]) for run in shown]
+    return values
 
 
-def _part(cells: Cells, dataset: str, column: str, found: Found) -> draw.Part:
+def _more(options: Options, cells: Cells, pair: Pair) -> Iterable[TidyRow]:
+    """Yield the rows of a model that ran which are no means: changes from first to last layer, true importances."""
+    runs: list[np.ndarray] = []
+    for name, runs in _importances(cells, pair).items():
+        last, first = ([ranked_pairs(run[k]) for run in runs] for k in (-1, 0))
+        yield of_repeats(cells, TidyRow(*pair, _at(CHANGE, name), DIFFERENCE), last, first, pair[1]).row
+    n_features = runs[0].shape[1]
+    names = _names(options, cells, pair, n_features)
+    for name, value in zip(names, true_importances(n_features), strict=True):
+        yield cells.row(*pair, f"{TRUE}, {name}", MDI, [value], of_data=True)
+
+
+def _place(condition: str, metric: str) -> tuple[str, tuple[str, str]]:
+    place, _, definition = condition.partition(", ")
+    label = {LAST: "last layer of each repeat", CHANGE: f"{CHANGE} (points)"}.get(place, place)
+    return label, (RANKED if metric == DIFFERENCE else metric, definition)
+
+
+def _text(found: Found) -> Callable[[TidyRow], str]:
+    places = common_places((row.mean for row in found.values() if row.metric == ERROR), 4)
+    return lambda row: mean_text(row, places) if row.metric == ERROR else number_cell(row).text
+
+
+def _curve(found: Found, metric: str, definition: str) -> list[TidyRow]:
+    """Return the rows of layer 1, 2, ..."""
+    own = [row for row in found.values() if row.metric == metric and row.condition.startswith("layer ")]
+    return [row for row in own if row.condition.partition(", ")[2] == definition]
+
+
+def _part(cells: Cells, pair: Pair, found: Found) -> draw.Part:
     """The panels of one model on one data set: error, ranked pairs, importances."""
-    if ("", RANKED) in found:
-        return draw.Part(title=cells.name(dataset, column), words=cells.reason(dataset, column))
     panels = []
-    suffixes = [suffix for suffix in DEFINITIONS if (f"{LAST}{suffix}", RANKED) in found]
+    definitions = [name for name in DEFINITIONS if _curve(found, RANKED, name)]
     for metric, style in CURVES.items():
-        marks = []
-        for suffix in suffixes if metric == RANKED else [""]:
-            places = takewhile(lambda key: key in found, ((f"layer {k}{suffix}", metric) for k in count(1)))
-            own = [found[key] for key in places]
-            values, spreads = means(own, 100 if metric == RANKED else 1)
-            words, look = DEFINITIONS[suffix] if metric == RANKED and len(suffixes) > 1 else ("", style)
-            marks.append(draw.Line(range(1, len(own) + 1), values, look, words, errors=spreads))
-        title = "(a)" if metric == ERROR else ""
-        panels.append(draw.Panel(marks, title, draw.layers_axis(len(own)), draw.Axis(HEADS[metric])))
-    kinds = [kind for kind in BARS if any(name.startswith(f"{kind}, ") for name, _ in found)]
+        several = metric == RANKED and len(definitions) > 1
+        looks = {name: DEFINITIONS[name] for name in definitions} if several else {"": ("", style)}
+        own = {name: _curve(found, metric, name) for name in looks}
+        scale = 100 if metric == RANKED else 1
+        marks = [models.curve(rows, looks[name][1], looks[name][0], scale) for name, rows in own.items()]
+        axis, title = draw.layers_axis(len(own[""])), "(a)" if metric == ERROR else ""
+        panels.append(draw.Panel(marks, title, axis, draw.Axis(HEADS[metric])))
+    kinds = [kind for kind in BARS if any(name.startswith(f"{kind}, ") for name, metric in found if metric == MDI)]
     names = [name.removeprefix(f"{TRUE}, feature ") for name, _ in found if name.startswith(f"{TRUE}, ")]
-    width = 0.82 / len(kinds)
     bars = []
     for k, kind in enumerate(kinds):
         values, spreads = means(found[f"{kind}, feature {name}", MDI] for name in names)
-        at = [place + (k - (len(kinds) - 1) / 2) * width for place in range(len(names))]
-        colour, hatch = BARS[kind]
-        bars.append(draw.Bars(at, values, colour, kind, errors=spreads, width=width, hatch=hatch))
+        at, (colour, hatch) = models.beside(range(len(names)), k, len(kinds), 0.82), BARS[kind]
+        bars.append(draw.Bars(at, values, colour, kind, errors=spreads, width=0.82 / len(kinds), hatch=hatch))
     x = draw.Axis("feature", ticks=dict(enumerate(names)), upright=len(names) > 8)
     panels.append(draw.Panel(bars, "(b)", x, draw.Axis(f"{metric_head(MDI)}, sum 1"), legend="upper left", width=1.9))
-    return draw.Part([panels], title=cells.title(dataset, column), legend=len(suffixes) > 1)
+    return draw.Part([panels], title=cells.title(*pair), legend=len(definitions) > 1)

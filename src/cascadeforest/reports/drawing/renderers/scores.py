@@ -13,11 +13,9 @@ from functools import partial
 from statistics import fmean
 
 from cascadeforest.data.errors import ConfigError
+from cascadeforest.reports.drawing import Cell, Row, Table, differences_below, metric_head, reasons, told_of
 from cascadeforest.reports.drawing import lines as draw
-from cascadeforest.reports.drawing.differences import folded, told_of
-from cascadeforest.reports.drawing.table import Table
-from cascadeforest.reports.drawing.view import SUMMARY, Cell, Row, metric_head
-from cascadeforest.reports.drawing.words import reasons
+from cascadeforest.reports.drawing.view import SUMMARY
 from cascadeforest.reports.numbers import costs, scores
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.differences import Difference, counted_once, difference, outcomes, pairs_of
@@ -91,9 +89,9 @@ def render(cells: Cells) -> Table:
     several = len(experiment.metrics) > 1
     heads = map(metric_head, experiment.metrics) if several and not options.splits else experiment.labels.values()
     label_heads = ("data set", "split", "measure") if options.splits else ("data set", "model")[: 1 + several]
-    told = _told(layout, options) | {"intervals": told_of(found, cells, options.control)}
+    told = _told(layout, options) | {"intervals": told_of(found, options.control)}
     lines = _lines(layout, options)
-    return Table.of(cells, told, rows, label_heads, heads, lines, folded=folded(cells, below, counts))
+    return Table.of(cells, told, rows, label_heads, heads, lines, folded=differences_below(cells, below, counts))
 
 
 def _differences(cells: Cells, options: Options) -> tuple[list[Difference], list[Difference]]:

@@ -7,10 +7,7 @@ import numpy as np
 import pandas as pd
 
 from cascadeforest.data.errors import UserError
-from cascadeforest.reports.drawing import panels as draw
-from cascadeforest.reports.drawing.lines import numbered_lines
-from cascadeforest.reports.drawing.table import Table
-from cascadeforest.reports.drawing.view import metric_head, printed_text
+from cascadeforest.reports.drawing import Table, draw, metric_head, numbered_lines, printed_text
 from cascadeforest.reports.numbers.cells import Cells, Values
 from cascadeforest.reports.numbers.frame import TidyRow
 

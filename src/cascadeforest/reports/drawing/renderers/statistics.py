@@ -10,11 +10,17 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.reports.drawing.differences import folded, told_of
-from cascadeforest.reports.drawing.lines import numbered_lines, published_cell
-from cascadeforest.reports.drawing.table import Table
-from cascadeforest.reports.drawing.view import Cell, Row, number_text
-from cascadeforest.reports.drawing.words import reasons
+from cascadeforest.reports.drawing import (
+    Cell,
+    Row,
+    Table,
+    differences_below,
+    number_text,
+    numbered_lines,
+    published_cell,
+    reasons,
+    told_of,
+)
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.differences import difference, pairs_of
 from cascadeforest.reports.numbers.frame import UNAVAILABLE, TidyRow, to_rows
@@ -57,11 +63,11 @@ def render(cells: Cells) -> Table:
         n_listed=N_LISTED,
         differs=any(row.mark == DIFFERS for row in facts),
         reasons=reasons(cells, errors),
-        intervals=told_of(found, cells),
+        intervals=told_of(found),
         explained=list(explained_by_rows(experiment, errors, experiment.labels)),
     )
     size = "repeats × test rows" if experiment.columns else ""
-    return Table.of(cells, told, rows, ["data set"], heads, lines, size, folded=folded(cells, found))
+    return Table.of(cells, told, rows, ["data set"], heads, lines, size, folded=differences_below(cells, found))
 
 
 def _facts(cells: Cells, dataset: str, options: Options) -> Iterable[TidyRow]:

@@ -9,11 +9,17 @@ from dataclasses import dataclass, field, replace
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.experiments.plan import Pair
-from cascadeforest.reports.drawing.differences import folded, told_of
-from cascadeforest.reports.drawing.lines import Lines, number_cell, numbered_lines, said_once
-from cascadeforest.reports.drawing.table import Table
-from cascadeforest.reports.drawing.view import metric_head
-from cascadeforest.reports.drawing.words import reasons
+from cascadeforest.reports.drawing import (
+    Table,
+    differences_below,
+    metric_head,
+    number_cell,
+    numbered_lines,
+    reasons,
+    said_once,
+)
+from cascadeforest.reports.drawing.folded import told_of
+from cascadeforest.reports.drawing.lines import Lines
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.differences import difference
 from cascadeforest.reports.numbers.frame import Key, TidyRow, to_rows
@@ -56,9 +62,9 @@ def render(cells: Cells) -> Table:
         if metric in COMPARED
     ]
     told = dict(same=same, means=means, kinds=kinds(cells), reasons=reasons(cells, scored))
-    told |= {"intervals": told_of(found, cells)}
+    told |= {"intervals": told_of(found)}
     every = [*rows.values(), *(one.row for one in found)]
-    return Table.of(cells, told, every, ("data set", "model"), heads, lines, folded=folded(cells, found))
+    return Table.of(cells, told, every, ("data set", "model"), heads, lines, folded=differences_below(cells, found))
 
 
 def _is_tie(cells: Cells, dataset: str, column: str, mean: str) -> bool:
