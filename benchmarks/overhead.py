@@ -1,11 +1,12 @@
-"""How much of the CPU time of a suite is fitting, predicting and drawing, and what the rest is.
+"""How much of the CPU time of a suite is fitting, predicting, explaining and drawing, and what the rest is.
 
     python benchmarks/overhead.py [--suite quick] [--cores 2]
 
 The suite runs as by `make run`, in a copy of this checkout without results, cells or prepared data. The copy is
 removed afterwards. Every process of the run counts: this script becomes the parent of those whose parent has ended
-(Linux only). Each Python process that ends by itself says what it did. Processes that fit do not; what they cost beside
-the fits and predictions that are measured is the remainder.
+(Linux only). Each Python process that ends by itself says what it did. Processes that fit do not. They write down what
+explanations and other results beyond predictions (the extras of cells) took; what they cost beside these and the
+measured fits and predictions is the remainder.
 """
 
 from __future__ import annotations
@@ -28,15 +29,37 @@ from measuring import layout, machine, number
 ROOT = Path(__file__).parents[1]
 COPIED = ("Snakefile", "workflow", "profiles", "config", "src", "reports", "environment.yml")
 PR_SET_CHILD_SUBREAPER = 36
-#: Runs at the start of each Python process: what it was, and its CPU time, are written when it ends.
+#: Runs at the start of each Python process: what it was, and its CPU time, are written when it ends; and what it took
+#: to compute the extras of a cell, once the module is imported that does so.
 HOOK = """
-import atexit, json, os, resource, sys
+import atexit, importlib.abc, importlib.util, json, os, resource, sys, time
 def _tell(pid=os.getpid()):
     if os.getpid() == pid:
         usage = resource.getrusage(resource.RUSAGE_SELF)
         with open(os.path.join({folder!r}, str(pid)), "w") as stream:
             json.dump([sys.orig_argv[1:], usage.ru_utime + usage.ru_stime], stream)
 atexit.register(_tell)
+class _Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name != "cascadeforest.experiments.extras":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        execute = spec.loader.exec_module
+        def exec_module(module):
+            execute(module)
+            arrays_of = module.arrays_of
+            def timed(*args, **kwargs):
+                begin = time.process_time()
+                try:
+                    return arrays_of(*args, **kwargs)
+                finally:
+                    with open(os.path.join({folder!r}, "extras"), "a") as stream:
+                        stream.write(str(time.process_time() - begin) + chr(10))
+            module.arrays_of = timed
+        spec.loader.exec_module = exec_module
+        return spec
+sys.meta_path.insert(0, _Finder())
 """
 #: What a process did, by words of its command; the first that fits counts.
 KINDS = {
@@ -46,7 +69,8 @@ KINDS = {
     "training jobs, without the processes that fit": ("cascadeforest.experiments", "batch"),
     "Snakemake": ("snakemake",),
 }
-USEFUL = ("fitting", "predicting", next(iter(KINDS)))
+EXTRAS = "explaining, and other results beyond predictions"
+USEFUL = ("fitting", "predicting", EXTRAS, next(iter(KINDS)))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -78,7 +102,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows.append(("all", number(total, 1), "100.0"))
     print(f"\nSuite {options.suite}; {machine()}\n")
     print(layout(("what", "CPU s", "%"), rows, markdown=False))
-    print(f"\nOverhead (neither fitting, predicting nor drawing): {overhead:.1f} CPU s, {100 * overhead / total:.1f} %")
+    print(
+        f"\nOverhead (neither fitting, predicting, explaining nor drawing): {overhead:.1f} CPU s, "
+        f"{100 * overhead / total:.1f} %"
+    )
     return 0
 
 
@@ -115,12 +142,14 @@ def add_up(total: float, cells: Path, told: Path) -> dict[str, float]:
     """CPU seconds by what they were for; the remainder is that of the processes that fit."""
     costs = [json.loads(path.read_text())["costs"] for path in cells.glob("*/*.json")]
     shares = {what: sum(cost[f"{key}_cpu_seconds"] for cost in costs) for what, key in VERBS.items()}
+    extras = told / "extras"
+    shares[EXTRAS] = sum(map(float, extras.read_text().split())) if extras.exists() else 0.0
     kinds: Counter[str] = Counter()
-    for path in told.iterdir():
+    for path in told.glob("[0-9]*"):
         command, seconds = json.loads(path.read_text())
         kinds[kind_of(command)] += seconds
     shares |= {name: kinds[name] for name in [*KINDS, *sorted(kinds.keys() - KINDS)]}
-    shares["beside the fits: data, warm-up, what figures need, scoring"] = total - sum(shares.values())
+    shares["beside the fits: data, warm-up, measuring memory, scoring"] = total - sum(shares.values())
     return shares
 
 
