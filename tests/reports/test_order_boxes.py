@@ -114,6 +114,8 @@ def test_names_are_the_informative_features_or_the_largest(suite, options, roots
     declare(suite, options=options)
     run(suite, roots=roots)
     assert words(panels(suite.table(NAME))[0]) == names
+    caption = "0.000 or more for the informative input features, 0.100 or less for all others, 0.500 or less for"
+    assert (caption in suite.table(NAME).figure.caption) == bool(options)
 
 
 def test_models_stand_beside_each_other_also_without_interactions_or_data(suite):

@@ -164,6 +164,8 @@ def test_a_linear_cascade_has_a_row_for_every_layer_and_words_for_one_without_fe
     assert rows["layer 1", "intra_to_inter_variance"].note == "no interactions found so far"
     assert rows["layer 3", "intra_to_inter_variance"].mean == 4 / 64
     assert cells(linear) == ["50.00", "40.00", "80.00"]
+    words_of = "linear accuracy 50.00 % at the input, 80.00 % at layer 3, at most 90.00 %, first at layer 2."
+    assert f"digits: {words_of}" in linear.table("mddf-fig2b").figure.caption
     linear.published("mddf-fig2b", ["digits,hidf,layer 3,linear_accuracy,95.5,,,,percent"])
     assert panels(linear)[2].get_title() == "Layer 3\nlinear accuracy 80.00 % (published 95.5)"
     assert cells(linear, 1) == ["not printed", "not printed", "95.5"]

@@ -3,6 +3,7 @@
 import importlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -48,7 +49,8 @@ class Table:
     ) -> Self:
         """Arrange the lines of a table, and add its picture with the numbers that are drawn, by default `rows`.
 
-        `facts` are what the template of the renderer speaks of, beside those that every template knows.
+        `facts` are what the template of the renderer speaks of, beside those that every template knows, `at`, which
+        returns the row of a key, and `numbers`, which returns the rows with a number whose fields are as given.
         `label_heads` lack the last one, of the label that tells reproduced from published lines; it is dropped if all
         lines are reproduced. `size` is the head of the last column: what stands behind a line; empty for none. `folded`
         are tables below; that of costs timed in turn, if the experiment has any, and that of what models grew and chose
@@ -60,6 +62,8 @@ class Table:
         if not any(row.kind == PUBLISHED for row in shown):
             labels, shown = labels[:-1], [replace(row, labels=row.labels[:-1]) for row in shown]
         head, in_turn = (experiment.id, experiment.title, cells.results.suite), tuple(timed_rows(cells))
+        by_key = {row.key: row for row in rows}
+        facts = {"at": lambda *key: by_key.get(key), "numbers": partial(_numbers, rows)} | dict(facts)
         notes, caption = notes_and_caption(cells, facts, below.told_in_turn(cells, in_turn))
         folded = *folded, *below.in_turn(cells, in_turn), *below.growth(cells)
         view = TableView(*head, labels, tuple(heads), size, tuple(shown), notes, experiment.deviations, folded)
@@ -72,6 +76,10 @@ class Table:
     def files(self) -> dict[str, str]:
         """Suffix to content; the same bytes for the same results."""
         return {".csv": to_csv(self.rows), ".md": to_markdown(self.view), ".tex": to_latex(self.view)}
+
+
+def _numbers(rows: Iterable[TidyRow], **fields: str) -> list[TidyRow]:
+    return [row for row in rows if row.mean is not None and all(getattr(row, k) == v for k, v in fields.items())]
 
 
 def make_table(name: str, results: Results) -> Table:

@@ -41,7 +41,7 @@ def render(cells: Cells) -> Table:
     rows = {row.key: row for row in (*curves, *_means(cells, series), *(one.row for one in leads))}
     names = [next(iter(series.values()))]
     told: dict[str, object] = dict(
-        names=names, label=label, rows=list(rows.values()), protocols=protocols(cells, names)
+        names=names, series=series, label=label, rows=list(rows.values()), protocols=protocols(cells, names)
     )
     told |= {"intervals": told_of(leads)}
     heads = [*(f"ratio {ratio:g}" for ratio in series), f"mean from {BEYOND:g} on"]
