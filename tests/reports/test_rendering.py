@@ -211,18 +211,52 @@ def test_published_numbers_of_more_rows_stand_apart(suite):
     assert "wine, all rows (not comparable)" in {row.labels[0] for row in view.rows if row.kind == "published"}
 
 
-def test_numbers_of_cascades_that_met_the_bound_of_the_suite_are_marked(suite):
-    suite.experiment(
-        datasets=["adult"], bounds={"random_forest": {"adult": {"max_layers": {"here": 3, "unbounded": 20}}}}
-    )
+GROWN = "cascadeforest.cascade.gcforest:GCForestClassifier"
+MLP, STOPPED = (
+    "cascadeforest.baselines.mlp:SelectedMLPClassifier",
+    "ConvergenceWarning: Maximum iterations (20) reached",
+)
+HIST = "sklearn.ensemble:HistGradientBoostingClassifier"
+ON_HARD = "cascadeforest.cascade.on_hard_examples:OnHardExamplesClassifier"
+
+
+@pytest.mark.parametrize(
+    ("bound", "changes", "is_met"),
+    [
+        ("max_layers", {"estimator": GROWN, "at_cap": True}, True),
+        ("max_layers", {"estimator": GROWN, "at_cap": False}, False),
+        ("n_estimators", {"estimator": GROWN, "at_cap": True}, False),
+        ("n_estimators", {"estimator": "cascadeforest.forest.estimators:RandomForestClassifier"}, False),
+        ("n_estimators", {"estimator": "cascadeforest.baselines.gbdt:GBDTClassifier"}, True),
+        ("max_iter", {"estimator": HIST}, True),
+        ("max_iter", {"estimator": HIST, "n_train": 10_001}, False),  # it stops early there
+        ("max_iter", {"estimator": "cascadeforest.baselines.sndf:SNDFClassifier"}, True),
+        ("max_iter", {"estimator": MLP, "warnings": (STOPPED,)}, True),
+        ("max_iter", {"estimator": MLP}, False),
+        (
+            "learner__n_estimators",
+            {"estimator": ON_HARD, "learner": "cascadeforest.baselines.gbdt:GBDTClassifier"},
+            True,
+        ),
+        ("learner__max_iter", {"estimator": ON_HARD, "learner": MLP}, False),
+        ("n_candidates", {"estimator": "cascadeforest.baselines.tuned:TunedClassifier", "learner": HIST}, False),
+    ],
+)
+def test_numbers_whose_layers_rounds_or_epochs_met_the_bound_of_the_suite_are_marked(suite, bound, changes, is_met):
+    """Layers, boosting rounds and epochs go on up to a bound, if nothing stops them before; a forest's trees do not."""
+    suite.experiment(datasets=["adult"], bounds={"random_forest": {"adult": {bound: {"here": 3, "unbounded": 20}}}})
+    facts = {name: value for name, value in changes.items() if name not in ("at_cap", "learner")}
     for model in ("random_forest", "gbdt"):
         suite.run("adult", model, [{"accuracy": 0.9, "n_layers": 3}] * 2)
-        result = suite.read_run("adult", model)
-        cells = [replace(cell, growth=replace(cell.growth, at_cap=True)) for cell in result.cells]
+        result, cells = suite.read_run("adult", model), []
+        for cell in result.cells:
+            params = cell.params | ({"learner": {"estimator": changes["learner"]}} if "learner" in changes else {})
+            growth = replace(cell.growth, at_cap=changes.get("at_cap"))
+            cells.append(replace(cell, **facts, params=params, growth=growth))
         suite.write_run(replace(result, cells=tuple(cells)))
     (row,) = [row for row in suite.table(NAME).view.rows if row.kind == "reproduced"]
-    assert [cell.text for cell in row.cells] == ["90.00 ± 0.00 ‡", "90.00 ± 0.00"]
-    assert any("might be better with more (‡): RF on adult" in note for note in suite.table(NAME).view.notes)
+    assert [cell.text for cell in row.cells] == ["90.00 ± 0.00" + " ‡" * is_met, "90.00 ± 0.00"]
+    assert any("might be better with more (‡): RF on adult" in note for note in suite.table(NAME).view.notes) == is_met
 
 
 def test_reasons_stand_under_the_table_in_full_and_once_for_all_cells_that_share_them(suite):

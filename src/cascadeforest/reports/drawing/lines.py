@@ -25,7 +25,7 @@ from cascadeforest.reports.numbers.published import RECORDS, PublishedNumber
 NOT_PRINTED = Cell("not printed", is_word=True)
 #: Label of the one line of a data set that has the same reason everywhere.
 EVERYTHING = "all"
-#: Behind a number of a cascade that grew all the layers that the suite allows.
+#: Behind a number of a model that used all the layers, rounds or epochs that the suite allows.
 CAPPED = "‡"
 #: Data set in a published line whose numbers are of more rows than ours: it stands apart, so that nobody subtracts.
 WHOLE = "{}, all rows (not comparable)"

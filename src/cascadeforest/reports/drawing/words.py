@@ -41,7 +41,7 @@ def notes_and_caption(
         "suite": cells.results.suite,
         "published": cells.published,
         "bounds": list(bounds(cells)),
-        "capped": list(capped(cells)),
+        "capped": capped(cells),
         "stand_in": stand_in(cells),
         "compared": compared(cells),
         "layers": layers(cells),
@@ -147,9 +147,9 @@ def bounds(cells: Cells) -> Iterable[str]:
             yield f"{listed(names)} at most {bound} repeat{'s' if bound > 1 else ''}"
 
 
-def capped(cells: Cells) -> Iterable[str]:
-    """Yield the cascades that grew as many layers as the suite allows: ``gcForest on digits (2 of 3)``."""
-    experiment = cells.experiment
+def capped(cells: Cells) -> list[str]:
+    """Return the models that used up a bound of the suite, by where: ``GBDT and gcForest on digits (2 of 3)``."""
+    experiment, together = cells.experiment, dict[str, list[str]]()
     for column in experiment.shown_columns():
         places = []
         for dataset in experiment.present():
@@ -157,7 +157,9 @@ def capped(cells: Cells) -> Iterable[str]:
                 every = experiment.repeats[dataset]
                 places.append(dataset if n == every else f"{dataset} ({n} of {every})")
         if places:
-            yield f"{cells.label(column)} on {listed(places)}"
+            where = "all data sets" if places == list(experiment.present()) and len(places) > 1 else listed(places)
+            together.setdefault(where, []).append(cells.label(column))
+    return [f"{listed(labels)} on {places}" for places, labels in together.items()]
 
 
 def stand_in(cells: Cells) -> Mapping[str, Sequence[str]]:

@@ -19,6 +19,9 @@ from cascadeforest.reports.numbers.results import Results
 Options = TypeVar("Options")
 #: Place of a layer that options name among those of a repeat.
 PLACES = {"first": 0, "last": -1}
+#: Models that take all the rounds or epochs that they are given, by class, and the parameter that has the number.
+_STEPS = {f"{name}Classifier": "n_estimators" for name in ("GBDT", "XGBoost", "LightGBM", "CatBoost")}
+_STEPS |= {"HistGradientBoostingClassifier": "max_iter", "SNDFClassifier": "max_iter"}
 #: A number of each repeat; words where there is no number.
 Values = float | str | Sequence[float | str] | None
 
@@ -158,10 +161,9 @@ class Cells:
         return [cell.metrics[name] for cell in cells] if all(name in cell.metrics for cell in cells) else []
 
     def n_at_cap(self, dataset: str, column: str) -> int:
-        """Return how many repeats of a cascade grew all the layers that the suite allows, fewer than are published."""
-        if "max_layers" not in self.experiment.bounds.get(column, {}).get(dataset, {}):
-            return 0
-        return sum(cell.growth is not None and bool(cell.growth.at_cap) for cell in self.all(dataset, column))
+        """Return how many repeats used up the layers, boosting rounds or epochs of the suite: nothing stopped them."""
+        bounds = self.experiment.bounds.get(column, {}).get(dataset, {})
+        return sum(any(_is_met(cell, name) for name in bounds) for cell in self.all(dataset, column))
 
     def n_test(self, dataset: str, column: str) -> int:
         """Return the number of rows of the smallest test set among the repeats."""
@@ -211,6 +213,18 @@ class Cells:
             mean, spread = statistics.fmean(numbers), statistics.stdev(numbers)
         n_test = self.n_test(dataset, column) if n_test is None else n_test
         return replace(row, mean=mean, std=spread, n=len(numbers), n_test=n_test, values=tuple(numbers))
+
+
+def _is_met(cell: ScoredCell, name: str) -> bool:
+    """Whether a fit went on up to this bound, a parameter; the trees of a forest are no steps, and meet none."""
+    if name == "max_layers":
+        return cell.growth is not None and bool(cell.growth.at_cap)
+    inside: Any = cell.params["learner"] if name.startswith("learner__") else {"estimator": cell.estimator}
+    model, steps = inside["estimator"].rpartition(":")[2], name.removeprefix("learner__")
+    if model == "SelectedMLPClassifier":
+        return any("ConvergenceWarning" in text for text in cell.warnings)
+    # HistGBDT stops early on more rows.
+    return _STEPS.get(model) == steps and not (model.startswith("Hist") and cell.n_train > 10_000)
 
 
 def failure_words(failures: Sequence[Failure]) -> str:
