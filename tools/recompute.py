@@ -218,7 +218,7 @@ def pooled(rows: Sequence[np.ndarray], differences: Sequence[np.ndarray]) -> Exp
 def over_repeats_only(leads: np.ndarray, design: str, cells: Sequence[Any]) -> Expected:
     """Exact sign flips of small draws (Hartigan 1969: means of subsets), Nadeau and Bengio of splits, or paired t."""
     n = len(leads)
-    if n < 2 or np.ptp(leads) <= 1e-12:
+    if n < 2 or (np.abs(leads).max() if design == "draws" else np.ptp(leads)) <= 1e-12:
         return NONE
     ratio = fmean(c["n_test"] / c["n_train"] for c in cells) if design in ("folds", "splits") else 0.0
     found = t_interval(float(leads.mean()), float(leads.var(ddof=1)) * (1 / n + ratio), n - 1)
@@ -295,7 +295,7 @@ def interval(table: Table, metric: str, sides: Sequence[list[Any]], leads: np.nd
         return over_repeats_only(leads, design, own) | here if len(leads) > 1 else one
     found = over_repeats_only(leads, design, own)
     if design != "draws" or over is None or found.get("low") is None:
-        return found
+        return over if over and design == "draws" and found is NONE and len(leads) > 1 else found
     return max(found, over, key=lambda ends: ends["high"] - ends["low"])
 
 

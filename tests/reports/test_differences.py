@@ -184,6 +184,40 @@ def test_small_training_draws_are_decided_by_the_wider_of_repeats_and_rows(suite
         assert found.why == ("8 training draws" if wide is flips else "test rows, wider than 8 training draws")
 
 
+@pytest.mark.parametrize(("n", "least"), [(5, None), (6, -0.05), (6, 0)])
+def test_equal_differences_of_small_draws_decide_as_the_flips_of_their_signs_do(suite, n, least):
+    """The exact test gives five equal differences p = 2 / 2^5 > .05 whatever their size, and six 2 / 2^6 < .05."""
+    suite.experiment(metrics=["accuracy"], datasets=["adult"], repeats=n, designs={"adult": "draws"})
+    for model, score in (("random_forest", 0.8), ("gbdt", 0.8 if least == 0 else 0.85)):
+        suite.run("adult", model, [score] * n)
+    row = found_of(Cells((results := read_results(suite.root, suite.name)).experiments["hidf-table2"], results)).row
+    if least == 0:
+        assert (row.low, row.mark) == (None, "")
+        assert "the same difference in all repeats, whose spread says nothing" in row.note
+    else:
+        assert (row.low, row.high) == (least and pytest.approx(least),) * 2
+        assert row.mark == ("lose" if least else "undecided")
+
+
+def test_equal_differences_of_small_draws_vary_by_their_test_rows(suite):
+    arrays = rows_of(np.random.default_rng(0), 1)
+    for name in ("random_forest", "gbdt"):
+        arrays |= {f"{name}/{k}/right": arrays[f"{name}/0/right"] for k in range(8)}
+    arrays["split"] = np.zeros(8, np.int16)
+    found = found_of(cells_of(suite, arrays, designs={"adult": "draws"}, n_repeats=8))
+    rows = given_test_set(np.column_stack(leads(arrays, 8)))
+    assert found.row.mean != 0
+    assert (found.row.low, found.row.high) == (pytest.approx(rows.low), pytest.approx(rows.high))
+    assert found.why == "test rows, wider than 8 training draws"
+    swapped = np.packbits(np.roll(np.unpackbits(arrays["gbdt/0/right"], count=N_ROWS), 1))
+    for k in range(8):
+        arrays |= {f"gbdt/{k}/right": arrays["gbdt/0/right"], f"random_forest/{k}/right": swapped}
+    found = found_of(cells_of(suite, arrays, designs={"adult": "draws"}, n_repeats=8))
+    rows = given_test_set(np.column_stack(leads(arrays, 8)))
+    assert (found.row.mean, found.row.high) == (0, pytest.approx(rows.high))
+    assert found.why.startswith("test rows; the same difference in all repeats")
+
+
 def test_only_cells_of_equal_test_rows_data_and_splits_are_paired(suite):
     arrays = rows_of(np.random.default_rng(5), 3)
     cells = cells_of(suite, arrays, designs={"adult": "given"})

@@ -141,8 +141,8 @@ def _over_repeats(found: Difference, leads: Sequence[float], own: Sequence[Score
     """Interval over repeats only, of a number that is no mean over test rows."""
     if len(leads) < 2:
         return replace(found, why="one repeat")
-    # Accuracies on a few small test sets are often equal by chance.
-    if max(leads) - min(leads) <= 1e-12:
+    # Accuracies on a few small test sets are often equal by chance. Flips of signs need no spread, but a difference.
+    if (max(map(abs, leads)) if found.design == "draws" else max(leads) - min(leads)) <= 1e-12:
         return replace(found, why=NO_SPREAD)
     if found.design in ("folds", "splits"):
         interval = intervals.repeated_splits(leads, fmean(cell.n_test / cell.n_train for cell in own))
@@ -287,11 +287,13 @@ def _with_interval(found: Difference, pair: _Pair) -> Difference:
     if found.design in ("folds", "splits"):
         return _over_splits(found, pair, kept)
     over = _over_repeats(found, pair.leads, pair.own)
-    if over.interval is None or found.design == "made" or pair.metric in WITHOUT_ROWS:
+    if len(pair.leads) < 2 or found.design == "made" or pair.metric in WITHOUT_ROWS:
         return over
     if kept is None:
         return replace(over, why=f"{over.why} ({rows})")
     of_rows = kept.shared() or kept.pooled()
+    if over.interval is None:
+        return replace(over, interval=of_rows, why=f"test rows; {over.why}")
     if of_rows.high - of_rows.low <= over.interval.high - over.interval.low:
         return over
     return replace(over, interval=of_rows, why=f"test rows, wider than {over.why}")
