@@ -11,9 +11,8 @@ from cascadeforest.data.errors import UserError
 from cascadeforest.reports.numbers.results import read_results
 from cascadeforest.reports.store import stored as stored_module
 from cascadeforest.reports.store.accept import accept
-from cascadeforest.reports.store.folders import new_folder, recover
 from cascadeforest.reports.store.redraw import redraw_stored, refresh
-from cascadeforest.reports.store.stored import pack, read_provenance, read_stored
+from cascadeforest.reports.store.stored import new_folder, pack, read_provenance, read_stored, recover
 
 TABLE = "tables/hidf-table2.csv"
 

@@ -7,8 +7,7 @@ import pytest
 
 from cascadeforest.reports.numbers import scores as tables
 from cascadeforest.reports.numbers.frame import COLUMNS
-from cascadeforest.reports.store.check import allowed, check, compare
-from cascadeforest.reports.store.findings import compare_exactly
+from cascadeforest.reports.store.check import allowed, check, compare, compare_exactly
 
 OURS = {"random_forest": [], "gbdt": []}
 FOREIGN = {"random_forest": ["scikit-learn"], "gbdt": ["scikit-learn"]}

@@ -167,7 +167,8 @@ class _Side:
                 found.append(f"{parse_operation(operation).count:,} training rows only")
         for column in [self.model] if self.is_column else declared.columns:
             for name, bound in declared.bounds.get(column, {}).get(self.dataset, {}).items():
-                if name != "max_layers" or self.cells.n_at_cap(self.dataset, column):
+                own = self.cells.all(self.dataset, column)
+                if name != "max_layers" or any(cell.growth and cell.growth.at_cap for cell in own):
                     found.append(f"{name} {bound.here:g} of {bound.unbounded:g}")
         return list(dict.fromkeys(found))
 

@@ -80,46 +80,21 @@ def read_declared(root: Path) -> Declared:
 
 @dataclass(frozen=True)
 class Compared:
-    """A published number, and a number of ours beside it.
+    """A published number, and a number of ours beside it."""
 
-    Parameters
-    ----------
-    experiment : Experiment
-        Whose table shows both.
-    row : TidyRow
-        With our number; of a cost, the one that stands beside the printed one.
-    printed : PublishedNumber
-        In the unit of `row`.
-    kind : {"score", "fact", "cost", "count"}
-        Scores and facts about data are graded. Costs are of other machines, counts over data sets are no numbers of a
-        model: they are shown without a grade.
-    is_first : bool
-        Whether no column before stands for the same published number.
-    size : str
-        Why the data have another size than the paper's; empty if they do not.
-    tolerance : float or None
-        Twice the standard deviation of the difference; None if neither side says one.
-    grade : str
-        `WITHIN`, `NEAR` or `BEYOND`; empty without a grade.
-    explanation : Explanation or None
-        Of a difference that is `BEYOND`: the first one whose cell has a better grade.
-    bounds : tuple of str
-        Parameters of our model that the suite bounds.
-    note : str
-        What is known of the data, where a fact about them differs.
-    """
-
-    experiment: Experiment
-    row: TidyRow
-    printed: PublishedNumber
+    experiment: Experiment  # whose table shows both
+    row: TidyRow  # with our number; of a cost, the one that stands beside the printed one
+    printed: PublishedNumber  # in the unit of `row`
+    #: Scores and facts about data are graded. Costs are of other machines, counts over data sets are no numbers of a
+    #: model: they are shown without a grade.
     kind: Kind
-    is_first: bool
-    size: str = ""
-    tolerance: float | None = None
-    grade: str = ""
-    explanation: Explanation | None = None
-    bounds: tuple[str, ...] = ()
-    note: str = ""
+    is_first: bool = False  # whether no column before stands for the same published number
+    size: str = ""  # why the data have another size than the paper's; empty if they do not
+    tolerance: float | None = None  # twice the standard deviation of the difference; None if neither side says one
+    grade: str = ""  # `WITHIN`, `NEAR` or `BEYOND`; empty without a grade
+    explanation: Explanation | None = None  # of one that is `BEYOND`: the first whose cell has a better grade
+    bounds: tuple[str, ...] = ()  # parameters of our model that the suite bounds
+    note: str = ""  # what is known of the data, where a fact about them differs
 
     @property
     def published(self) -> float:
@@ -144,21 +119,13 @@ class Fidelity:
     """All published numbers of a suite's experiments that stand beside numbers of ours."""
 
     compared: tuple[Compared, ...]
-    #: Numbers that the papers print, by paper.
-    printed: Mapping[str, int]
+    printed: Mapping[str, int]  # numbers that the papers print, by paper
 
 
 def fidelity(results: Results, tables: Mapping[str, Iterable[TidyRow]], declared: Declared) -> Fidelity:
     """Compare and grade all numbers of a suite that stand beside a published one.
 
-    Parameters
-    ----------
-    results : Results
-        Of the suite.
-    tables : mapping
-        Tidy rows of each experiment that is drawn, by id.
-    declared : Declared
-        Explanations, and data sets whose test rows are those of the papers.
+    `tables` has the tidy rows of each experiment that is drawn, by id.
     """
     found: list[Compared] = []
     printed = dict.fromkeys(results.plan.papers, 0)
@@ -174,26 +141,25 @@ def fidelity(results: Results, tables: Mapping[str, Iterable[TidyRow]], declared
 def _compared(
     results: Results, experiment: Experiment, published: Published, rows: Iterable[TidyRow], declared: Declared
 ) -> list[Compared]:
-    found, keys = [], []
+    found: list[Compared] = []
+    places: dict[tuple[str, ...], list[int]] = {}
     for row in rows:
         printed = published.number(row.dataset, row.model, row.metric, row.condition)
         if row.mean is None or printed is None:
             continue
-        kind, size = _kind(row), _size(results, row.dataset)
-        n_rows = 0 if _is_given(row.dataset, declared) else _test_rows(results, experiment, row)
-        class_counts = list(results.summaries.get(row.dataset, {}).get("class_counts", {}).values())
-        width = tolerance(row, printed, n_rows, class_counts) if kind == "score" else None
+        kind, facts, size = _kind(row), results.summaries.get(row.dataset, {}), _size(results, row.dataset)
+        n_rows = 0 if _is_given(row.dataset, declared) else _test_rows(experiment, row, facts)
+        counts = list(facts.get("class_counts", {}).values())
+        width = tolerance(row, printed, n_rows, counts) if kind == "score" else None
         graded = grade(row, printed, width) if kind in ("score", "fact") and not size else ""
-        note = str(results.summaries.get(row.dataset, {}).get("note") or "") if kind == "fact" else ""
+        note = str(facts.get("note") or "") if kind == "fact" else ""
         bounds = _bounds(experiment, row)
+        key = experiment.base(row.dataset), *published.place(row.model, row.condition, row.metric), row.metric
+        places.setdefault(key, []).append(len(found))
         found.append(Compared(experiment, row, printed, kind, False, size, width, graded, None, bounds, note))
-        keys.append((experiment.base(row.dataset), *published.place(row.model, row.condition, row.metric), row.metric))
     # A column of the paper's own size stands for a number before one of another size does.
-    order = sorted(range(len(found)), key=lambda place: bool(found[place].size))
-    first = {keys[place]: place for place in reversed(order)}
-    return [
-        replace(one, is_first=first[key] == place) for place, (key, one) in enumerate(zip(keys, found, strict=True))
-    ]
+    first = {min(own, key=lambda place: (bool(found[place].size), place)) for own in places.values()}
+    return [replace(one, is_first=place in first) for place, one in enumerate(found)]
 
 
 def _kind(row: TidyRow) -> Kind:
@@ -218,10 +184,10 @@ def _is_given(dataset: str, declared: Declared) -> bool:
     return name in declared.same_test_rows and not any(one.startswith("rest-") for one in operations)
 
 
-def _test_rows(results: Results, experiment: Experiment, row: TidyRow) -> int:
+def _test_rows(experiment: Experiment, row: TidyRow, facts: Mapping[str, Any]) -> int:
     """Return how many test rows are behind a number, each counted once; 0 if none are."""
-    n, facts = (row.n or 0) * (row.n_test or 0), results.summaries.get(row.dataset)
-    return n if facts is None or experiment.designs[row.dataset] == "made" else min(n, facts["rows"])
+    n = (row.n or 0) * (row.n_test or 0)
+    return n if not facts or experiment.designs[row.dataset] == "made" else min(n, facts["rows"])
 
 
 def _bounds(experiment: Experiment, row: TidyRow) -> tuple[str, ...]:
@@ -237,51 +203,25 @@ def _bounds(experiment: Experiment, row: TidyRow) -> tuple[str, ...]:
 def tolerance(row: TidyRow, printed: PublishedNumber, n_rows: int, class_counts: Sequence[int]) -> float | None:
     r"""Return twice the standard deviation of reproduced minus published, :math:`2 \sqrt{s_p^2 + s_o^2}`.
 
-    A deviation that one side does not say is taken to be that of the other side. The variance over test rows of both
-    numbers is added, unless both were tested on the same rows.
-
-    Parameters
-    ----------
-    row : TidyRow
-        With our number.
-    printed : PublishedNumber
-        In the same unit.
-    n_rows : int
-        Test rows behind our number, and taken to be behind the published one; 0 if both have the same ones.
-    class_counts : sequence of int
-        Rows of each class of the whole data set.
-
-    Returns
-    -------
-    float or None
-        None if neither side says a deviation, and nothing is added.
+    A deviation that one side does not say is taken to be that of the other side; None if neither says one, and nothing
+    is added. The variance over test rows of both numbers is added, unless both were tested on the same rows: `n_rows`
+    is then 0, else the number of test rows behind our number, and taken to be behind the published one. `class_counts`
+    are the rows of each class of the whole data set.
     """
     deviations = [None if printed.std is None else float(printed.std), row.std]
     known = [one for one in deviations if one is not None]
     parts = [(known[0] if one is None else one) ** 2 for one in deviations] if known else []
-    over = [
-        over_rows(row.metric, one, n_rows, class_counts) if n_rows else 0.0
-        for one in (row.number, float(printed.value))
-    ]
+    both = (row.number, float(printed.value)) if n_rows else ()
+    over = [over_rows(row.metric, one, n_rows, class_counts) for one in both]
     parts += over if any(over) else []
     return 2 * math.sqrt(sum(parts)) if parts else None
 
 
 def over_rows(metric: str, value: float, n: int, class_counts: Sequence[int]) -> float:
-    """Return the variance of a score over other test rows; 0 for numbers that are no scores of test rows.
+    """Return the variance of a score over n other test rows; 0 for numbers that are no scores of test rows.
 
-    Accuracy and error: that of a share. AUC: Hanley and McNeil (1982). RMSE: that of normal errors.
-
-    Parameters
-    ----------
-    metric : str
-        Name of the score.
-    value : float
-        The score.
-    n : int
-        Number of test rows.
-    class_counts : sequence of int
-        Rows of each class of the whole data set.
+    Accuracy and error: that of a share. AUC: Hanley and McNeil (1982). RMSE: that of normal errors. `class_counts` are
+    the rows of each class of the whole data set.
     """
     if metric in ("accuracy", "error_rate"):
         return value * (1 - value) / n

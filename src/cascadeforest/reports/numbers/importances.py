@@ -1,10 +1,12 @@
 """Importances of features that cells saved: which columns are made of them, and what they are compared with."""
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.stats import rankdata
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.names import parse_variant
@@ -63,21 +65,18 @@ def explained_by_rows(
     rows. Each has `dataset`, `other`, and `parts`: label, metric, number on the other and on these rows, the paper's.
     """
     found = {(row.dataset, row.model): row for row in rows if row.mean is not None and row.published is not None}
-    for dataset in experiment.datasets:
-        if not _is_of_rest(dataset):
+    for dataset, other in itertools.permutations(experiment.datasets, 2):
+        is_twin = _is_of_rest(dataset) and not _is_of_rest(other)
+        if not is_twin or experiment.base(dataset) != experiment.base(other):
             continue
-        twins = [
-            d for d in experiment.datasets if experiment.base(d) == experiment.base(dataset) and not _is_of_rest(d)
+        both = [(found.get((other, model)), found.get((dataset, model)), label) for model, label in labels.items()]
+        parts = [
+            {"label": label, "metric": own.metric, "before": before.mean, "now": own.mean, "printed": own.published}
+            for before, own, label in both
+            if before is not None and own is not None
         ]
-        for other in twins:
-            both = [(found.get((other, model)), found.get((dataset, model)), label) for model, label in labels.items()]
-            parts = [
-                {"label": label, "metric": own.metric, "before": before.mean, "now": own.mean, "printed": own.published}
-                for before, own, label in both
-                if before is not None and own is not None
-            ]
-            if parts:
-                yield {"dataset": dataset, "other": other, "parts": parts}
+        if parts:
+            yield {"dataset": dataset, "other": other, "parts": parts}
 
 
 def _is_of_rest(dataset: str) -> bool:
@@ -90,8 +89,6 @@ def ranking_auc(importances: np.ndarray) -> float:
     It is the share of pairs (original column, copy) in which the original column is more important, ties counting half;
     NaN if an importance is not finite. Importances are not clipped.
     """
-    from scipy.stats import rankdata
-
     n = len(importances) // 2
     scale = np.abs(importances).max()
     if not np.isfinite(scale):

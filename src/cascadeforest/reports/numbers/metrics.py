@@ -123,11 +123,9 @@ KNOWN: Mapping[str, Metric] = {
     "training_rows": Metric("training rows"),
     "training_share": Metric("share of the training rows", percent=True),
     "negatives_per_positive": Metric("negatives per positive"),
+    **{name: Metric(name) for name in ("bias", "contribution", "prediction")},
     "region_share": Metric("share of the plane", percent=True),
-    "bias": Metric("bias"),
-    "contribution": Metric("contribution"),
     "contribution_size": Metric("mean size of the contribution"),
-    "prediction": Metric("prediction"),
     "mdi": Metric("MDI"),
     "mdi_share": Metric("share of the MDI", percent=True),
     "ranked_pairs": Metric("feature pairs ranked right", "", True, percent=True),
@@ -137,18 +135,9 @@ KNOWN: Mapping[str, Metric] = {
     "known_by_prediction": Metric("known by the prediction", percent=True),
 }
 #: Decimal places of metrics that are not shown with four significant digits.
-_WHOLE = (
-    "n_layers",
-    "grown_layers",
-    "best_layer",
-    "training_rows",
-    "columns",
-    "columns_at_a_root",
-    "hard_rows",
-    "interactions",
-)
+_WHOLE = ("n_layers", "grown_layers", "best_layer", "training_rows", "columns", "columns_at_a_root")
 PLACES: Mapping[str, int] = {
-    **dict.fromkeys((*_WHOLE, *COUNTS), 0),
+    **dict.fromkeys((*_WHOLE, "hard_rows", "interactions", *COUNTS), 0),
     **dict.fromkeys(("contribution_size", "r2", "correlation"), 3),
     "rank_correlation": 2,
 }

@@ -72,23 +72,24 @@ def _validate(header: list[str], rows: list[list[str]], path: Path) -> None:
         raise ConfigError(f"{path}: the columns are {', '.join(header)}; they must be {', '.join(COLUMNS)}.")
     seen: dict[tuple[str, ...], int] = {}
     for line, cells in enumerate(rows, start=2):
-        place = f"{path}, line {line}"
+        row = dict(zip(COLUMNS, cells, strict=False))
+        key = tuple(cells[: len(KEY)])
+        wrong = ""
         if len(cells) != len(COLUMNS):
-            raise ConfigError(f"{place}: {len(cells)} cells; write {len(COLUMNS)}, and quote a cell with a comma.")
-        row = dict(zip(COLUMNS, cells, strict=True))
-        if not _NUMBER.fullmatch(row["value"]):
-            raise ConfigError(f"{place}: value is '{row['value']}'; write the printed digits, the unit goes to `unit`.")
-        if row["std"] and not _NUMBER.fullmatch(row["std"]):
-            raise ConfigError(f"{place}: std is '{row['std']}'; write the printed digits, or nothing.")
-        if row["mark"] not in MARKS:
-            marks = ", ".join(mark for mark in MARKS if mark)
-            raise ConfigError(f"{place}: mark is '{row['mark']}'; choose one of {marks}, or leave it empty.")
-        if row["unit"] not in UNITS:
-            raise ConfigError(f"{place}: unit is '{row['unit']}'; choose one of {', '.join(UNITS)}.")
-        key = tuple(row[column] for column in KEY)
-        if key in seen:
+            wrong = f"{len(cells)} cells; write {len(COLUMNS)}, and quote a cell with a comma."
+        elif not _NUMBER.fullmatch(row["value"]):
+            wrong = f"value is '{row['value']}'; write the printed digits, the unit goes to `unit`."
+        elif row["std"] and not _NUMBER.fullmatch(row["std"]):
+            wrong = f"std is '{row['std']}'; write the printed digits, or nothing."
+        elif row["mark"] not in MARKS:
+            wrong = f"mark is '{row['mark']}'; choose one of {', '.join(filter(None, MARKS))}, or leave it empty."
+        elif row["unit"] not in UNITS:
+            wrong = f"unit is '{row['unit']}'; choose one of {', '.join(UNITS)}."
+        elif key in seen:
             same = f"{', '.join(KEY)} are those of line {seen[key]} ({', '.join(key)})"
-            raise ConfigError(f"{place}: {same}; tell the two numbers apart by `condition`.")
+            wrong = f"{same}; tell the two numbers apart by `condition`."
+        if wrong:
+            raise ConfigError(f"{path}, line {line}: {wrong}")
         seen[key] = line
 
 
@@ -109,10 +110,8 @@ def render_printed(experiment_id: str, folder: str | Path) -> str:
     for row in layout["rows"]:
         cells = [_cell(records, layout, row, column) for column in row.get("columns", layout["columns"])]
         if None in cells:
-            raise ConfigError(
-                f"{path}: {experiment_id}, row {row['labels']}: the layout asks for a number that "
-                f"{experiment_id}.csv does not have, and the layout has no `missing` text. Mend either file."
-            )
+            asks = f"the layout asks for a number that {experiment_id}.csv does not have, and it has no `missing` text"
+            raise ConfigError(f"{path}: {experiment_id}, row {row['labels']}: {asks}. Mend either file.")
         lines.append([*row["labels"], *cells])
     return "\n".join(" | ".join(cells).strip() for cells in lines)
 

@@ -11,6 +11,7 @@ from statistics import fmean
 from typing import Any, Literal
 
 import pandas as pd
+from scipy import stats
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.numbers.frame import OK
@@ -63,10 +64,8 @@ def compare_means(own: Sequence[float], other: Sequence[float], higher_is_better
 
 def signed_ranks(differences: Sequence[float]) -> float:
     """Return the two-sided p of Wilcoxon's signed ranks; differences of 0 count half on each side, and 1 if all are."""
-    from scipy.stats import wilcoxon
-
     values = list(differences)
-    return float(wilcoxon(values, zero_method="zsplit").pvalue) if any(values) else 1.0
+    return float(stats.wilcoxon(values, zero_method="zsplit").pvalue) if any(values) else 1.0
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -77,11 +76,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     >>> holm([0.04, 0.01, 0.5])
     [0.08, 0.03, 0.5]
     """
-    n, found, largest = len(p_values), [1.0] * len(p_values), 0.0
-    for k, place in enumerate(sorted(range(n), key=lambda i: p_values[i])):
-        largest = max(largest, min((n - k) * p_values[place], 1.0))
-        found[place] = largest
-    return found
+    found = pd.Series(p_values, dtype=float).sort_values(kind="stable")
+    return (found * range(len(found), 0, -1)).clip(upper=1.0).cummax().sort_index().tolist()
 
 
 @dataclass(frozen=True)
@@ -95,9 +91,9 @@ class RankSumTest:
 
     def tested(self, columns: Collection[str], place: str) -> list[str]:
         """Return the columns that are tested against; `ConfigError` if the level or a column cannot be used."""
+        named = self.named()
         if not 0 < self.level < 1:
             raise ConfigError(f"{place}/level is {self.level!r}; give a number between 0 and 1.")
-        named = self.named()
         for key, column in (("column", self.column), *(("against", column) for column in named)):
             if column not in columns:
                 raise ConfigError(f"{place}/{key} is '{column}'; choose from {', '.join(columns)}.")
@@ -114,9 +110,7 @@ class RankSumTest:
 
         It never is if its mean is not better: ranks and means can disagree, and what is best is not marked as worse.
         """
-        from scipy.stats import ranksums
-
-        statistic, p = ranksums(own, other)
+        statistic, p = stats.ranksums(own, other)
         better = compare_means(own, other, higher_is_better) == "win"
         return better and bool(p < self.level) and (statistic > 0) == higher_is_better
 

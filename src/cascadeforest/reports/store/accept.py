@@ -9,18 +9,17 @@ from statistics import fmean
 from typing import Any, cast
 
 from cascadeforest.data.errors import UserError
-from cascadeforest.data.files import atomic_write
+from cascadeforest.data.files import atomic_write, sha256_of
 from cascadeforest.data.typed_json import Json
 from cascadeforest.experiments.batches import COSTS, Cost, costs_csv, size_of
+from cascadeforest.experiments.cells import SavedArrays, npz_bytes, read_arrays
 from cascadeforest.experiments.claims import CHECKS_FILE, STORED
 from cascadeforest.experiments.plan import Experiment, Pair, Plan
 from cascadeforest.experiments.provenance import git_commit
 from cascadeforest.reports.numbers.results import Results, read_results
-from cascadeforest.reports.numbers.rows import rows_of
+from cascadeforest.reports.numbers.rows import Arrays, rows_of
 from cascadeforest.reports.store import stored as store
 from cascadeforest.reports.store.crate import write_crate
-from cascadeforest.reports.store.folders import new_folder, recover
-from cascadeforest.reports.store.rows import united_rows, write_rows
 
 #: Problems and conflicts that an error shows.
 N_SHOWN = 20
@@ -43,7 +42,7 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = ()) -> 
             f"make accept SUITE={suite} MESSAGE='new baseline: gbdt'"
         )
     stored, folder = root / "reports" / suite, root / "results" / suite
-    recover(stored)
+    store.recover(stored)
     everything = read_results(root, suite)
     results = everything.only(only) if only else everything
     # Claims follow from all tables: they are judged when the others are stored.
@@ -60,10 +59,10 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = ()) -> 
         before = store.read_stored(root, suite)
         kept = before.only([name for name in store.without_claims(before) if name not in results.drawable()])
         _check_union(results, kept, everything.experiments)
-        rows, earlier = united_rows(rows, kept, stored), _earlier(stored, kept)
+        rows, earlier = _united_rows(rows, kept, stored), _earlier(stored, kept)
     together = _united(results, kept, everything.plan) if kept else results
     committed = _committed(root, together)
-    with new_folder(stored) as new:
+    with store.new_folder(stored) as new:
         for name, content in files.items():
             atomic_write(new / name, content)
         for part in filter(None, (results, kept)):
@@ -74,7 +73,7 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = ()) -> 
         for name in kept.drawable() if kept else ():
             for path in (path for path in stored.glob(f"[tf]*/{name}.*") if store.is_stored(path.name, suite)):
                 atomic_write(new / path.relative_to(stored), path.read_bytes())
-        atomic_write(new / store.CELLS, store.pack(together, write_rows(rows, new / store.ROWS)))
+        atomic_write(new / store.CELLS, store.pack(together, _write_rows(rows, new / store.ROWS)))
         if (checks := root / "results" / CHECKS_FILE).is_file():
             atomic_write(root / "reports" / CHECKS_FILE, checks.read_bytes())
         reason: dict[str, Json] = {
@@ -157,6 +156,16 @@ def _problems(results: Results, folder: Path, files: Mapping[str, bytes]) -> Ite
             yield f"{path} is not what the results say now"
 
 
+def _write_rows(rows: Mapping[str, Arrays], folder: Path) -> dict[str, SavedArrays]:
+    """Write the files of all data set variants that have rows and return their names and digests."""
+    saved = {}
+    for dataset, arrays in sorted(rows.items()):
+        if arrays:
+            atomic_write(folder / f"{dataset}.npz", npz_bytes(dict(sorted(arrays.items()))))
+            saved[dataset] = SavedArrays(f"{dataset}.npz", sha256_of(folder / f"{dataset}.npz"))
+    return saved
+
+
 # A suite that is accepted experiment by experiment -------------------------------------------------------------------
 
 
@@ -228,6 +237,20 @@ def _united(new: Results, kept: Results, plan: Plan) -> Results:
     )
     timings = kept.timings + new.timings
     return replace(new, plan=united, runs=runs, summaries=kept.summaries | new.summaries, timings=timings)
+
+
+def _united_rows(rows: Mapping[str, Arrays], kept: Results, stored: Path) -> dict[str, Arrays]:
+    """Add the rows, stored in the folder `stored`, of the models that stay."""
+    found = dict(rows)
+    for dataset, saved in store.unpack(stored / store.CELLS, kept.suite).rows.items():
+        models = {"split", "test_rows", "class", *(model for variant, model in kept.runs if variant == dataset)}
+        arrays = read_arrays(stored / store.ROWS, saved, store.from_git(stored / store.ROWS / saved.file))
+        staying = {name: values for name, values in arrays.items() if name.partition("/")[0] in models}
+        if len(models) > 3:
+            # The splits are those of the part with more repeats.
+            parts = sorted((staying, found.get(dataset, {})), key=lambda part: len(part.get("split", ())))
+            found[dataset] = parts[0] | parts[1]
+    return found
 
 
 def _earlier(stored: Path, kept: Results) -> list[dict[str, Json]]:

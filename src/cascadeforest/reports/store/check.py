@@ -10,22 +10,24 @@ from the new cells: both must come out exactly, with all means, deviations, rank
 """
 
 import difflib
+import itertools
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from cascadeforest.data.errors import UserError
 from cascadeforest.experiments.plan import CLAIMS, Experiment
 from cascadeforest.experiments.records import PLAN_FILE
 from cascadeforest.reports.drawing.table import make_table
 from cascadeforest.reports.numbers import metrics
-from cascadeforest.reports.numbers.frame import ALL, OF_INTERVALS, parse_csv, read_csv
+from cascadeforest.reports.numbers.frame import ALL, COLUMNS, KEY, OF_INTERVALS, parse_csv, read_csv
 from cascadeforest.reports.numbers.results import Results, read_results
-from cascadeforest.reports.store.findings import Finding, Key, Row, by_key, compare_exactly, missing, words
-from cascadeforest.reports.store.folders import recover
-from cascadeforest.reports.store.stored import CELLS, PICTURED, read_stored
+from cascadeforest.reports.store.stored import CELLS, PICTURED, read_stored, recover
 
+Row: TypeAlias = Mapping[str, str]
+Key: TypeAlias = tuple[str, ...]
 #: Suites whose numbers of our own must come out the same to the last stored digit.
 EXACT_SUITES = frozenset({"smoke"})
 #: Foreign libraries in such a suite: metrics that are shares may move by this much or by so many test rows (the
@@ -43,6 +45,30 @@ SPREADS, FLOOR_SHARE, FLOOR_RELATIVE = 3, 0.005, 0.01
 COST_FACTOR, COST_NOTED_FACTOR = 5.0, 2.0
 #: The model that others' cost is divided by, where the table has it; else the table's first.
 COST_REFERENCE = "random_forest"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One cell that is not what is stored.
+
+    `table`, `cell` and `column` say where: the experiment, the row's key in words, the CSV column. `tolerance` is what
+    would have been allowed. Only a drift lets the check fail.
+    """
+
+    table: str
+    cell: str
+    column: str
+    stored: str
+    new: str
+    tolerance: str
+    is_drift: bool = True
+
+    def __str__(self) -> str:
+        word = "DRIFT" if self.is_drift else "note "
+        return (
+            f"{word} {self.table}: {self.cell}: {self.column}: stored {self.stored or '(nothing)'}, "
+            f"new {self.new or '(nothing)'}, tolerance {self.tolerance}"
+        )
 
 
 @dataclass(frozen=True)
@@ -121,22 +147,21 @@ def _tables(folder: Path, results: Results, without: Collection[str] = ()) -> di
 def _redrawn(name: str, folder: Path, results: Results, source: str) -> Iterable[Finding]:
     """Compare a table, and its picture's numbers, with what its cells give: other numbers are drifts, words are not."""
     table = make_table(name, results)
-    forms = {f"tables/{name}{suffix}": text for suffix, text in table.files().items() if suffix in (".csv", ".md")}
-    if table.figure is not None:
-        forms[f"figures/{name}.csv"] = table.figure.csv().decode()
-        if results.suite in PICTURED and not (folder / "figures" / f"{name}.png").is_file():
-            yield missing(name, f"figures/{name}.png", f"file ({source})", False, True)
-    for file, text in forms.items():
-        path = folder / file
-        if path.suffix == ".md":
-            if not path.is_file() or path.read_text(encoding="utf-8") != text:
-                note = ("", "another text", "any: the numbers are in the CSV")
-                yield Finding(name, path.name, f"file ({source})", *note, is_drift=False)
-        elif path.is_file():
-            place = source if file.startswith("tables") else f"drawn in the figure, {source}"
-            yield from compare_exactly(name, read_csv(path), parse_csv(text, file), place)
+    texts = table.files()
+    forms = {"tables": texts[".csv"]} | ({"figures": table.figure.csv().decode()} if table.figure else {})
+    if table.figure and results.suite in PICTURED and not (folder / "figures" / f"{name}.png").is_file():
+        yield missing(name, f"figures/{name}.png", f"file ({source})", False, True)
+    for kind, text in forms.items():
+        path = folder / kind / f"{name}.csv"
+        if path.is_file():
+            place = source if kind == "tables" else f"drawn in the figure, {source}"
+            yield from compare_exactly(name, read_csv(path), parse_csv(text, path.name), place)
         else:
-            yield missing(name, file, f"file ({source})", False, True)
+            yield missing(name, f"{kind}/{name}.csv", f"file ({source})", False, True)
+    words = folder / "tables" / f"{name}.md"
+    if not words.is_file() or words.read_text(encoding="utf-8") != texts[".md"]:
+        note = ("", "another text", "any: the numbers are in the CSV")
+        yield Finding(name, words.name, f"file ({source})", *note, is_drift=False)
 
 
 def _compare_figures(name: str, stored: Path, new: Path, experiment: Experiment) -> Iterable[Finding]:
@@ -159,18 +184,16 @@ def _stale_runs(results: Results, left_out: Collection[str]) -> Iterable[Finding
 
 def _same_forests(name: str, before: Results, after: Results) -> set[tuple[str, str]]:
     """Pairs (data set, column) of `REPRODUCIBLE` estimators whose cells come from the same software, then and now."""
-    new, old = after.experiments[name], before.experiments[name]
-    found = set()
-    for dataset, repeats in new.repeats.items():
-        for column, preset in new.columns.items():
-            cells = [results.cells(dataset, preset, repeats) or [] for results in (before, after)]
-            origins = [
-                [(c.estimator, c.provenance.versions, *map(c.provenance.host.get, ("python", "machine"))) for c in part]
-                for part in cells
-            ]
-            reproducible = cells[0] and all(cell.estimator.startswith(REPRODUCIBLE) for cell in cells[0])
-            if reproducible and origins[0] == origins[1] and old.columns.get(column) == preset:
-                found.add((dataset, column))
+    new, old, found = after.experiments[name], before.experiments[name], set()
+    for (dataset, repeats), (column, preset) in itertools.product(new.repeats.items(), new.columns.items()):
+        both = [results.cells(dataset, preset, repeats) or [] for results in (before, after)]
+        origins = [
+            [(c.estimator, c.provenance.versions, *map(c.provenance.host.get, ("python", "machine"))) for c in cells]
+            for cells in both
+        ]
+        reproducible = both[0] and all(cell.estimator.startswith(REPRODUCIBLE) for cell in both[0])
+        if reproducible and origins[0] == origins[1] and old.columns.get(column) == preset:
+            found.add((dataset, column))
     return found
 
 
@@ -195,9 +218,10 @@ def compare(
     findings: list[Finding] = []
     for key in dict.fromkeys([*before, *after]):
         dataset, column, condition, metric = key
+        is_cost, is_ratio = metric in metrics.COSTS, metric in metrics.COST_RATIOS
         if key not in both:
             # Beside a cost that was measured as 0 (memory of a small prediction) a ratio has no number, and no row.
-            if metric not in metrics.COST_RATIOS or {**before, **after}[key]["published"]:
+            if not is_ratio or {**before, **after}[key]["published"]:
                 findings.append(missing(name, words(key), "row", key in before, key in after))
         elif dataset == ALL:
             # A table of one metric does not name it here; what intervals decide names the reference before it.
@@ -205,13 +229,14 @@ def compare(
             if of not in metrics.COSTS:
                 moves = of in {group[2] for group in moved}
                 findings += _derived(name, key, both[key], ("mean", "n", "status"), moves)
-        elif metric not in metrics.COSTS:
-            if metric not in metrics.COST_RATIOS:  # they follow from the costs, which are compared below
+        elif not is_cost:
+            has_moved = _group(key) in moved
+            if not is_ratio:  # they follow from the costs, which are compared below
                 is_foreign = bool(experiment.libraries.get(column)) and (dataset, column) not in exact
                 findings += _compare_row(name, key, both[key], is_foreign or metric in metrics.FOREIGN_METRICS, suite)
                 # An interval also moves with single predictions, which may move with foreign libraries.
-                findings += _derived(name, key, both[key], OF_INTERVALS, is_foreign or _group(key) in moved)
-            findings += _derived(name, key, both[key], ("rank", "mark"), _group(key) in moved)
+                findings += _derived(name, key, both[key], OF_INTERVALS, is_foreign or has_moved)
+            findings += _derived(name, key, both[key], ("rank", "mark"), has_moved)
     return findings + list(_compare_costs(name, both))
 
 
@@ -269,14 +294,13 @@ def allowed(stored: Row, foreign: bool, suite: str) -> float:
 
 def _compare_costs(name: str, both: Mapping[Key, tuple[Row, Row]]) -> Iterator[Finding]:
     """Compare ratios of measured cost to that of `COST_REFERENCE`, or of the table's first model."""
-    groups: dict[Key, dict[Key, tuple[float, float]]] = {}
+    groups: dict[Key, dict[Key, list[float]]] = {}
     for key, rows in both.items():
         if key[3] in metrics.COSTS:
             yield from _derived(name, key, rows, ("status",), False)
             if rows[0]["status"] == rows[1]["status"] and rows[0]["mean"] and rows[1]["mean"]:
                 floor = metrics.COST_FLOORS[metrics.known_metric(key[3]).unit]
-                values = max(float(rows[0]["mean"]), floor), max(float(rows[1]["mean"]), floor)
-                groups.setdefault(_group(key), {})[key] = values
+                groups.setdefault(_group(key), {})[key] = [max(float(row["mean"]), floor) for row in rows]
     for costs in groups.values():
         reference = next((key for key in costs if key[1] == COST_REFERENCE), next(iter(costs)))
         for key, values in costs.items():
@@ -285,3 +309,36 @@ def _compare_costs(name: str, both: Mapping[Key, tuple[Row, Row]]) -> Iterator[F
                 old, now = (f"{ratio:.3g}" for ratio in ratios)
                 limit, is_drift = f"a factor of {COST_FACTOR:g}", factor > COST_FACTOR
                 yield Finding(name, words(key), f"ratio to {reference[1]}", old, now, limit, is_drift)
+
+
+# Any two tables ------------------------------------------------------------------------------------------------------
+
+
+def words(key: Iterable[str]) -> str:
+    """Write the key of a row, or a part of it, in words."""
+    return " / ".join(filter(None, key))
+
+
+def by_key(rows: Iterable[Row]) -> dict[Key, Row]:
+    """Return rows of a tidy table by what names them."""
+    return {tuple(row[column] for column in KEY): row for row in rows}
+
+
+def missing(name: str, what: str, column: str, before: bool, after: bool) -> Finding:
+    """Return the finding that something is stored, or there now, but not both."""
+    return Finding(name, what, column, "there" if before else "", "there" if after else "", "none")
+
+
+def compare_exactly(
+    name: str, stored: Iterable[Row], new: Iterable[Row], source: str, without: Collection[str] = ()
+) -> Iterable[Finding]:
+    """Compare two tidy tables, but for some metrics, without any tolerance; another note is no drift."""
+    before, after = (by_key(row for row in rows if row["metric"] not in without) for rows in (stored, new))
+    for key in dict.fromkeys([*before, *after]):
+        if key not in before or key not in after:
+            yield missing(name, words(key), f"row ({source})", key in before, key in after)
+            continue
+        for column in COLUMNS:
+            if before[key][column] != after[key][column]:
+                values = before[key][column], after[key][column]
+                yield Finding(name, words(key), f"{column} ({source})", *values, "0 (exact)", column != "note")

@@ -20,9 +20,8 @@ from cascadeforest.reports.numbers.fidelity import fidelity, read_declared
 from cascadeforest.reports.numbers.frame import parse_csv, read_csv
 from cascadeforest.reports.store import stored as store
 from cascadeforest.reports.store.accept import refuse
+from cascadeforest.reports.store.check import Finding, compare_exactly, missing
 from cascadeforest.reports.store.crate import write_crate
-from cascadeforest.reports.store.findings import Finding, compare_exactly, missing
-from cascadeforest.reports.store.folders import new_folder, recover
 
 #: Lines of a difference that are shown for one file.
 N_SHOWN_LINES = 40
@@ -49,12 +48,12 @@ class RedrawReport:
 def redraw_stored(root: Path, suite: str) -> RedrawReport:
     """Draw every form into ``results/<suite>/stored``, compare with what is stored; `UserError` if it is damaged."""
     stored, folder = root / "reports" / suite, root / "results" / suite / "stored"
-    recover(stored)
-    recover(folder)
+    store.recover(stored)
+    store.recover(folder)
     results = store.read_stored(root, suite)
     # Another version of matplotlib draws the same numbers in other dots.
     same_dots = store.read_provenance(stored).get("matplotlib") == metadata.version("matplotlib")
-    with new_folder(folder) as new:
+    with store.new_folder(folder) as new:
         files = store.drawn_files(results, every_form=True)
         for name, content in files.items():
             atomic_write(new / name, content)
@@ -83,7 +82,7 @@ def refresh(root: Path, suite: str) -> Path:
     Claims are judged anew; what changed in them since results were accepted is told as post hoc.
     """
     stored = root / "reports" / suite
-    recover(stored)
+    store.recover(stored)
     results, facts = store.read_stored(root, suite), store.read_provenance(stored)
     files = store.drawn_files(results, names=store.without_claims(results))
     refuse(
@@ -91,7 +90,7 @@ def refresh(root: Path, suite: str) -> Path:
         (str(finding) for finding in _other_numbers(files, stored) if finding.is_drift),
         f"If they are meant, run the suite and accept it: make accept SUITE={suite} MESSAGE='why'",
     )
-    with new_folder(stored) as new:
+    with store.new_folder(stored) as new:
         for path in filter(Path.is_file, (stored / store.CELLS, stored / COSTS)):
             shutil.copy2(path, new)
         for folder in filter(Path.is_dir, (stored / store.EXTRAS, stored / store.ROWS)):

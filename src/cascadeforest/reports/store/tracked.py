@@ -19,25 +19,16 @@ from cascadeforest.reports.store import stored as store
 
 
 def accepted_suite(root: Path, suite: str) -> SuiteSource:
-    """Read the accepted results of a suite, as MLflow shows them.
-
-    Parameters
-    ----------
-    root : Path
-        Folder that holds ``reports/``.
-    suite : str
-        Name of the suite.
-
-    Raises
-    ------
-    UserError
-        If nothing was accepted for the suite, or a file is damaged.
-    """
+    """Read the accepted results of a suite as MLflow shows them; `UserError` if there are none, or they are damaged."""
     folder = root / "reports" / suite
     content = store.unpack(folder / store.CELLS, suite)
     runs = {run.run.pair: run for run in content.runs}
-    accepted_ms = _accepted_ms(folder)
-    digest = sha256_of(folder / store.CELLS)
+    accepted, digest = store.read_provenance(folder).get("accepted"), sha256_of(folder / store.CELLS)
+    try:
+        accepted_ms = round(1000 * datetime.fromisoformat(str(accepted)).timestamp())
+    except ValueError as error:
+        path, remedy = folder / store.PROVENANCE, store.from_git(folder)
+        raise DamagedFile(path, f"accepted is {accepted!r}, not a time", remedy) from error
 
     def read(pair: Pair) -> tuple[RunResult | None, list[Failure]]:
         return runs.get(pair), []
@@ -49,47 +40,18 @@ def accepted_suite(root: Path, suite: str) -> SuiteSource:
     return SuiteSource(content.plan, ACCEPTED, lambda pair: digest if pair in runs else None, read, drawing, page=None)
 
 
-def _accepted_ms(folder: Path) -> int:
-    """When the suite was accepted, in milliseconds of the epoch."""
-    accepted = store.read_provenance(folder).get("accepted")
-    try:
-        return round(1000 * datetime.fromisoformat(str(accepted)).timestamp())
-    except ValueError as error:
-        path, remedy = folder / store.PROVENANCE, store.from_git(folder)
-        raise DamagedFile(path, f"accepted is {accepted!r}, not a time", remedy) from error
-
-
 def track_accepted(root: Path, suite: str) -> SyncReport:
-    """Bring the accepted results of a suite into the MLflow store, in place of its results of this checkout.
-
-    Parameters
-    ----------
-    root : Path
-        Folder that holds ``reports/`` and ``results/``.
-    suite : str
-        Name of the suite.
-    """
+    """Bring the accepted results of a suite into the MLflow store, in place of its results of this checkout."""
     source = accepted_suite(root, suite)
-    results = root / "results"
-    results.mkdir(exist_ok=True)
-    return sync(results, accepted=source)
+    (root / "results").mkdir(exist_ok=True)
+    return sync(root / "results", accepted=source)
 
 
 def show(root: Path, suite: str, port: int, echo: Callable[[str], None] = print) -> None:
     """Open the MLflow UI on the results of a suite, or on its accepted results if it did not run here.
 
-    Our own store is brought up to date first. A shared one is shown as it is.
-
-    Parameters
-    ----------
-    root : Path
-        Folder that holds ``reports/`` and ``results/``.
-    suite : str
-        Name of the suite.
-    port : int
-        Port of 127.0.0.1 to listen on.
-    echo : callable
-        Takes each line for the user.
+    Our own store is brought up to date first. A shared one is shown as it is. `port` of 127.0.0.1 is listened on, and
+    `echo` takes each line for the user.
     """
     results = root / "results"
     if find_store(results).is_own:
