@@ -209,6 +209,16 @@ def test_a_ratio_to_a_cost_that_was_measured_as_nothing_may_come_and_go(suite, m
     assert not finding.is_drift
 
 
+@pytest.mark.parametrize(("metric", "n_drifts"), [("fit_cpu_seconds_ratio", 0), ("average_rank", 1)])
+def test_a_mean_ratio_of_costs_over_all_data_sets_may_move(suite, metric, n_drifts):
+    """The critical-difference figure has it; the costs themselves are compared in the table of the same cells."""
+    suite.experiment("arena-ranks")
+    row = dict.fromkeys(COLUMNS, "") | {"dataset": "all", "model": "gcforest", "metric": metric, "mean": "6.8"}
+    row["condition"] = "accuracy"
+    found = compare("arena-ranks", [row], [row | {"mean": "9.2"}], suite.planned("arena-ranks"), "smoke")
+    assert sum(one.is_drift for one in found) == n_drifts
+
+
 def test_a_missing_table_is_a_drift_and_one_left_by_an_earlier_configuration_is_not(suite, capsys):
     stored(suite)
     (suite.folder / "tables/hidf-table8.csv").write_text("left over")

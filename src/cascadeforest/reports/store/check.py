@@ -223,7 +223,7 @@ def compare(
             # Beside a cost that was measured as 0 (memory of a small prediction) a ratio has no number, and no row.
             if not is_ratio or {**before, **after}[key]["published"]:
                 findings.append(missing(name, words(key), "row", key in before, key in after))
-        elif dataset == ALL:
+        elif dataset == ALL and not is_ratio:
             # A table of one metric does not name it here; what intervals decide names the reference before it.
             of = condition.rpartition(", ")[2] or experiment.metrics[0]
             if of not in metrics.COSTS:
