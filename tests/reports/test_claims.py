@@ -151,6 +151,8 @@ def test_the_page_begins_with_the_verdicts_and_links_the_tables(made):
     line = made.verdict(claim())
     place = begin.index(line.number)
     assert '<a class="id" href="#hidf-table2">' in begin[place : place + 100]
+    # What is open is folded away below.
+    assert begin.index("<summary>1 open: no power</summary>") > begin.index("our own questions: ")
 
 
 @pytest.mark.parametrize(

@@ -131,6 +131,22 @@ def test_every_form_escapes_what_it_would_interpret_and_sentences_link_addresses
     )
 
 
+def test_a_group_of_other_rows_does_not_divide_a_group_and_intervals_stand_below():
+    """Published numbers of a larger set follow each of our models; on the page each set is one group."""
+    rows = [
+        Row((name, model, kind), (Cell("1.00 [0.50, 1.50]"),) * 3, kind)
+        for model in ("hiDF", "RF")
+        for name, kind in (("adult+rows-9", "reproduced"), ("adult, all rows", PUBLISHED))
+    ]
+    text = to_html(replace(VIEW, label_heads=("data set", "model", ""), rows=tuple(rows)))
+    names = re.findall('<span>(adult.*?)</span>|<th scope="row">(.*?)</th>', text)
+    assert ["".join(pair) for pair in names] == [
+        *("adult+rows-9", "hiDF", "RF"),
+        *("adult, all rows", "hiDF, published", "RF, published"),
+    ]
+    assert '<td class="number">1.00<br>[0.50, 1.50]</td>' in text
+
+
 @pytest.mark.parametrize(
     ("metric", "mean", "std", "text"),
     [

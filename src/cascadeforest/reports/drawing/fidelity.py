@@ -52,7 +52,10 @@ def report(found: Fidelity, results: Results) -> FidelityReport:
     first = [one for one in found.compared if one.is_first]
     graded = [one for one in first if one.grade]
     bounded = [one for one in graded if one.bounds]
+    near = [one for one in graded if one.grade != BEYOND]
+    explained = [one for one in graded if one.explanation is not None]
     told: dict[str, Any] = dict(suite=results.suite, graded=graded, bounded=bounded, beside=len(first), printed=printed)
+    told |= dict(near=near, explained=explained)
     words: Any = environment().get_template("fidelity.j2").make_module(told)
     heads: tuple[str, ...] = ("printed", "beside ours", "another size", "not graded", "data: equal", "data: differ")
     heads += (WITHIN, NEAR, "explained", "unexplained")

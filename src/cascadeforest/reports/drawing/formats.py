@@ -1,6 +1,7 @@
 """Markdown, LaTeX and HTML of a table; each writer only knows how its format writes a `TableView`."""
 
 import html
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -210,7 +211,13 @@ def _paired(view: TableView) -> tuple[TableView, list[tuple[Cell, ...]]]:
         else:
             rows.append(row)
             published.append(())
-    return replace(view, label_heads=view.label_heads[:-1], rows=tuple(rows)), published
+    paired = replace(view, label_heads=view.label_heads[:-1], rows=tuple(rows))
+    if not paired.is_grouped:
+        return paired, published
+    # Numbers of a larger set are a group of their own: it stands below ours, and does not divide it.
+    names = [row.labels[0] for row in rows]
+    order = sorted(range(len(rows)), key=lambda place: names.index(names[place]))
+    return replace(paired, rows=tuple(rows[place] for place in order)), [published[place] for place in order]
 
 
 def _row_spans(view: TableView) -> list[list[int]]:
@@ -251,7 +258,8 @@ def _html_cell(cell: Cell, span: int, published: str = "") -> str:
 
 
 def _html_number(cell: Cell) -> str:
-    text, spoken = _html(cell.text), f'<span class="spoken"> ({_SPOKEN.get(cell.mark, cell.mark)})</span>'
+    text = re.sub(r" (?=\[)|(?<=,) (?=[a-z])", "<br>", _html(cell.text))  # narrow columns: more of them are in sight
+    spoken = f'<span class="spoken"> ({_SPOKEN.get(cell.mark, cell.mark)})</span>'
     if cell.mark in BOLD_MARKS:
         return f"<strong>{text}{spoken}</strong>"
     if cell.mark in SIGNS:
