@@ -89,9 +89,11 @@ else
 endif
 	@touch $@
 
-docs: $(VENV)/.docs ## the documentation as a site: site/docs/index.html; about two minutes
+docs: $(VENV)/.docs ## the documentation as a site, with the page of `standard`: site/docs/index.html; about three minutes
 	@rm -rf site docs/gallery
 	@$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet -c docs . site
+	@$(PYTHON) -m cascadeforest.reports render --suite standard
+	@cp -r results/standard/stored site/standard
 	@$(PYTHON) docs/check_site.py site docs/index.html
 
 test: lint unit smoke ## lint, tests, smoke suite, regression check

@@ -87,13 +87,17 @@ def _adapt(app: Sphinx, what: str, name: str, member: Any, options: Any, lines: 
             lines[i] = re.sub(r"^\.\. \[(\d+)\] ", r"\1. ", line)
 
 
-def _lead_to_executed_notebooks(app: Sphinx, page: str, content: list[str]) -> None:
-    """On the site, links to the source of a notebook lead to the executed one."""
+def _lead_to_what_was_built(app: Sphinx, page: str, content: list[str]) -> None:
+    """On the site, links to the source of a notebook lead to the executed one, those to stored tables to their page."""
     content[0] = re.sub(r"\]\(notebooks/(\w+)\.py\)", r"](gallery/\1.rst)", content[0])
+    suite = "../" * page.count("/") + "standard/index.html"  # `make docs` draws it when Sphinx is done
+    for name, anchor in (("claims", "verdicts"), (r"([\w-]+)", r"\2")):
+        link = rf"\[([^]]+)\]\([./]+/reports/standard/tables/{name}\.md\)"
+        content[0] = re.sub(link, rf'<a href="{suite}#{anchor}">\1</a>', content[0])
 
 
 def setup(app: Sphinx) -> None:
     """Connect what this file defines."""
     app.connect("autodoc-process-docstring", _adapt, priority=400)  # before napoleon
-    app.connect("source-read", _lead_to_executed_notebooks)
+    app.connect("source-read", _lead_to_what_was_built)
     app.connect("autodoc-skip-member", _skip)
