@@ -17,6 +17,7 @@ from cascadeforest.reports.store.redraw import redraw_stored
 from cascadeforest.reports.store.stored import read_provenance, read_stored
 
 FIRST, SECOND, THIRD, NEVER = "hidf-table2", "ddbf-table1", "mddf-fig2a", "claims"
+FIGURE_EXTRAS = ["layer_scores", "margin_ratios"]
 
 
 def accept_some(suite, *names, message="why"):
@@ -26,7 +27,8 @@ def accept_some(suite, *names, message="why"):
 def run_figure(suite):
     suite.summary("digits")
     suite.run("digits", "mddf_20", [{"accuracy": 0.8, "n_layers": 3}], n_train=70, n_test=30)
-    suite.extra("digits", "mddf_20", "layer_scores", train=np.array([0.8, 0.9, 0.9]), test=np.array([0.7, 0.75, 0.8]))
+    for extra in FIGURE_EXTRAS:
+        suite.extra("digits", "mddf_20", extra, train=np.array([0.8, 0.9, 0.9]), test=np.array([0.7, 0.75, 0.8]))
 
 
 @pytest.fixture
@@ -36,8 +38,7 @@ def three(suite):
     libraries = {"random_forest": ["scikit-learn"], "gcforest": []}
     suite.experiment(SECOND, labels={"random_forest": "RF", "gcforest": "gcForest"}, libraries=libraries)
     suite.run("adult", "gcforest", [0.95, 0.97])
-    options = {"curves": ["accuracy"], "paper_datasets": ["digits"]}
-    given = {"repeats": 1, "extras": ["layer_scores"], "options": options}
+    given = {"repeats": 1, "extras": FIGURE_EXTRAS, "options": {"paper_datasets": ["digits"]}}
     suite.figure(THIRD, "layer_curves", {"mddf": "mdDF"}, datasets=["digits"], **given)
     run_figure(suite)
     suite.experiment(NEVER, kind="claims", status="not implemented", reason="no renderer", columns={}, datasets=[])
@@ -50,6 +51,7 @@ def test_only_the_named_experiment_is_stored(three):
         "cells.json.gz",
         "costs.csv",
         "extras/ab/digits-mddf_20-0.layer_scores.npz",
+        "extras/ab/digits-mddf_20-0.margin_ratios.npz",
         "figures/mddf-fig2a.csv",
         "provenance.json",
         CRATE,

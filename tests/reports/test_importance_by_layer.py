@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from tests.reports.conftest import curves, texts
 
-from cascadeforest.reports.drawing.lines import mean_text
+from cascadeforest.reports.drawing.lines import common_places, mean_text
 from cascadeforest.reports.drawing.panels import GREY
 from cascadeforest.reports.drawing.renderers.importance_by_layer import grouped
-from cascadeforest.reports.drawing.view import common_places
 from cascadeforest.reports.numbers.cells import by_layer
 from cascadeforest.reports.numbers.frame import TidyRow
 

@@ -22,7 +22,7 @@ CONDITIONS = ["iteration 1", "iteration 2", "iteration 3", "all"]
 
 def declare(suite, labels=("ddbf_f", "random_forest"), repeats=1, **changes):
     given = {"metrics": ["fit_cpu_seconds", "predict_cpu_seconds"], "datasets": [DATA], "repeats": repeats}
-    given |= {"extras": ["iterations"], "options": {"iterations": 3}} | changes
+    given |= {"extras": ["iterations"]} | changes
     suite.experiment(NAME, render="iteration_table", labels={name: name for name in labels}, **given)
 
 

@@ -18,7 +18,7 @@ BOTH_SCORES, BOTH_RATIOS = (TRAIN_SCORES, TEST_SCORES), (TRAIN_RATIOS, TEST_RATI
 
 
 def declare(suite, datasets=("digits",), labels=MDDF, **changes):
-    options = {"curves": ["accuracy", "margin_ratio"], "paper_datasets": ["har"]}
+    options = {"paper_datasets": ["har"]}
     given = {"datasets": list(datasets), "repeats": 1, "extras": [SCORES, RATIOS], "options": options} | changes
     suite.figure(NAME, "layer_curves", labels, **given)
 
@@ -151,31 +151,27 @@ def test_without_dropped_layers_there_is_no_such_line_and_without_a_positive_mea
     assert END not in drawn(panels(suite.table(NAME))[0])
 
 
-def test_one_layer_is_a_point_and_errors_have_their_best_layer_where_they_are_least(suite):
+def test_one_layer_is_a_point_without_a_rank_correlation(suite):
     declare(suite)
     run(suite, scores=([0.5], [0.6]), ratios=([0.8], [0.7]))
     table = suite.table(NAME)
     (row,) = [row for row in table.rows if row.key[2:] == ("test", "rank_correlation")]
     assert (row.mean, row.note) == (None, "fewer than three layers")
     assert table.view.rows[1].cells[4].is_word
-    declare(suite, options={"curves": ["rmse"]})
-    run(suite, scores=([3.0, 2.0, 2.5], [3.0, 2.5, 2.6]))
-    table = suite.table(NAME)
-    assert texts(table.view.rows[1]) == ["3.000", "2.600", "3", "2"]
-    assert panels(table)[0].get_ylabel() == "RMSE (unit of the target)"
 
 
 def test_several_models_share_a_panel_in_colours_of_their_own(suite):
-    declare(suite, labels=MDDF | {"gcforest": "gcForest"}, options={"curves": ["accuracy"]})
+    declare(suite, labels=MDDF | {"gcforest": "gcForest"})
     run(suite)
-    run(suite, model="gcforest_20", scores=([0.5, 0.6], [0.4, 0.5]))
+    run(suite, model="gcforest_20", scores=([0.5, 0.6], [0.4, 0.5]), ratios=([0.8, 0.7], [0.9, 0.8]))
     table = suite.table(NAME)
-    (axes,) = panels(table)
+    axes, _ = panels(table)
     assert drawn(axes)["gcForest, test rows"] == pytest.approx([40, 50])
     colours = {label: line.get_color() for label, line in lines(axes).items()}
     assert colours["mdDF, test rows"] == colours[f"mdDF, {TRAIN}"] != colours["gcForest, test rows"]
     assert table.view.label_heads == ("data set", "model", "rows")
-    assert texts(table.view.rows[3]) == ["40.00", "50.00", "2", "2"]
+    assert texts(table.view.rows[3])[:2] == ["40.00", "50.00"]
+    assert texts(table.view.rows[3])[-2:] == ["2", "2"]
 
 
 def test_published_numbers_stand_below_ours(suite):

@@ -9,8 +9,8 @@ import pytest
 from tests.reports.conftest import texts
 
 from cascadeforest.reports.drawing.formats import to_html, to_latex, to_markdown
+from cascadeforest.reports.drawing.lines import PUBLISHED, Cell, Row, TableView, number_text, printed_text
 from cascadeforest.reports.drawing.table import Table
-from cascadeforest.reports.drawing.view import PUBLISHED, Cell, Row, TableView, number_text, printed_text
 from cascadeforest.reports.drawing.words import html_sentence
 
 NAME = "hidf-table2"

@@ -273,17 +273,3 @@ def test_cascades_that_grew_all_layers_of_the_bound_are_named(tmp_path):
 
     cells = Grown(experiment, Results(Plan("quick", Suite("d"), {"t": experiment}, ()), {}, {}, {}, tmp_path))
     assert list(capped(cells)) == ["gcForest on a and b (1 of 2)"]
-
-
-def test_columns_that_share_published_numbers_are_told_apart_by_their_distance(suite):
-    """A subset of the paper's data set is another one, and does not count."""
-    options = {"published": {"gbdt": {"model": "random_forest"}}}
-    suite.experiment(datasets=["adult", "bank", "year"], options=options)
-    printed = [f"{name},random_forest,,accuracy,90,,,,percent" for name in ("adult", "bank", "year")]
-    suite.published("hidf-table2", printed)
-    for name, forest, boosted in (("adult", 0.8, 0.89), ("bank", 0.84, 0.9), ("year", 0.1, 0.1)):
-        suite.summary(name, subset_of="more" if name == "year" else None)
-        suite.run(name, "random_forest", [forest, forest])
-        suite.run(name, "gbdt", [boosted, boosted])
-    note = "On the 2 data sets of this table that have them in full, the means differ from the published ones by "
-    assert f"{note}−8.00 (RF), −0.50 (GBDT) on average: GBDT fits them best." in suite.notes("hidf-table2")

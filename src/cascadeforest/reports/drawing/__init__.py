@@ -10,20 +10,18 @@ from cascadeforest.reports.drawing.lines import (
     Row,
     common_places,
     difference_cell,
+    feature_words,
     mean_text,
+    metric_head,
     number_cell,
+    number_text,
     numbered_lines,
     printed_text,
     published_cell,
     published_text,
     ratio_text,
     said_once,
-)
-from cascadeforest.reports.drawing.table import Table
-from cascadeforest.reports.drawing.view import (
-    feature_words,
-    metric_head,
-    number_text,
     scaled,
 )
+from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.words import metric_label, number, reasons

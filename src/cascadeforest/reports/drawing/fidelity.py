@@ -6,11 +6,11 @@ from decimal import Decimal
 from typing import Any, Final
 
 from cascadeforest.experiments.plan import Paper
+from cascadeforest.reports.drawing import metric_head, number_text, printed_text
 from cascadeforest.reports.drawing import panels as draw
 from cascadeforest.reports.drawing.figure import Figure
 from cascadeforest.reports.drawing.formats import to_markdown
-from cascadeforest.reports.drawing.lines import printed_cell, signed_text
-from cascadeforest.reports.drawing.view import SUMMARY, Cell, Row, TableView, metric_head, number_text, printed_text
+from cascadeforest.reports.drawing.lines import SUMMARY, Cell, Row, TableView, printed_cell, signed_text
 from cascadeforest.reports.drawing.words import environment, sentences
 from cascadeforest.reports.numbers.fidelity import BEYOND, NEAR, WITHIN, Compared, Fidelity
 from cascadeforest.reports.numbers.metrics import known_metric

@@ -4,8 +4,19 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
-from cascadeforest.reports.drawing.lines import NOT_PRINTED, difference_cell, number_cell, with_interval
-from cascadeforest.reports.drawing.view import SUMMARY, Cell, Row, TableView, decimals, metric_head, number_text
+from cascadeforest.reports.drawing.lines import (
+    NOT_PRINTED,
+    SUMMARY,
+    Cell,
+    Row,
+    TableView,
+    decimals,
+    difference_cell,
+    metric_head,
+    number_cell,
+    number_text,
+    with_interval,
+)
 from cascadeforest.reports.numbers import timings
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.differences import EQUAL, OUTCOMES, Difference

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from cascadeforest.reports.drawing.view import PUBLISHED, SUMMARY, Cell, Row, TableView
+from cascadeforest.reports.drawing.lines import PUBLISHED, SUMMARY, Cell, Row, TableView
 
 #: Marks that a table sets in bold, and the sign that others put behind the number.
 BOLD_MARKS = frozenset({"best", "predicted"})

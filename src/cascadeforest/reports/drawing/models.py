@@ -9,9 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from cascadeforest.experiments.plan import Pair
-from cascadeforest.reports.drawing.lines import numbered_lines
+from cascadeforest.reports.drawing.lines import Row, numbered_lines
 from cascadeforest.reports.drawing.panels import Line, Look, Part
-from cascadeforest.reports.drawing.view import Row
 from cascadeforest.reports.numbers.cells import Cells, Values, means
 from cascadeforest.reports.numbers.frame import OK, Found, TidyRow
 
@@ -52,13 +51,11 @@ def lines_of(
     Rows of other columns are in the CSV only. `size` "n" counts the repeats, None the test rows too.
     """
     for (dataset, model), own in found.items():
-        lines: dict[str, list[TidyRow | None]] = {}
-        for key, row in own.items():
+        lines: dict[str, list[TidyRow | None]] = {"": [*own.values()] * len(columns)} if lacking(own) else {}
+        for key, row in own.items() if not lines else ():
             label, column = place(*key)
             if column in columns:
                 lines.setdefault(label, [None] * len(columns))[columns.index(column)] = row
-        if lacking(own):
-            lines = {"": [*own.values()] * len(columns)}
         for label, rows in lines.items():
             n = next((row.n for row in rows if row is not None), None)
             shown = f"{n or ''}" if size == "n" else size

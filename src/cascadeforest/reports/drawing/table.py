@@ -13,10 +13,11 @@ from cascadeforest.experiments.plan import Pair
 from cascadeforest.reports.drawing import folded as below
 from cascadeforest.reports.drawing.figure import Figure
 from cascadeforest.reports.drawing.formats import to_latex, to_markdown
+from cascadeforest.reports.drawing.lines import PUBLISHED, Row, TableView
 from cascadeforest.reports.drawing.panels import Picture
-from cascadeforest.reports.drawing.view import PUBLISHED, Row, TableView
 from cascadeforest.reports.drawing.words import notes_and_caption
 from cascadeforest.reports.numbers.cells import Cells
+from cascadeforest.reports.numbers.differences import Difference
 from cascadeforest.reports.numbers.frame import Found, TidyRow, to_csv
 from cascadeforest.reports.numbers.growth import growth_rows
 from cascadeforest.reports.numbers.results import Results
@@ -46,6 +47,8 @@ class Table:
         picture: Picture | None = None,
         drawn: Iterable[TidyRow] | None = None,
         folded: Iterable[TableView] = (),
+        compared: Sequence[Difference] = (),
+        labels: Mapping[str, str] | None = None,
     ) -> Self:
         """Arrange the lines of a table, and add its picture with the numbers that are drawn, by default `rows`.
 
@@ -53,20 +56,23 @@ class Table:
         returns the row of a key, and `numbers`, which returns the rows with a number whose fields are as given.
         `label_heads` lack the last one, of the label that tells reproduced from published lines; it is dropped if all
         lines are reproduced. `size` is the head of the last column: what stands behind a line; empty for none. `folded`
-        are tables below; that of costs timed in turn, if the experiment has any, and that of what models grew and chose
-        are added.
+        are tables below; those of the differences `compared`, with the `labels` of their models, of costs timed in turn
+        and of what models grew and chose are added.
         """
         if isinstance(rows, Mapping):  # facts about data come once, whatever the number of models
             rows = {row.key: row for own in rows.values() for row in own.values()}.values()
-        experiment, rows, shown, labels = cells.experiment, tuple(rows), list(lines), (*label_heads, "")
+        experiment, shown, first = cells.experiment, list(lines), (*label_heads, "")
+        rows = (*rows, *(one.row for one in compared))
         if not any(row.kind == PUBLISHED for row in shown):
-            labels, shown = labels[:-1], [replace(row, labels=row.labels[:-1]) for row in shown]
+            first, shown = first[:-1], [replace(row, labels=row.labels[:-1]) for row in shown]
         head, in_turn = (experiment.id, experiment.title, cells.results.suite), tuple(timed_rows(cells))
         by_key = {row.key: row for row in rows}
-        facts = {"at": lambda *key: by_key.get(key), "numbers": partial(_numbers, rows)} | dict(facts)
-        notes, caption = notes_and_caption(cells, facts, below.told_in_turn(cells, in_turn))
-        folded = *folded, *below.in_turn(cells, in_turn), *below.growth(cells)
-        view = TableView(*head, labels, tuple(heads), size, tuple(shown), notes, experiment.deviations, folded)
+        told = {"at": lambda *key: by_key.get(key), "numbers": partial(_numbers, rows)}
+        told |= {"intervals": below.told_of(compared), "timings": below.told_in_turn(cells, in_turn), **facts}
+        notes, caption = notes_and_caption(cells, told)
+        folded = *folded, *below.differences(cells, compared, labels=labels), *below.in_turn(cells, in_turn)
+        folded = *folded, *below.growth(cells)
+        view = TableView(*head, first, tuple(heads), size, tuple(shown), notes, experiment.deviations, folded)
         every = *rows, *in_turn, *growth_rows(cells)
         if picture is None:
             return cls(every, view)

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from cascadeforest.reports.drawing.lines import difference_cell, is_abbreviated, signed_text
-from cascadeforest.reports.drawing.view import metric_head, number_text
+from cascadeforest.reports.drawing.lines import difference_cell, is_abbreviated, metric_head, number_text, signed_text
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import TidyRow
 from cascadeforest.reports.numbers.growth import layers_with_interactions, without_layers
@@ -27,13 +26,11 @@ _URL = re.compile(r"(https?://[^\s<>\"]+[^\s<>\".,;)])")
 _BOLD = re.compile(r"\*\*(.+?)\*\*")
 
 
-def notes_and_caption(
-    cells: Cells, facts: Mapping[str, object], timings: Mapping[str, object] | None = None
-) -> tuple[tuple[str, ...], str]:
+def notes_and_caption(cells: Cells, facts: Mapping[str, object]) -> tuple[tuple[str, ...], str]:
     """Return the notes of an experiment, and the caption of its picture, from its renderer's template and these facts.
 
-    `timings` are facts about costs that were timed in turn; their notes come last. Which data sets stand for others is
-    said last in every caption; without a macro for it the caption is empty.
+    Notes of costs timed in turn come last. Which data sets stand for others is said last in every caption; without a
+    macro for it the caption is empty.
     """
     told = {
         "cells": cells,
@@ -49,8 +46,6 @@ def notes_and_caption(
         "interaction_layers": list(layers_with_interactions(cells)),
         "processors": list(processors(cells)),
         "protocols": protocols(cells),
-        "intervals": None,
-        "timings": timings,
         "several": max(cells.experiment.repeats.values(), default=0) > 1,
         **facts,
     }

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.reports.drawing import Table, differences_below, numbered_lines, reasons, told_of
+from cascadeforest.reports.drawing import Table, numbered_lines, reasons
 from cascadeforest.reports.numbers import importances
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.differences import Difference, of_repeats
@@ -62,14 +62,11 @@ def render(cells: Cells) -> Table:
         test=options.test,
         second_test=options.second_test,
         labels=labels,
-        among=[columns[name].label for name in compared] if len(compared) < len(columns) else [],
         reasons=reasons(cells, rows, lambda row: columns[row.model].label),
-        intervals=told_of(below),
         explained=list(importances.explained_by_rows(experiment, rows, labels)),
     )
-    rows += [one.row for one in below]
-    size, under = "repeats × (features + copies)", differences_below(cells, below, labels=labels)
-    return Table.of(cells, told, rows, ["data set"], labels.values(), lines, size, folded=under)
+    size, heads = "repeats × (features + copies)", labels.values()
+    return Table.of(cells, told, rows, ["data set"], heads, lines, size, compared=below, labels=labels)
 
 
 def _differences(

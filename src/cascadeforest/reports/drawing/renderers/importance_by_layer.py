@@ -1,7 +1,7 @@
 """Importance of relevant and of irrelevant features, by layer and by class (interp-fig6): means over repeats."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
@@ -21,10 +21,9 @@ EVERY_LAYER = "every layer"
 
 @dataclass(frozen=True)
 class Options:
-    """Options of the experiment: the first `relevant` features are shown, of all others the mean; names of features."""
+    """Options of the experiment: the first `relevant` features are shown, of all others the mean."""
 
     relevant: int
-    features: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def render(cells: Cells) -> Table:
@@ -61,9 +60,8 @@ def grouped(importances: np.ndarray, n_relevant: int) -> np.ndarray:
 
 
 def _numbers(options: Options, cells: Cells, pair: Pair, runs: models.Runs) -> models.Numbers:
-    names = cells.feature_names(pair[0], options.features, runs[0]["importances"].shape[1])
-    groups = [f"feature {name}" for name in names[: options.relevant]]
-    groups += [IRRELEVANT] if len(names) > options.relevant else []
+    groups = [f"feature x{k}" for k in range(1, options.relevant + 1)]
+    groups += [IRRELEVANT] if runs[0]["importances"].shape[1] > options.relevant else []
     layers = [grouped(run["importances"], options.relevant) for run in runs]
     classes: dict[int, list[np.ndarray]] = {}
     for run in cells.arrays(*pair, BY_CLASS):

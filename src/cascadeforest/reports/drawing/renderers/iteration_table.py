@@ -5,11 +5,9 @@ iterations have their times in the last column. Means are over all repeats, what
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
-from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.drawing import Table, metric_head, numbered_lines, said_once
 from cascadeforest.reports.drawing.lines import Lines
 from cascadeforest.reports.numbers.cells import Cells, Values
@@ -17,33 +15,26 @@ from cascadeforest.reports.numbers.frame import ALL, Key, TidyRow
 from cascadeforest.reports.numbers.splits import kinds
 
 EXTRA = "iterations"
+#: Iterations that the paper shows.
+N_SHOWN = 3
+CONDITIONS = (*(f"iteration {k}" for k in range(1, N_SHOWN + 1)), ALL)
 TIMES, RATES = ("fit_cpu_seconds", "predict_cpu_seconds"), ("train_pass_rate", "test_pass_rate")
-
-
-@dataclass(frozen=True)
-class Options:
-    """Options of the experiment: how many of the first iterations are shown."""
-
-    iterations: int = 3
 
 
 def render(cells: Cells) -> Table:
     """Make the table."""
-    experiment, n_shown = cells.experiment, cells.options(Options).iterations
-    if n_shown < 1:
-        raise ConfigError(f"{experiment.place}/options/iterations is {n_shown}; show one iteration or more.")
-    rows = {row.key: row for pair in cells.pairs for row in _rows(cells, *pair, n_shown)}
+    rows = {row.key: row for pair in cells.pairs for row in _rows(cells, *pair)}
     annulled = {
-        cells.name(*pair): sum(int((~run["is_valid"][:n_shown]).sum()) for run in cells.arrays(*pair, EXTRA) if run)
+        cells.name(*pair): sum(int((~run["is_valid"][:N_SHOWN]).sum()) for run in cells.arrays(*pair, EXTRA) if run)
         for pair in cells.pairs
     }
-    heads = [*(f"Iteration {k}" for k in range(1, n_shown + 1)), f"First {n_shown}, or all"]
-    lines = [line for dataset in experiment.datasets for line in said_once(_lines(cells, dataset, rows, n_shown))]
-    told = dict(n_shown=n_shown, annulled=annulled, kinds=kinds(cells))
+    heads = [*(f"Iteration {k}" for k in range(1, N_SHOWN + 1)), f"First {N_SHOWN}, or all"]
+    lines = [line for dataset in cells.experiment.datasets for line in said_once(_lines(cells, dataset, rows))]
+    told = dict(n_shown=N_SHOWN, annulled=annulled, kinds=kinds(cells))
     return Table.of(cells, told, rows.values(), ("data set", "model", ""), heads, lines)
 
 
-def quantities(arrays: Mapping[str, np.ndarray], n_shown: int) -> dict[tuple[str, str], float]:
+def quantities(arrays: Mapping[str, np.ndarray]) -> dict[tuple[str, str], float]:
     """Return the numbers of one repeat by metric and condition; "all" sums the iterations that are shown and ran."""
     rates = {
         f"{part}_pass_rate": arrays[f"easy_counts_{part}"].sum(axis=1) / arrays[f"class_counts_{part}"][0].sum()
@@ -51,19 +42,15 @@ def quantities(arrays: Mapping[str, np.ndarray], n_shown: int) -> dict[tuple[str
     }
     found: dict[tuple[str, str], float] = {}
     for metric, values in ({name: arrays[name] for name in TIMES} | rates).items():
-        shown = [float(value) for value in values[:n_shown]]
-        found |= {(metric, condition): value for condition, value in zip(_conditions(n_shown), shown, strict=False)}
+        shown = [float(value) for value in values[:N_SHOWN]]
+        found |= {(metric, condition): value for condition, value in zip(CONDITIONS, shown, strict=False)}
         found[metric, ALL] = sum(shown)
     return found
 
 
-def _conditions(n_shown: int) -> list[str]:
-    return [*(f"iteration {k}" for k in range(1, n_shown + 1)), ALL]
-
-
-def _rows(cells: Cells, dataset: str, column: str, n_shown: int) -> Iterable[TidyRow]:
+def _rows(cells: Cells, dataset: str, column: str) -> Iterable[TidyRow]:
     runs = cells.arrays(dataset, column, EXTRA)
-    found = [quantities(run, n_shown) for run in runs if run]
+    found = [quantities(run) for run in runs if run]
     # Times printed without an iteration are times of a model that has none.
     is_whole = any(cells.published.number(dataset, column, metric) for metric in TIMES)
     if (runs and not found) or (not runs and is_whole):
@@ -71,16 +58,16 @@ def _rows(cells: Cells, dataset: str, column: str, n_shown: int) -> Iterable[Tid
             yield cells.row(dataset, column, "", metric, cells.metric(dataset, column, metric))
         return
     for metric in (*TIMES, *RATES):
-        for condition in _conditions(n_shown):
+        for condition in CONDITIONS:
             values: Values = [one[metric, condition] for one in found if (metric, condition) in one]
             yield cells.row(dataset, column, condition, metric, values or ("ended before" if found else None))
 
 
-def _lines(cells: Cells, dataset: str, rows: dict[Key, TidyRow], n_shown: int) -> Iterable[Lines]:
+def _lines(cells: Cells, dataset: str, rows: dict[Key, TidyRow]) -> Iterable[Lines]:
     for column in cells.experiment.columns:
         words = "no iterations" if cells.all(dataset, column) else ""
         for metric in (*TIMES, *RATES):
-            own = [rows.get((dataset, column, condition, metric)) for condition in _conditions(n_shown)]
+            own = [rows.get((dataset, column, condition, metric)) for condition in CONDITIONS]
             own[-1] = own[-1] or rows.get((dataset, column, "", metric))
             if own[-1] is not None:
                 labels = (dataset, cells.label(column), metric_head(metric))

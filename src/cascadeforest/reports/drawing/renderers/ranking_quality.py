@@ -5,13 +5,9 @@ right if the one of the larger coefficient has the larger importance. Means over
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
-from typing import Literal
 
 import numpy as np
 
-from cascadeforest.data.errors import ConfigError
 from cascadeforest.experiments.plan import Pair
 from cascadeforest.reports.drawing import Table, common_places, difference_cell, draw, mean_text, metric_head, models
 from cascadeforest.reports.drawing.lines import number_cell
@@ -35,23 +31,12 @@ DEFINITIONS = {
 }
 
 
-@dataclass(frozen=True)
-class Options:
-    """Options of the experiment: layers whose importances are shown, and names of features."""
-
-    layers: tuple[Literal["first", "last"], ...]
-    features: dict[str, tuple[str, ...]] = field(default_factory=dict)
-
-
 def render(cells: Cells) -> Table:
     """Make picture and table."""
     cells.need(SCORES)
-    options = cells.options(Options)
-    if not options.layers:
-        raise ConfigError(f"{cells.experiment.place}/options/layers is empty; name first, last or both.")
-    found = models.rows_of(cells, IMPORTANCES, RANKED, partial(_numbers, options))
+    found = models.rows_of(cells, IMPORTANCES, RANKED, _numbers)
     for pair, own in found.items():
-        more = () if models.lacking(own) else _more(options, cells, pair)
+        more = () if models.lacking(own) else _more(cells, pair)
         own |= {(row.condition, row.metric): row for row in more}
     definitions = [name for name in DEFINITIONS if not name or any(_curve(own, RANKED, name) for own in found.values())]
     columns = [(ERROR, ""), *((RANKED, name) for name in definitions)]
@@ -103,11 +88,7 @@ def _importances(cells: Cells, pair: Pair) -> dict[str, list[np.ndarray]]:
     return found
 
 
-def _names(options: Options, cells: Cells, pair: Pair, n_features: int) -> list[str]:
-    return [f"feature {name}" for name in cells.feature_names(pair[0], options.features, n_features)]
-
-
-def _numbers(options: Options, cells: Cells, pair: Pair, runs: models.Runs) -> models.Numbers:
+def _numbers(cells: Cells, pair: Pair, runs: models.Runs) -> models.Numbers:
     curves = {(ERROR, ""): [run["test"] for run in cells.arrays(*pair, SCORES)]}
     for name, own in _importances(cells, pair).items():
         curves[RANKED, name] = [np.array([ranked_pairs(layer) for layer in run]) for run in own]
@@ -116,24 +97,22 @@ def _numbers(options: Options, cells: Cells, pair: Pair, runs: models.Runs) -> m
         for k, numbers in enumerate(by_layer(own), start=1):
             values[_at(f"layer {k}", name), metric] = list(map(float, numbers))
         values[_at(LAST, name), metric] = [float(run[-1]) for run in own]
-    for layer in options.layers:
+    for layer, place in PLACES.items():
         # Sums over features are above 0 for any model that learned something; signs stay as they are.
-        shown = [run["importances"][PLACES[layer]] for run in runs]
-        for k, name in enumerate(_names(options, cells, pair, len(shown[0]))):
-            values[f"{layer} layer, {name}", MDI] = [float((run / run.sum())[k]) for run in shown]
+        shown = [run["importances"][place] for run in runs]
+        for k in range(len(shown[0])):
+            values[f"{layer} layer, feature x{k + 1}", MDI] = [float((run / run.sum())[k]) for run in shown]
     return values
 
 
-def _more(options: Options, cells: Cells, pair: Pair) -> Iterable[TidyRow]:
+def _more(cells: Cells, pair: Pair) -> Iterable[TidyRow]:
     """Yield the rows of a model that ran which are no means: changes from first to last layer, true importances."""
     runs: list[np.ndarray] = []
     for name, runs in _importances(cells, pair).items():
         last, first = ([ranked_pairs(run[k]) for run in runs] for k in (-1, 0))
         yield of_repeats(cells, TidyRow(*pair, _at(CHANGE, name), DIFFERENCE), last, first, pair[1]).row
-    n_features = runs[0].shape[1]
-    names = _names(options, cells, pair, n_features)
-    for name, value in zip(names, true_importances(n_features), strict=True):
-        yield cells.row(*pair, f"{TRUE}, {name}", MDI, [value], of_data=True)
+    for k, value in enumerate(true_importances(runs[0].shape[1]), start=1):
+        yield cells.row(*pair, f"{TRUE}, feature x{k}", MDI, [value], of_data=True)
 
 
 def _place(condition: str, metric: str) -> tuple[str, tuple[str, str]]:

@@ -10,15 +10,14 @@ same number of trees. ``{control: true}``: a model is compared with itself.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from statistics import fmean
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.drawing import Cell, Row, Table, differences_below, metric_head, reasons, told_of
 from cascadeforest.reports.drawing import lines as draw
-from cascadeforest.reports.drawing.view import SUMMARY
+from cascadeforest.reports.drawing.lines import SUMMARY
 from cascadeforest.reports.numbers import costs, scores
 from cascadeforest.reports.numbers.cells import Cells
-from cascadeforest.reports.numbers.differences import Difference, counted_once, difference, outcomes, pairs_of
+from cascadeforest.reports.numbers.differences import Difference, difference, outcomes, pairs_of
 from cascadeforest.reports.numbers.frame import ALL, OK, Key, TidyRow, to_rows
 from cascadeforest.reports.numbers.metrics import COMPARED, COST_FLOORS
 from cascadeforest.reports.numbers.splits import conditions, kinds
@@ -246,31 +245,4 @@ def _told(layout: Layout, options: Options) -> dict[str, object]:
         prints_memory=any(row.metric == costs.MEMORY for row in rows),
         texts=costs.texts(cells, layout.found),
         reasons=reasons(cells, shown),
-        nearness=list(_nearness(layout)),
     )
-
-
-def _nearness(layout: Layout) -> Iterable[Mapping[str, object]]:
-    """Yield how far columns that share the paper's numbers are from them, on the data sets that all of them have.
-
-    A subset of the paper's data set is another one, and of several forms of a data set the first counts.
-    """
-    cells, found = layout.cells, layout.found
-    for metric in cells.experiment.metrics:
-        columns: dict[tuple[str, str], list[str]] = {}
-        for column in cells.experiment.columns:
-            columns.setdefault(cells.published.place(column, "", metric), []).append(column)
-        whole = [name for name in counted_once(cells) if not cells.facts(name).get("subset_of")]
-        for (model, _), names in columns.items():
-            leads = [[_lead(found.get((dataset, name, "", metric))) for name in names] for dataset in whole]
-            full = [[lead for lead in own if lead is not None] for own in leads if None not in own]
-            if len(names) > 1 and full:
-                means = {cells.label(name): fmean(own[k] for own in full) for k, name in enumerate(names)}
-                nearest = min(means, key=lambda label: abs(means[label]))
-                told = dict(model=cells.experiment.labels.get(model, model), metric=f"{metric}_difference", n=len(full))
-                yield told | dict(means=means, nearest=nearest)
-
-
-def _lead(row: TidyRow | None) -> float | None:
-    """Return by how much a number is above the paper's; None where either is lacking."""
-    return None if row is None or row.mean is None or row.published is None else row.mean - row.published

@@ -10,17 +10,8 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.reports.drawing import (
-    Cell,
-    Row,
-    Table,
-    differences_below,
-    number_text,
-    numbered_lines,
-    published_cell,
-    reasons,
-    told_of,
-)
+from cascadeforest.reports.drawing import Cell, Row, Table, number_text, numbered_lines, published_cell
+from cascadeforest.reports.drawing.words import reasons
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.differences import difference, pairs_of
 from cascadeforest.reports.numbers.frame import UNAVAILABLE, TidyRow, to_rows
@@ -54,7 +45,6 @@ def render(cells: Cells) -> Table:
         for pair in pairs_of(cells)
         for dataset in experiment.datasets
     ]
-    rows = [*facts, *errors, *(one.row for one in found)]
     heads = [*options.facts.values(), *(["rows of each class"] if options.class_counts else [])]
     heads += [f"test error, {label}" for label in experiment.labels.values()]
     lines = [line for dataset in experiment.datasets for line in _lines(cells, dataset, options, [*facts, *errors])]
@@ -63,11 +53,10 @@ def render(cells: Cells) -> Table:
         n_listed=N_LISTED,
         differs=any(row.mark == DIFFERS for row in facts),
         reasons=reasons(cells, errors),
-        intervals=told_of(found),
         explained=list(explained_by_rows(experiment, errors, experiment.labels)),
     )
     size = "repeats × test rows" if experiment.columns else ""
-    return Table.of(cells, told, rows, ["data set"], heads, lines, size, folded=differences_below(cells, found))
+    return Table.of(cells, told, [*facts, *errors], ["data set"], heads, lines, size, compared=found)
 
 
 def _facts(cells: Cells, dataset: str, options: Options) -> Iterable[TidyRow]:

@@ -9,17 +9,9 @@ from dataclasses import dataclass, field, replace
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.experiments.plan import Pair
-from cascadeforest.reports.drawing import (
-    Table,
-    differences_below,
-    metric_head,
-    number_cell,
-    numbered_lines,
-    reasons,
-    said_once,
-)
-from cascadeforest.reports.drawing.folded import told_of
+from cascadeforest.reports.drawing import Table, metric_head, number_cell, numbered_lines, said_once
 from cascadeforest.reports.drawing.lines import Lines
+from cascadeforest.reports.drawing.words import reasons
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.differences import difference
 from cascadeforest.reports.numbers.frame import Key, TidyRow, to_rows
@@ -62,9 +54,7 @@ def render(cells: Cells) -> Table:
         if metric in COMPARED
     ]
     told = dict(same=same, means=means, kinds=kinds(cells), reasons=reasons(cells, scored))
-    told |= {"intervals": told_of(found)}
-    every = [*rows.values(), *(one.row for one in found)]
-    return Table.of(cells, told, every, ("data set", "model"), heads, lines, folded=differences_below(cells, found))
+    return Table.of(cells, told, rows.values(), ("data set", "model"), heads, lines, compared=found)
 
 
 def _is_tie(cells: Cells, dataset: str, column: str, mean: str) -> bool:
