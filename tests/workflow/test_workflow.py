@@ -347,6 +347,28 @@ def test_a_timing_job_takes_all_cores_and_its_table_waits_for_it(tmp_path):
     assert "results/smoke/timings/hidf-table3.done" in table
 
 
+def test_nothing_runs_beside_a_timing_job(tmp_path):
+    """In the order of Snakemake's log: jobs run two at a time, but the job that times models runs by itself."""
+    checkout = make_checkout(tmp_path)
+    config = tmp_path / "config/experiments/mini.yaml"
+    timings = "  marks: best\n  timings: {against: random_forest, datasets: {smoke: [iris]}}\n"
+    config.write_text(config.read_text().replace("  marks: best\n", timings))
+    output = checkout.snakemake("mini-scores", "--cores", "2", *SMOKE).output
+    events = r"^(?:local)?rule ([\w-]+):\n(?: +.*\n)*? +jobid: (\d+)$|^Finished jobid: (\d+)"
+    running, together = {}, []
+    for rule, started, ended in re.findall(events, output, re.MULTILINE):
+        if ended:
+            del running[ended]
+        else:
+            running[started] = rule
+            together.append(sorted(running.values()))
+    assert running == {}
+    assert [rules for rules in together if "time" in rules] == [["time"]]
+    assert ["train", "train"] in together
+    timed = json.loads((tmp_path / "results/smoke/timings/mini-scores.json").read_text())
+    assert json.dumps(timed).count('"random_forest"') > 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
