@@ -82,13 +82,6 @@ def test_a_panel_each_for_training_and_test_rows_paler_where_the_model_is_unsure
     assert train["setosa"] == [(0, 10), (1, 10), (3, 20)]
     caption = shown.table("ddbf-fig6").figure.caption
     assert "RF: 90.00 % of the training rows and 75.00 % of the test rows are predicted right, in the mean" in caption
-    assert "iris2: the models predict different classes on 0.0 % of the area drawn." in caption
-    other = FIRST["predicted"].copy()
-    other[0, :3] = 2 - other[0, :3]  # of 12 squares
-    run(shown, "ddbf_f", repeats=(FIRST | {"predicted": other}, SECOND))
-    changed = int((other != FIRST["predicted"]).sum())
-    assert f"on {100 * changed / 12:.1f} % of the area" in shown.table("ddbf-fig6").figure.caption
-    run(shown, "ddbf_f")
     assert (train["virginica"], train[RING]) == ([(0, 30)], [(3, 20)])
     assert test == {"setosa": [(0, 20)], "versicolor": [(3, 30)], "virginica": [], RING: []}
     assert [text.get_text() for text in legend.legends[0].get_texts()] == list(test)

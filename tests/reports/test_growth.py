@@ -71,11 +71,26 @@ def test_fits_without_any_layer_are_counted(grown):
     assert "RF keeps" not in grown.notes(NAME)
 
 
-def test_the_layers_that_find_interactions_are_named_where_there_is_one_repeat(grown):
-    assert "new interactions are found in" not in grown.notes(NAME)
+def test_the_layers_that_find_interactions_in_any_repeat_are_named(grown):
+    only = "wine, hiDF: of 3 layers, new interactions are found in layers 1, 3 only."
+    assert only in grown.notes(NAME)
+    result = grown.read_run("wine", "hidf")
+    for curve in (0.0, 5.0, 0.0), (0.0, 5.0):  # each layer finds some in a repeat; repeats of unequal layers
+        object.__setattr__(result.cells[1], "curves", {"new_interactions": curve})
+        grown.write_run(result)
+        assert "new interactions are found in" not in grown.notes(NAME)
     declare(grown, repeats=1)
     run(grown)
-    assert "wine, hiDF: of 3 layers, new interactions are found in layers 1, 3 only." in grown.notes(NAME)
+    assert only in grown.notes(NAME)
+
+
+def test_iterations_that_find_hardly_any_row_easy_are_said_to_be_one_forest(grown):
+    assert "hardly more than one random forest" not in grown.notes(NAME)
+    result = grown.read_run("wine", "ddbf")
+    for k, cell in enumerate(result.cells):
+        object.__setattr__(cell, "curves", {"rows": (1000.0,), "easy_rows": (3.0 * k,)})
+    grown.write_run(result)
+    assert "DDBF on wine: the first iteration finds fewer than 1 % of the training rows easy" in grown.notes(NAME)
 
 
 def test_a_model_that_searches_for_no_interactions_needs_no_such_sentence(grown):
@@ -87,6 +102,24 @@ def test_a_model_that_searches_for_no_interactions_needs_no_such_sentence(grown)
     grown.write_run(result)
     assert "new interactions" not in grown.notes(NAME)
     assert "keeps no layer" not in grown.notes(NAME)
+
+
+def test_a_control_is_compared_with_its_own_model_only(suite):
+    declare(suite, references=["random_forest", "ddbf"], options={"controls": {"hidf": "ddbf"}})
+    run(suite)
+    pairs = {key[1:3] for key in (row.key for row in suite.table(NAME).rows) if "against" in key[2]}
+    assert pairs == {("ddbf", "against random_forest"), ("hidf", "against ddbf"), ("random_forest", "against ddbf")}
+    declare(suite, options={"controls": {"hidff": "ddbf"}})
+    suite.refuses(NAME, "options/controls has 'hidff'")
+
+
+@pytest.mark.parametrize("name", ["smoke", "standard"])
+def test_the_least_forests_of_smoke_are_said_to_compare_nothing(suite, tmp_path, name):
+    other = type(suite)(tmp_path / name, name)
+    declare(other, bounds={"random_forest": {"wine": {"n_estimators": {"here": 5, "unbounded": 20}}}})
+    run(other)
+    assert "RF n_estimators 5 of 20" in other.notes(NAME)
+    assert ("compare nothing" in other.notes(NAME)) == (name == "smoke")
 
 
 def test_tables_without_cascades_have_no_such_table(suite):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from cascadeforest.reports.drawing.lines import difference_cell, is_abbreviated, metric_head, number_text, signed_text
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import TidyRow
-from cascadeforest.reports.numbers.growth import layers_with_interactions, without_layers
+from cascadeforest.reports.numbers.growth import hardly_easy, layers_with_interactions, without_layers
 from cascadeforest.reports.numbers.metrics import known_metric
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def notes_and_caption(cells: Cells, facts: Mapping[str, object]) -> tuple[tuple[
         "layers": layers(cells),
         "without_layers": list(without_layers(cells)),
         "interaction_layers": list(layers_with_interactions(cells)),
+        "hardly_easy": list(hardly_easy(cells)),
         "processors": list(processors(cells)),
         "protocols": protocols(cells),
         "several": max(cells.experiment.repeats.values(), default=0) > 1,

@@ -35,6 +35,7 @@ class CommonOptions:
     paper_datasets: tuple[str, ...] = ()  # of the paper's figure, where others stand for them
     layers_of: tuple[str, ...] = ()  # columns whose numbers of layers stand under the table, repeat by repeat
     layers_as: str = "layers"  # what the paper calls layers
+    controls: dict[str, str] = field(default_factory=dict)  # column to the only one that tables compare it with
 
 
 class Cells:

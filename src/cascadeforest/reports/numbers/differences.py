@@ -59,8 +59,10 @@ class Difference:
 
 def pairs_of(cells: Cells) -> list[tuple[str, str]]:
     """Return the pairs of other columns and each of the references, reference by reference."""
-    columns = cells.experiment.columns
-    return [(column, other) for other in cells.experiment.references for column in columns if column != other]
+    columns, only = cells.experiment.columns, cells.common.controls
+    cells.check_columns("controls", [*only, *only.values()])
+    pairs = [(column, other) for other in cells.experiment.references for column in columns if column != other]
+    return [(column, other) for column, other in pairs if only.get(column, other) == other]
 
 
 def difference(

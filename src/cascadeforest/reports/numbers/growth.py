@@ -76,12 +76,25 @@ def without_layers(cells: Cells) -> Iterable[tuple[str, int, int]]:
 
 
 def layers_with_interactions(cells: Cells) -> Iterable[tuple[str, list[int], int]]:
-    """Yield name, layers that found new interactions, and all layers, of models with one repeat and several layers."""
+    """Yield name, layers that found new interactions in some repeat, and all layers, where repeats have as many.
+
+    Of several repeats only models with a layer that never found any are told.
+    """
     for dataset, column in cells.pairs:
         own = cells.all(dataset, column)
-        curve = own[0].curves.get("new_interactions", ()) if len(own) == 1 else ()
-        if len(curve) > 1 and not _searches_nothing(own[0]):
-            yield cells.name(dataset, column), [k for k, n in enumerate(curve, start=1) if n], len(curve)
+        curves = [cell.curves.get("new_interactions", ()) for cell in own]
+        n = len(curves[0]) if len(set(map(len, curves))) == 1 else 0
+        having = [k + 1 for k in range(n) if any(curve[k] for curve in curves)]
+        if n > 1 and not _searches_nothing(own[0]) and (len(own) == 1 or len(having) < n):
+            yield cells.name(dataset, column), having, n
+
+
+def hardly_easy(cells: Cells) -> Iterable[tuple[str, list[str]]]:
+    """Yield label and data sets where the first iteration of no repeat finds a hundredth of the training rows easy."""
+    for column in cells.experiment.columns:
+        found = {name: growth_numbers(cells, (name, column)).get(EASY_TRAIN) for name in cells.experiment.present()}
+        if places := [name for name, shares in found.items() if shares and max(shares) < 0.01]:
+            yield cells.label(column), places
 
 
 def _searches_nothing(cell: ScoredCell) -> bool:
