@@ -64,9 +64,9 @@ class Cells:
     def check_columns(self, option: str, names: Iterable[str]) -> None:
         """Raise `ConfigError` if an option names something else than columns of the experiment."""
         for name in names:
-            if name not in self.experiment.columns:
-                choice = ", ".join(self.experiment.columns)
-                raise ConfigError(f"{self.experiment.place}/options/{option} has '{name}'; choose from {choice}.")
+            if name not in (known := self.experiment.columns):
+                place = f"{self.experiment.place}/options/{option}"
+                raise ConfigError(f"{place} has '{name}'; choose from {', '.join(known)}.")
 
     # Words --------------------------------------------------------------------------------------------------------
 
@@ -125,10 +125,9 @@ class Cells:
         if base not in names:
             return [f"x{k}" for k in range(1, n_features + 1)]
         if len(names[base]) != n_features:
-            raise ConfigError(
-                f"{self.experiment.place}/options/features/{base} is {list(names[base])!r}; {dataset} has {n_features} "
-                "features: name them all, or leave the entry out."
-            )
+            place = f"{self.experiment.place}/options/features/{base}"
+            many = f"{dataset} has {n_features} features: name them all, or leave the entry out"
+            raise ConfigError(f"{place} is {list(names[base])!r}; {many}.")
         return list(names[base])
 
     # Numbers ------------------------------------------------------------------------------------------------------

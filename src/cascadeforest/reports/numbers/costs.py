@@ -74,8 +74,7 @@ def memory_rows(cells: Cells) -> Iterable[TidyRow]:
     note = "published only; measured here are fit_peak_mib, predict_peak_mib and model_mib"
     for dataset, column in cells.pairs if MEMORY_BELOW in cells.experiment.metrics else ():
         if number := cells.published.number(dataset, column, MEMORY):
-            row = TidyRow(dataset, column, "", MEMORY, status=UNAVAILABLE, note=note)
-            yield replace(row, published=float(number.value))
+            yield TidyRow(dataset, column, "", MEMORY, published=float(number.value), status=UNAVAILABLE, note=note)
 
 
 # What the text says ---------------------------------------------------------------------------------------------------

@@ -67,10 +67,7 @@ class Declared:
 
 
 def read_declared(root: Path) -> Declared:
-    """Read ``config/fidelity.yaml`` below a folder; nothing is declared where there is no such file.
-
-    `ConfigError` names key and remedy if the file breaks its schema.
-    """
+    """Read ``config/fidelity.yaml`` below a folder, if it is there; `ConfigError` if it breaks its schema."""
     if not (root / CONFIG).is_file():
         return Declared()
     content = read_yaml(root / CONFIG)

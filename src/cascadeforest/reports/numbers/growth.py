@@ -1,7 +1,8 @@
 """What models did while they were fitted: layers, interactions, rows decided early, and what was chosen."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from cascadeforest.experiments.plan import Pair
 from cascadeforest.experiments.records import ScoredCell
@@ -12,13 +13,13 @@ from cascadeforest.reports.numbers.frame import TidyRow
 GROWTH = "growth"
 KEPT, GROWN, INTERACTIONS = "n_layers", "grown_layers", "interactions"
 #: Shares of all rows: decided before the last layer, and found easy by DDBF's first iteration.
-EARLY_TRAIN, EARLY_TEST = "early_share_train", "early_share_test"
+_EARLY = {"early_share_train": "train", "early_share_test": "test"}
 EASY_TRAIN, EASY_TEST = "easy_share_train", "easy_share_test"
 #: Numbers that models choose, by the name in the cell.
 CHOSEN = {"gamma": "gamma", "mu": "mu", "theta": "theta", "a": "screening_a", "n_hard": "hard_rows"}
 #: The extra that has the test rows.
 DECIDED = "decided_rows"
-METRICS = (KEPT, GROWN, INTERACTIONS, EARLY_TRAIN, EARLY_TEST, EASY_TRAIN, EASY_TEST, *CHOSEN.values())
+METRICS = (KEPT, GROWN, INTERACTIONS, *_EARLY, EASY_TRAIN, EASY_TEST, *CHOSEN.values())
 
 
 def growth_numbers(cells: Cells, pair: Pair) -> dict[str, list[float]]:
@@ -28,29 +29,21 @@ def growth_numbers(cells: Cells, pair: Pair) -> dict[str, list[float]]:
 
 
 def _of_cell(cells: Cells, cell: ScoredCell) -> dict[str, float]:
-    found: dict[str, float] = {}
+    found: dict[str, Any] = {metric: cell.chosen.get(name) for name, metric in CHOSEN.items()}
     curves, growth = cell.curves, cell.growth
     if growth is not None:
-        found[KEPT] = growth.n_kept
-        found |= {} if growth.n_grown is None else {GROWN: growth.n_grown}
+        found |= {KEPT: growth.n_kept, GROWN: growth.n_grown}
     if "new_interactions" in curves:
         # Layers that were dropped have found interactions too, which predict nothing.
         found[INTERACTIONS] = sum(curves["new_interactions"][: growth.n_kept if growth else None])
-    saved: Mapping = cells.results.arrays(cell, DECIDED) if DECIDED in cell.extras else {}
+    saved = cells.results.arrays(cell, DECIDED) if DECIDED in cell.extras else {}
     if "train" in saved:
-        found |= {name: 1 - saved[part][-1] / saved[part].sum() for name, part in _PARTS.items()}
+        found |= {name: 1 - saved[part][-1] / saved[part].sum() for name, part in _EARLY.items()}
     if "easy_rows" in curves:
         found[EASY_TRAIN] = curves["easy_rows"][0] / curves["rows"][0]
     if "easy_test" in saved:
         found[EASY_TEST] = int(saved["easy_test"]) / cell.n_test
-    for name, metric in CHOSEN.items():
-        value = cell.chosen.get(name)
-        if isinstance(value, int | float):
-            found[metric] = value
-    return {name: float(value) for name, value in found.items()}
-
-
-_PARTS = {EARLY_TRAIN: "train", EARLY_TEST: "test"}
+    return {name: float(value) for name, value in found.items() if isinstance(value, int | float)}
 
 
 def growth_rows(cells: Cells) -> Iterable[TidyRow]:
@@ -66,13 +59,10 @@ def without_layers(cells: Cells) -> Iterable[tuple[str, int, int]]:
     A control that searches for no interactions can have no layer of them.
     """
     for column in cells.experiment.columns:
-        if any(_searches_nothing(cell) for dataset in cells.experiment.datasets for cell in cells.all(dataset, column)):
-            continue
-        kept = [
-            n for dataset in cells.experiment.datasets for n in growth_numbers(cells, (dataset, column)).get(KEPT, [])
-        ]
-        if none := kept.count(0):
-            yield cells.label(column), none, len(kept)
+        own = [pair for pair in cells.pairs if pair[1] == column]
+        kept = [n for pair in own for n in growth_numbers(cells, pair).get(KEPT, [])]
+        if kept.count(0) and not any(_searches_nothing(cell) for pair in own for cell in cells.all(*pair)):
+            yield cells.label(column), kept.count(0), len(kept)
 
 
 def layers_with_interactions(cells: Cells) -> Iterable[tuple[str, list[int], int]]:

@@ -37,12 +37,10 @@ def importance_columns(experiment: Experiment) -> dict[str, ImportanceColumn]:
     for name, column in found.items():
         if column.model not in experiment.columns:
             raise ConfigError(f"{place}/{name}/model is '{column.model}'; choose from {', '.join(experiment.columns)}.")
-        saved = experiment.extras.get(column.model, ())
-        if column.extra not in saved:
-            raise ConfigError(
-                f"{place}/{name} needs the extra '{column.extra}', but extras of {column.model} are "
-                f"{', '.join(saved) or 'none'}. Add it: 'extras: {{{column.model}: [{column.extra}]}}'."
-            )
+        if column.extra not in (saved := experiment.extras.get(column.model, ())):
+            known = f"extras of {column.model} are {', '.join(saved) or 'none'}"
+            remedy = f"Add it: 'extras: {{{column.model}: [{column.extra}]}}'."
+            raise ConfigError(f"{place}/{name} needs the extra '{column.extra}', but {known}. {remedy}")
     return found
 
 
@@ -50,10 +48,8 @@ def check_has_copies(experiment: Experiment) -> None:
     """Raise `ConfigError` for data sets without permuted copies of their columns."""
     for dataset in experiment.datasets:
         if IRRELEVANT not in parse_variant(dataset)[1]:
-            raise ConfigError(
-                f"{experiment.place}/datasets: '{dataset}' has no permuted copies of its columns; relevant features "
-                f"are told from these. Take '{dataset}+{IRRELEVANT}'."
-            )
+            lacking = f"'{dataset}' has no permuted copies of its columns; relevant features are told from these"
+            raise ConfigError(f"{experiment.place}/datasets: {lacking}. Take '{dataset}+{IRRELEVANT}'.")
 
 
 def explained_by_rows(

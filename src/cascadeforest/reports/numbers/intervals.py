@@ -111,20 +111,11 @@ def given_test_set(differences: np.ndarray, strata: np.ndarray | None = None) ->
     Satterthwaite's (1946) degrees of freedom. A t test over seeds takes the test rows for all there are, and a test
     over rows the seeds: both find differences where there are none.
 
-    Parameters
-    ----------
-    differences : ndarray of shape (n_rows, n_seeds)
-        What each test row adds to the metric with each seed, one model minus the other; the mean over the rows is the
-        difference of the metrics (`cascadeforest.reports.numbers.row_values`). With one seed the interval is that of
-        this fit: rows vary only.
-    strata : ndarray of int, shape (n_rows,), optional
-        Classes within which rows vary. Rows of each class are then taken for given in number: for areas under the ROC
-        curve this is the variance of DeLong et al. (1988) within each seed.
-
-    Raises
-    ------
-    ValueError
-        For fewer than two rows (of a class).
+    `differences`, of shape (n_rows, n_seeds), has what each test row adds to the metric with each seed, one model minus
+    the other; the mean over the rows is the difference of the metrics (`cascadeforest.reports.numbers.rows`). With one
+    seed the interval is that of this fit: rows vary only. `strata`, of shape (n_rows,), are classes within which rows
+    vary. Rows of each class are then taken for given in number: for areas under the ROC curve this is the variance of
+    DeLong et al. (1988) within each seed. `ValueError` for fewer than two rows (of a class).
     """
     groups = [differences] if strata is None else [differences[strata == code] for code in np.unique(strata)]
     smallest = min(map(len, groups))

@@ -77,15 +77,14 @@ class Results:
 
     def incomplete(self) -> list[str]:
         """Return the ids of the experiments whose table lacks a run: it failed, or did not come to its turn."""
-        names = self.drawable()
-        found = [
-            name
-            for name in names
-            if not self.runs.keys() >= set(self.experiments[name].needed_runs())
-            or len(self.timings_of(name)) < len(self.plan.timings_of(name))
-            or any(one.failures for one in self.timings_of(name))
-        ]
-        return found + [name for name in names if found and self.experiments[name].kind == CLAIMS]
+
+        def lacks(name: str) -> bool:
+            timed = self.timings_of(name)
+            runs = self.runs.keys() >= set(self.experiments[name].needed_runs())
+            return not runs or len(timed) < len(self.plan.timings_of(name)) or any(one.failures for one in timed)
+
+        found = [name for name in self.drawable() if lacks(name)]
+        return found + [name for name in self.drawable() if found and self.experiments[name].kind == CLAIMS]
 
     def cells(self, dataset: str, preset: str, repeats: int) -> list[ScoredCell] | None:
         """Return the first `repeats` cells of a run in their order, or None if not all of them are there.
@@ -112,11 +111,10 @@ class Results:
     def arrays(self, cell: ScoredCell, extra: str) -> dict[str, np.ndarray]:
         """Return what a cell saved as an extra; `UserError` if it saved none, or the file is gone or damaged."""
         if extra not in cell.extras:
-            raise UserError(
-                f"{cell.model} on {cell.dataset}, repeat {cell.repeat}: extras are {', '.join(cell.extras) or 'none'}, "
-                f"and '{extra}' is needed. Name it in the experiment: 'extras: [{extra}]' (config/experiments), and "
-                "run again."
-            )
+            place = f"{cell.model} on {cell.dataset}, repeat {cell.repeat}"
+            remedy = f"Name it in the experiment: 'extras: [{extra}]' (config/experiments), and run again."
+            known = ", ".join(cell.extras) or "none"
+            raise UserError(f"{place}: extras are {known}, and '{extra}' is needed. {remedy}")
         return read_arrays(self.arrays_folder, cell.extras[extra], self.remedy)
 
 
@@ -136,10 +134,10 @@ def read_results(root: Path, suite: str, experiments: Iterable[str] | None = Non
     stale: dict[Pair, list[str]] = {}
     for pair in sorted({pair for experiment in chosen for pair in experiment.needed_runs()}):
         run = records.read_run(folder, *pair)
-        if run is not None and (differing := run.differences(plan.run(*pair))):
+        differing = run.differences(plan.run(*pair)) if run is not None else []
+        if differing:
             stale[pair] = differing
-            run = None
-        if run is not None:
+        if run is not None and not differing:
             runs[pair] = run
         elif failed := records.read_failures(folder, *pair):
             failures[pair] = failed

@@ -18,7 +18,12 @@ INACTIVE, DESCRIPTIVE = "not exercised", "descriptive only"
 VERDICTS: Final = (SUPPORTED, CONTRADICTED, READING, INACTIVE, NO_POWER, NO_DATA, NOT_RUN, DESCRIPTIVE)
 #: Metric of the row that has the verdict of a claim, and of the means over data sets.
 VERDICT, MEAN, PREDICTION = "verdict", "random_effects_mean", "prediction_interval"
-_OF_STATE: Mapping[State, str] = {"absent": NO_DATA, "not run": NOT_RUN, "inactive": INACTIVE}
+#: Verdict where comparisons are missing, and what they lack: what cannot be had comes before what was not done.
+_MISSING: Mapping[State, tuple[str, str]] = {
+    "absent": (NO_DATA, "not at hand"),
+    "not run": (NOT_RUN, "not run"),
+    "inactive": (INACTIVE, "mechanism not active"),
+}
 #: What a comparison says by itself.
 _SAYS = {"supported": "supports", "contradicted": "contradicts", "open": "open"}
 
@@ -124,17 +129,15 @@ def _judged(reading: str, claim: Claim, sources: Sources, first_repeat: int = 0)
 
 
 def _of_missing(missing: Sequence[Evidence]) -> str:
-    """Return the verdict where comparisons are missing: what cannot be had comes before what was not done."""
-    states = [one.state for one in missing]
-    return next((_OF_STATE[state] for state in ("absent", "not run", "inactive") if state in states), NOT_RUN)
+    states = {one.state for one in missing}
+    return next((verdict for state, (verdict, _) in _MISSING.items() if state in states), NOT_RUN)
 
 
 def _why_missing(missing: Sequence[Evidence]) -> str:
     """Name the data sets without a comparison by what they lack."""
-    words: dict[State, str] = {"absent": "not at hand", "not run": "not run", "inactive": "mechanism not active"}
     found: dict[str, dict[str, None]] = {}
     for one in missing:
-        state = "not in full" if one.note.startswith(NOT_IN_FULL) else words[one.state]
+        state = NOT_IN_FULL if one.note.startswith(NOT_IN_FULL) else _MISSING[one.state][1]
         found.setdefault(state, {})[one.dataset] = None
     return "; ".join(f"{state}: {', '.join(names)}" for state, names in found.items())
 
@@ -227,23 +230,23 @@ def _with(row: TidyRow, value: float, ends: tuple[float, float], scale: bool) ->
 
 
 def _of_means(one: Verdict, judged: Judged, prefix: str) -> Iterable[TidyRow]:
-    scale = is_log(one.claim)
-    for comparison in judged.decision.judged if judged.decision and judged.decision.means else ():
+    scale, decision = is_log(one.claim), judged.decision
+    for comparison in decision.judged if decision and decision.means else ():
         row = TidyRow(ALL, one.claim.id, f"{prefix}{comparison.rival}", MEAN)
         yield _with(row, comparison.estimate.value, comparison.estimate.interval, scale)
-        if mean := judged.decision.means.get(comparison.rival) if judged.decision else None:
+        if decision and (mean := decision.means.get(comparison.rival)):
             yield _with(replace(row, metric=PREDICTION), mean.mean, (mean.low, mean.high), scale)
 
 
 def _of_evidence(one: Verdict, evidence: Evidence, prefix: str) -> TidyRow:
     condition = f"{prefix}{evidence.experiment}: {evidence.words}"
-    row = TidyRow(evidence.dataset, one.claim.id, condition, evidence.metric, note=evidence.note)
-    row = replace(row, published=evidence.published)
+    key = evidence.dataset, one.claim.id, condition, evidence.metric
+    row = TidyRow(*key, note=evidence.note, published=evidence.published)
     if evidence.state != "judged":
         row = replace(row, status=UNAVAILABLE, note=": ".join(filter(None, (evidence.state, evidence.note))))
     if evidence.comparison is None:
         return row
-    estimate = evidence.comparison.estimate
-    row = _with(row, estimate.value, estimate.interval, evidence.is_log)
-    says = decide([evidence.comparison], "all").outcome
-    return replace(row, mark=_SAYS[says] if row.status == OK else "")
+    estimate, says = evidence.comparison.estimate, _SAYS[decide([evidence.comparison], "all").outcome]
+    return replace(
+        _with(row, estimate.value, estimate.interval, evidence.is_log), mark=says if row.status == OK else ""
+    )

@@ -99,34 +99,22 @@ def read_stored(root: Path, suite: str, folder: Path | None = None) -> Results:
     folder = folder or root / "reports" / suite
     stored = unpack(folder / CELLS, suite)
     runs = {run.run.pair: run for run in stored.runs}
-    published, remedy = root / "reports" / "published", from_git(folder / EXTRAS)
+    published = root / "reports" / "published"
 
     def row_source(_: Results, dataset: str) -> Arrays:
         saved = stored.rows.get(dataset)
         return read_arrays(folder / ROWS, saved, from_git(folder / ROWS / saved.file)) if saved else {}
 
     claims = claims_of(root, folder, root / "reports" / CHECKS_FILE)
-    return Results(
-        _with_claims(stored.plan) if claims.claims else stored.plan,
-        runs,
-        {},
-        stored.summaries,
-        published,
-        stored.timings,
-        arrays_folder=folder / EXTRAS,
-        remedy=remedy,
-        row_source=row_source,
-        claims=claims,
-    )
-
-
-def _with_claims(plan: Plan) -> Plan:
-    """Return the plan, in which claims can be drawn, also if they could not when it was stored."""
-    experiments = {
-        name: replace(one, status="ready", reason="") if one.kind == CLAIMS else one
-        for name, one in plan.experiments.items()
+    # Claims can be drawn now, also if they could not when the plan was stored.
+    ready = {
+        name: replace(one, status="ready", reason="") if one.kind == CLAIMS and claims.claims else one
+        for name, one in stored.plan.experiments.items()
     }
-    return replace(plan, experiments=experiments)
+    plan, arrays = replace(stored.plan, experiments=ready), folder / EXTRAS
+    return Results(
+        plan, runs, {}, stored.summaries, published, stored.timings, {}, arrays, from_git(arrays), row_source, claims
+    )
 
 
 def without_claims(results: Results) -> list[str]:
