@@ -1,8 +1,9 @@
 """Rules of claims: 2,000 simulations of each rule and design, the random-effects mean, and single cases by hand."""
 
+import functools
 import math
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -59,9 +60,33 @@ def simulated():
     }
 
 
+#: Ends of each simulated estimate; the test of signs takes most of the time, and is asked at many true values.
+ends_of = functools.cache(Estimate.ends)
+
+
+@dataclass(frozen=True)
+class Moved(Estimate):
+    """An estimate whose test of signs has the ends of another one, moved by a number."""
+
+    of: Estimate = None
+    by: float = 0.0
+
+    def ends(self, tail):
+        return tuple(end + self.by for end in ends_of(self.of, tail))
+
+
 def at(one, value):
     """The estimate, had the true value been this one."""
-    return replace(one, value=one.value + value, leads=tuple(lead + value for lead in one.leads))
+    moved = replace(one, value=one.value + value, leads=tuple(lead + value for lead in one.leads))
+    return Moved(moved.value, one.error, one.df, leads=moved.leads, of=one, by=value) if one.leads else moved
+
+
+def test_the_ends_of_a_test_of_signs_move_with_its_differences():
+    generator = np.random.default_rng(3)
+    for _ in range(50):
+        one = intervals.sign_flips(generator.normal(size=8))
+        for value, tail in ((0.0, 0.025), (1.7, 0.05), (-30.0, 0.0125)):
+            assert at(one, value).ends(tail) == pytest.approx(Estimate.ends(at(one, value), tail), abs=1e-9)
 
 
 def decisions(simulations, values, bar, **how):
