@@ -15,9 +15,9 @@ from scipy.stats import spearmanr
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.experiments.plan import Pair
-from cascadeforest.reports.drawing import Row, Table, draw, metric_head, numbered_lines
+from cascadeforest.reports.drawing import Table, draw, metric_head, models
 from cascadeforest.reports.numbers.cells import Cells
-from cascadeforest.reports.numbers.frame import Found, TidyRow
+from cascadeforest.reports.numbers.frame import TidyRow
 
 EXTRA = "interactions"
 MARGINAL, MDI = "root_importance", "importance"
@@ -52,13 +52,12 @@ def render(cells: Cells) -> Table:
         place = f"{cells.experiment.place}/options/informative"
         raise ConfigError(f"{place} is {list(informative)}; give a list of columns below {n_features}.")
     facts = {pair: {row.key[2:]: row for row in _facts(cells, *pair, frame)} for pair, frame in frames.items()}
-    rows = tuple(row for own in facts.values() for row in own.values())
     drawn = tuple(row for pair, frame in frames.items() for row in _drawn(cells, *pair, frame))
     told = dict(frames=frames, facts=facts, informative=informative)
     heads = ["features", "of these at a root", *(f"marginal importance, {name}" for name in STATISTICS)]
-    lines = [line for pair, frame in frames.items() for line in _lines(cells, *pair, frame, facts[pair])]
+    lines = models.lines_of(cells, facts, ["columns", "columns_at_a_root", *STATISTICS], _place)
     picture = draw.Picture([_part(cells, dataset, frames, informative) for dataset in cells.experiment.datasets])
-    return Table.of(cells, told, rows, (*cells.label_heads, "order"), heads, lines, "", picture, drawn)
+    return Table.of(cells, told, facts, (*cells.label_heads, "order"), heads, lines, "", picture, drawn)
 
 
 def order_group(order: int) -> str:
@@ -119,13 +118,10 @@ def _drawn(cells: Cells, dataset: str, column: str, frame: pd.DataFrame) -> Iter
             yield cells.row(dataset, column, condition, metric, getattr(one, metric))
 
 
-def _lines(cells: Cells, dataset: str, column: str, frame: pd.DataFrame, facts: Found) -> Iterable[Row]:
-    labels = cells.labels(dataset, column)
-    if frame.empty:
-        yield from numbered_lines(cells, (*labels, ""), [facts["", MARGINAL]] * (2 + len(STATISTICS)))
-    for name in _groups(frame):
-        own = [row for row in facts.values() if row.condition.partition(", ")[0] == f"order {name}"]
-        yield from numbered_lines(cells, (*labels, name), [row for row in own if row.metric != MDI], "")
+def _place(condition: str, metric: str) -> tuple[str, str]:
+    """Return the line and the column of a number, a statistic of the marginal importance or a count."""
+    order, _, statistic = condition.removeprefix("order ").partition(", ")
+    return order, statistic if metric == MARGINAL else metric
 
 
 def _part(cells: Cells, dataset: str, frames: dict[Pair, pd.DataFrame], informative: tuple[int, ...]) -> draw.Part:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from cascadeforest.experiments.metrics import COST_METRICS, METRICS
-from cascadeforest.reports.drawing import Row, Table, draw, metric_head, number_cell, numbered_lines
+from cascadeforest.reports.drawing import Table, draw, metric_head, number_cell, numbered_lines
 from cascadeforest.reports.numbers import scores
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.differences import counted_once
@@ -67,9 +67,18 @@ def render(cells: Cells) -> Table:
     rankings = [_ranking(cells, frame, metric, options.control) for metric in ranked]
     rows = {row.key: row for ranking in rankings for row in ranking.rows(options.control)}
     rows |= {row.key: row for row in _cost_ratios(cells, frame, options.control)}
-    order = sorted(experiment.columns, key=lambda column: _rank(rows, column, ranked[0]))
-    lines = [line for column in order for line in _lines(cells, column, rows, options.control)]
     ratios = [metric for metric in experiment.metrics if metric in COST_METRICS]
+    tested = f"against {options.control}"
+    keys = [key for one in ranked for key in ((one, RANK), (one, WINS), (f"{one}, {tested}", P))]
+    keys += [(tested, f"{metric}_ratio") for metric in ratios]
+    found = {column: [rows.get((ALL, column, *key)) for key in keys] for column in experiment.columns}
+    lines = []
+    for column, own in sorted(found.items(), key=lambda item: np.inf if item[1][0] is None else item[1][0].number):
+        sizes = sorted({row.n for row in own if row is not None and row.status == OK and row.n})
+        size = " to ".join(str(n) for n in dict.fromkeys(sizes[:1] + sizes[-1:]))
+        words = "control" if column == options.control else "not ranked"
+        apart = [words if row is None else "" for row in own]
+        lines += numbered_lines(cells, (cells.label(column),), own, size, lambda row: number_cell(row).text, apart)
     heads = [f"{metric_head(metric)}: {words}" for metric in ranked for words in HEADS.values()]
     heads += [f"{metric_head(metric)}, of {cells.label(options.control)}'s" for metric in ratios]
     columns = experiment.columns
@@ -116,25 +125,6 @@ def _cost_ratios(cells: Cells, frame: pd.DataFrame, control: str) -> Iterable[Ti
                     )
                     status, note = next((one for one in told if one[0] != OK), (UNAVAILABLE, "no cost was measured"))
                     yield replace(row, status=status, note=note)
-
-
-def _rank(rows: Mapping[Key, TidyRow], column: str, metric: str) -> float:
-    row = rows.get((ALL, column, metric, RANK))
-    return np.inf if row is None else row.number
-
-
-def _lines(cells: Cells, column: str, rows: Mapping[Key, TidyRow], control: str) -> Iterable[Row]:
-    found: list[TidyRow | None] = []
-    for metric in cells.experiment.metrics:
-        if metric in COST_METRICS:
-            found.append(rows[ALL, column, f"against {control}", f"{metric}_ratio"])
-        elif METRICS[metric] is not None:
-            conditions = metric, metric, f"{metric}, against {control}"
-            found += [rows.get((ALL, column, one, name)) for one, name in zip(conditions, HEADS, strict=True)]
-    sizes = sorted({row.n for row in found if row is not None and row.status == OK and row.n})
-    size = " to ".join(str(n) for n in dict.fromkeys((sizes[0], sizes[-1]))) if sizes else ""
-    words = [("control" if column == control else "not ranked") if row is None else "" for row in found]
-    yield from numbered_lines(cells, (cells.label(column),), found, size, lambda row: number_cell(row).text, words)
 
 
 def _parts(
