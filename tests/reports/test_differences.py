@@ -11,7 +11,7 @@ from cascadeforest.data.registry import load_dataset_files
 from cascadeforest.experiments.designs import design_of
 from cascadeforest.experiments.resolve import load_plan
 from cascadeforest.reports.numbers.cells import Cells
-from cascadeforest.reports.numbers.differences import difference, mean_difference
+from cascadeforest.reports.numbers.differences import difference
 from cascadeforest.reports.numbers.intervals import equal_rows, given_test_set, pooled_rows, sign_flips
 from cascadeforest.reports.numbers.results import read_results
 from cascadeforest.reports.numbers.rows import placements
@@ -264,14 +264,14 @@ def test_a_mean_over_variants_averages_rows_before_seeds(suite):
             suite.run(name, model, [float(right(own, k, model).mean()) for k in range(3)], n_test=N_ROWS)
     results = replace(read_results(suite.root, suite.name), row_source=lambda _, name: arrays[name])
     cells = Cells(results.experiments["hidf-table2"], results)
-    found = mean_difference(cells, list(arrays), "random_forest", "gbdt", "accuracy")
+    found = difference(cells, list(arrays), "random_forest", "gbdt", "accuracy")
     expected = given_test_set(np.column_stack(np.mean([leads(own) for own in arrays.values()], axis=0)))
     assert (found.row.mean, found.row.low) == (pytest.approx(expected.value), pytest.approx(expected.low))
     assert found.why == "test rows and 3 seeds"
     arrays["wine"]["test_rows/0"] += 1
     results = replace(results, row_source=lambda _, name: arrays[name])
-    assert mean_difference(cells, list(arrays), "random_forest", "gbdt", "ece").row.mean is None
-    found = mean_difference(Cells(cells.experiment, results), list(arrays), "random_forest", "gbdt", "accuracy")
+    assert difference(cells, list(arrays), "random_forest", "gbdt", "ece").row.mean is None
+    found = difference(Cells(cells.experiment, results), list(arrays), "random_forest", "gbdt", "accuracy")
     assert found.interval is None
 
 

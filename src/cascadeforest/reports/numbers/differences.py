@@ -67,7 +67,7 @@ def pairs_of(cells: Cells) -> list[tuple[str, str]]:
 
 def difference(
     cells: Cells,
-    dataset: str,
+    dataset: str | Sequence[str],
     column: str,
     reference: str,
     metric: str,
@@ -76,31 +76,17 @@ def difference(
 ) -> Difference:
     """Return a metric of one model minus that of another, the reference, on a data set variant.
 
-    `metric` is one of `cascadeforest.reports.numbers.metrics.COMPARED`. By default all `repeats` count, and their
-    `design` is that of the data set.
+    Of several variants, which are to have the same design, it is the mean over them, as if it were one metric; the row
+    has the key and the published number of the first, and no number if a model has none on one of them. `metric` is one
+    of `cascadeforest.reports.numbers.metrics.COMPARED`. By default all `repeats` count, and their `design` is that of
+    the data set.
     """
-    found = mean_difference(cells, [dataset], column, reference, metric, repeats, design)
-    printed = [cells.published.number(dataset, one, metric) for one in (column, reference)]
-    values = [number.value for number in printed if number is not None]
-    return replace(found, row=replace(found.row, published=float(values[0] - values[1]))) if len(values) > 1 else found
-
-
-def mean_difference(
-    cells: Cells,
-    datasets: Sequence[str],
-    column: str,
-    reference: str,
-    metric: str,
-    repeats: Collection[int] | None = None,
-    design: Design | None = None,
-) -> Difference:
-    """Return the mean over variants of a data set of the differences of two models, as if it were one metric.
-
-    The row has the key of the first variant, and no number if a model has none on a variant. The variants are to have
-    the same design. Other arguments are those of `difference`.
-    """
+    datasets = [dataset] if isinstance(dataset, str) else dataset
     design = design or cells.experiment.designs[datasets[0]]
     row = TidyRow(datasets[0], column, f"against {reference}", f"{metric}_difference")
+    printed = [cells.published.number(datasets[0], one, metric) for one in (column, reference)]
+    if printed[0] is not None and printed[1] is not None:
+        row = replace(row, published=float(printed[0].value - printed[1].value))
     variants = []
     for dataset in datasets:
         sides = []
@@ -116,7 +102,7 @@ def mean_difference(
         variants.append(list(zip(*sides, strict=True)))
     pair = _Pair(cells, metric, variants)
     row = replace(_mean(row, pair.leads), n_test=min(cell.n_test for one in variants[0] for cell, _ in one))
-    is_error, rival = metric == "error_rate", cells.published.number(datasets[0], reference, metric)
+    is_error, rival = metric == "error_rate", printed[1]
     region = intervals.region(
         "accuracy" if is_error else metric,
         fmean(value for _, (_, value) in variants[0]),

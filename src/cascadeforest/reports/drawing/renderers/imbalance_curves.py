@@ -12,7 +12,7 @@ from cascadeforest.experiments.plan import Experiment
 from cascadeforest.reports.drawing import Row, Table, draw, metric_head, numbered_lines, scaled, told_of
 from cascadeforest.reports.drawing.words import protocols
 from cascadeforest.reports.numbers.cells import Cells
-from cascadeforest.reports.numbers.differences import Difference, mean_difference
+from cascadeforest.reports.numbers.differences import Difference, difference
 from cascadeforest.reports.numbers.frame import Key, TidyRow, to_rows
 from cascadeforest.reports.numbers.scores import repeats, scores
 
@@ -95,7 +95,7 @@ def _leads(cells: Cells, series: Mapping[float, str]) -> list[Difference]:
     for dataset, condition, variants in places:
         for column in own:
             row = replace(cells.row(variants[0], column, condition, GAP, MISSING), dataset=dataset)
-            found = mean_difference(cells, variants, column, AGAINST, ACCURACY)
+            found = difference(cells, variants, column, AGAINST, ACCURACY)
             if found.row.mean is not None:
                 printed = row.published
                 row = replace(found.row, dataset=dataset, condition=condition, metric=GAP, published=printed)
