@@ -2,11 +2,12 @@
 
 import html
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 
 from cascadeforest.reports.drawing.lines import PUBLISHED, SUMMARY, Cell, Row, TableView
+from cascadeforest.reports.drawing.words import environment
 
 #: Marks that a table sets in bold, and the sign that others put behind the number.
 BOLD_MARKS = frozenset({"best", "predicted"})
@@ -14,61 +15,11 @@ SIGNS = {"second": "•", "worse": "•", "worse_2": "◦", "worse_both": "•�
 
 # Markdown ------------------------------------------------------------------------------------------------------------
 
-_MARKDOWN = str.maketrans({character: f"\\{character}" for character in r"\`*_|[]<>"})
-
 
 def to_markdown(view: TableView) -> str:
     """Write a table as Markdown: heading, table, tables that are folded away, notes, deviations."""
-    lines = [f"### {_markdown(view.name)}: {_markdown(view.title)}", "", *_markdown_table(view)]
-    for below in view.folded:
-        lines += [
-            "",
-            "<details>",
-            f"<summary>{_html(below.title)}</summary>",
-            "",
-            *_markdown_table(below),
-            "",
-            "</details>",
-        ]
-    for heading, sentences in (("", view.notes), ("Deviations from the paper:", view.deviations)):
-        if sentences:
-            lines += ["", *([heading, ""] if heading else []), *(f"- {_markdown(sentence)}" for sentence in sentences)]
-    return "\n".join(lines) + "\n"
-
-
-def _markdown_table(view: TableView) -> list[str]:
-    """Return the lines of a table, without repeated labels, as in the papers."""
-    numbers = len(view.heads)
-    lines = [
-        _line(map(_markdown, view.all_heads)),
-        _line(["---"] * len(view.label_heads) + ["---:"] * numbers + (["---"] if view.size_head else [])),
-    ]
-    for index, row in enumerate(view.rows):
-        labels = [_markdown(label or "") for label in view.new_labels(index)]
-        # Markdown has no cell over several columns: a reason is given once, its first words in each.
-        cells = [
-            text
-            for cell, span in row.merged()
-            for text in [_markdown_cell(cell), *[f"*{_markdown(cell.text.partition(':')[0])}*"] * (span - 1)]
-        ]
-        lines.append(_line([*labels, *cells, *([_markdown(row.size)] if view.size_head else [])]))
-    return lines
-
-
-def _markdown(text: str) -> str:
-    return text.translate(_MARKDOWN)
-
-
-def _line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _markdown_cell(cell: Cell) -> str:
-    text = _markdown(cell.text)
-    if cell.is_word:
-        return f"*{text}*"
-    text = f"**{text}**" if cell.mark in BOLD_MARKS else text
-    return f"{text} {SIGNS[cell.mark]}" if cell.mark in SIGNS else text
+    template = environment().get_template("table.md.j2")
+    return template.render(view=view, bold=BOLD_MARKS, signs=SIGNS, escape=html.escape)
 
 
 # LaTeX ---------------------------------------------------------------------------------------------------------------

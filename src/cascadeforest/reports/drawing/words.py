@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 _URL = re.compile(r"(https?://[^\s<>\"]+[^\s<>\".,;)])")
+_MARKDOWN = str.maketrans({character: f"\\{character}" for character in r"\`*_|[]<>"})
 _BOLD = re.compile(r"\*\*(.+?)\*\*")
 
 
@@ -78,6 +79,7 @@ def environment() -> Environment:
         extensions=["jinja2.ext.do"],
     )
     made.filters |= {
+        "md": lambda text: text.translate(_MARKDOWN),
         "listed": listed,
         "zip": zip,
         "head": metric_head,
