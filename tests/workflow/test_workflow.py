@@ -12,6 +12,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,40 @@ arena:
   models: {random_forest: random_forest}
   takes_own: true
   datasets: {smoke: [iris]}
+mini-ranks:
+  title: Ranks of the same models
+  kind: figure
+  render: rank_diagram
+  metrics: [accuracy]
+  models: {random_forest: random_forest, mlp: mlp}
+  datasets: {smoke: [iris, wine+rows-100]}
+  options: {control: random_forest}
+claims:
+  title: Claims about these models
+  kind: claims
+  render: claims
+  datasets: {smoke: []}
+"""
+
+#: One is judged by a table, the other by what `claim_checks` runs.
+CLAIMS = """
+ours-forest-above-chance:
+  paper: ours
+  quotation: ""
+  where: this test
+  says: The random forest is right on more than a third of the rows of iris.
+  statistic: value
+  rule: above
+  value: 0.3333
+  evidence: [{experiment: mini-scores, datasets: [iris], model: random_forest, metric: accuracy, bounded: true}]
+ours-additive:
+  paper: ours
+  quotation: ""
+  where: this test
+  says: Contributions and bias add up to the prediction.
+  statistic: run
+  rule: holds
+  check: additivity
 """
 
 FRAGILE = """
@@ -155,6 +190,7 @@ def make_checkout(folder):
     for path in (folder / "config/experiments").glob("*.yaml"):
         path.unlink()
     (folder / "config/experiments/mini.yaml").write_text(EXPERIMENTS)
+    (folder / "config/claims.yaml").write_text(CLAIMS)
     config = folder / "config/config.yaml"  # budgets of tables that are not there would be errors
     config.write_text(re.sub(r"    table_budgets:\n(      .*\n)+", "", config.read_text()))
     (folder / "src/cascadeforest/baselines/fragile.py").write_text(FRAGILE)
@@ -190,6 +226,45 @@ def test_a_bare_run_makes_tables_page_and_store(checkout):
 
 def test_the_second_run_does_nothing(checkout):
     assert "Nothing to be done" in checkout.snakemake("--cores", "2", *SMOKE).output
+
+
+def test_claims_are_judged_again_as_a_target_of_their_own(checkout):
+    (checkout.folder / "results/smoke/tables/claims.csv").unlink()
+    output = checkout.snakemake("claims", "--cores", "1", *SMOKE).output
+    assert re.search(r"^table +1$", output, re.MULTILINE)
+    assert "rule train" not in output
+    verdicts = {row["model"]: row["status"] for row in checkout.table("claims") if row["metric"] == "verdict"}
+    assert verdicts == dict.fromkeys(("ours-forest-above-chance", "ours-additive"), "ok")
+    counted = (checkout.folder / "results/smoke/tables/claims.md").read_text(encoding="utf-8")
+    assert "ours: 2 supported" in counted
+    assert "Which claims hold" in (checkout.folder / "results/smoke/index.html").read_text(encoding="utf-8")
+
+
+def test_snakemakes_own_report_holds_tables_and_pictures_with_captions_and_categories(checkout):
+    checkout.snakemake("--report", "report.zip", *SMOKE)
+    with zipfile.ZipFile(checkout.folder / "report.zip") as archive:
+        page = archive.read("report/report.html").decode()
+        files = {name.rpartition("/")[2]: archive.read(name) for name in archive.namelist()}
+    results, categories = (
+        json.loads(re.search(rf'<script id="{name}">\s*var {name} = (.*);', page)[1])
+        for name in ("results", "categories")
+    )
+    suite = Path("results/smoke")
+    pictures, tables = (
+        [suite / "figures/mini-ranks.svg"],
+        sorted(path.relative_to(checkout.folder) for path in checkout.folder.glob("results/smoke/tables/*.csv")),
+    )
+    found = {name: sorted(path for paths in own.values() for path in paths) for name, own in categories.items()}
+    assert found == {
+        "Figures": [*map(str, pictures)],
+        "Report": [str(suite / "index.html")],
+        "Tables": [*map(str, tables)],
+    }
+    for path in [*pictures, *tables]:
+        assert files[path.name] == (checkout.folder / path).read_bytes()
+        assert results[str(path)]["labels"]["experiment"] == path.stem
+        assert "smoke" in results[str(path)]["caption"]
+    (checkout.folder / "report.zip").unlink()
 
 
 def test_edits_of_a_module_and_of_parameters_rerun_the_cells_of_their_models_only(checkout):
