@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 from scipy import stats
 
@@ -77,7 +78,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     [0.08, 0.03, 0.5]
     """
     found = pd.Series(p_values, dtype=float).sort_values(kind="stable")
-    return (found * range(len(found), 0, -1)).clip(upper=1.0).cummax().sort_index().tolist()
+    return (found * np.arange(len(found), 0, -1)).clip(upper=1.0).cummax().sort_index().tolist()
 
 
 @dataclass(frozen=True)
