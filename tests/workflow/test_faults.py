@@ -117,6 +117,7 @@ def end_well(process):
     """Wait until a run has succeeded; what it wrote."""
     output, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, output
+    assert "of CPU time." in output, output  # the first of the sentences at the end
     return output
 
 

@@ -51,7 +51,8 @@ def test_the_next_run_finishes_in_jobs_of_slurm(runs):
     failed, finished, checkout = runs
     submitted = re.findall(r"submitted with SLURM jobid \d+ \(log: .*slurm_logs/(\w+)/", failed + finished)
     assert {"group_data_prepare_vary", "rule_train", "rule_index"} < set(submitted)  # data with their variants
-    assert submitted.count("group_drawing_table") == 1  # of all three tables, which ask for one processor
+    # Of all tables and the figure, which ask for one processor.
+    assert [name for name in submitted if "drawing" in name] == ["group_drawing_figure_table"]
     assert {row["model"] for row in checkout.table("mini-fragile")} == {"fragile", "random_forest"}
     assert set(checkout.run_keys().values()) == {"FINISHED"}
 

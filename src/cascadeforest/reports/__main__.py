@@ -7,6 +7,7 @@ from pathlib import Path
 from cascadeforest.data.errors import UserError
 from cascadeforest.data.files import atomic_write
 from cascadeforest.reports.drawing.page import index_page
+from cascadeforest.reports.drawing.summary import summary
 from cascadeforest.reports.drawing.table import make_table, write_files
 from cascadeforest.reports.numbers.fidelity import read_declared
 from cascadeforest.reports.numbers.results import Results, read_results
@@ -18,6 +19,7 @@ from cascadeforest.reports.store.tracked import show, track_accepted
 
 COMMANDS = {
     "draw": "draw one table (CSV, Markdown, LaTeX), and its figure (SVG, PNG, the drawn numbers as CSV)",
+    "summary": "say in three sentences what the results of a run are",
     "index": "gather all tables and figures in one page",
     "partial": "draw what there is after a run that stopped half-way: every table and the page",
     "check": "compare the tables of a run with the stored ones; exit status 1 on drift",
@@ -66,6 +68,8 @@ def _run(command: str, root: Path, suite: str, options: argparse.Namespace) -> i
     match command:
         case "draw":
             _draw(options.experiment, read_results(root, suite, [options.experiment]), folder)
+        case "summary":
+            print(summary(read_results(root, suite), folder))
         case "index":
             _index(root, suite, folder)
         case "partial":
