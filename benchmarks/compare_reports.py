@@ -19,8 +19,7 @@ from cascadeforest.data.errors import UserError
 from cascadeforest.experiments.plan import Experiment
 from cascadeforest.reports.numbers.frame import read_csv
 from cascadeforest.reports.numbers.metrics import COORDINATES, COST_RATIOS, COSTS
-from cascadeforest.reports.store.check import EXACT_SUITES, compare
-from cascadeforest.reports.store.findings import Finding, Row
+from cascadeforest.reports.store.check import EXACT_SUITES, Finding, Row, compare
 from cascadeforest.reports.store.stored import CELLS, read_stored
 
 LEFT_OUT = {*COSTS, *COST_RATIOS, *COORDINATES}
