@@ -1,5 +1,6 @@
 """Claims: the file and its checks, and verdicts on hand-made results, from single numbers to what is stored."""
 
+import json
 import math
 import shutil
 
@@ -10,7 +11,7 @@ from tests.reports.conftest import ROOT
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.typed_json import from_json
 from cascadeforest.experiments import claim_checks
-from cascadeforest.experiments.claims import CHECKS, Claim, check_claims, read_claims
+from cascadeforest.experiments.claims import CHECKS, CHECKS_FILE, Claim, check_claims, read_claims
 from cascadeforest.experiments.resolve import load_plan
 from cascadeforest.reports.drawing.page import index_page
 from cascadeforest.reports.drawing.renderers.claims import judged
@@ -19,6 +20,7 @@ from cascadeforest.reports.numbers.evidence import Sources, collect
 from cascadeforest.reports.numbers.fidelity import Declared
 from cascadeforest.reports.numbers.results import read_results
 from cascadeforest.reports.store.accept import accept
+from cascadeforest.reports.store.crate import differences
 from cascadeforest.reports.store.redraw import redraw_stored, refresh
 from cascadeforest.reports.store.stored import read_provenance
 
@@ -348,6 +350,23 @@ def test_stored_claims_are_judged_again_and_later_changes_are_post_hoc(made):
     shutil.copytree(stored / "tables", made.folder / "tables", dirs_exist_ok=True)
     accept(made.draw().root, "smoke", "again")
     assert (stored / "tables" / "claims.md").read_text().count("post hoc") == 2
+
+
+def test_what_running_said_of_claims_stays_as_it_was_when_results_were_accepted(made):
+    """Claims about cost are checked by running; another run, also for another suite, measures other numbers."""
+    fact = {**claim(statistic="run", rule="holds", check="additivity"), "evidence": None}
+    made.claims(hidf_a={key: value for key, value in fact.items() if value is not None})
+    said = made.root / "results" / CHECKS_FILE
+    said.write_text(json.dumps({"additivity": {"holds": True, "words": "measured first"}}))
+    stored = accept(made.draw().root, "smoke", "first numbers")
+    assert "measured first" in (stored / "tables" / "claims.csv").read_text()
+    said.write_text(json.dumps({"additivity": {"holds": True, "words": "measured later"}}))
+    assert redraw_stored(made.root, "smoke").differences == ()
+    refresh(made.root, "smoke")
+    said.unlink()
+    accept(made.draw().root, "smoke", "the same, without a check")
+    assert "measured first" in (stored / "tables" / "claims.csv").read_text()
+    assert differences(stored) == []
 
 
 def test_claims_stay_when_some_tables_are_accepted(made):

@@ -13,6 +13,7 @@ from urllib.parse import quote, unquote
 from cascadeforest.data.errors import DamagedFile
 from cascadeforest.data.files import atomic_write, read_json, read_yaml, sha256_of
 from cascadeforest.experiments.batches import COSTS
+from cascadeforest.experiments.claims import CHECKS_FILE
 from cascadeforest.reports.numbers.results import Results
 from cascadeforest.reports.store.stored import CELLS, EXTRAS, PROVENANCE, ROWS, from_git, read_provenance
 
@@ -31,6 +32,7 @@ NAME = ("given-names", "family-names", "name")
 CONTENT = {
     CELLS: "Plan and cells: every fit with its parameters, seeds, metrics, costs, versions and digests",
     COSTS: "What a repeat of each run costs",
+    CHECKS_FILE: "What running said of claims that need no data",
     PROVENANCE: "Why the numbers were accepted, and where they come from",
     f"{EXTRAS}/": "Arrays that figures are drawn from",
     f"{ROWS}/": "Predictions for single test rows",

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from cascadeforest.data.files import atomic_write
 from cascadeforest.experiments.batches import COSTS
+from cascadeforest.experiments.claims import CHECKS_FILE
 from cascadeforest.experiments.plan import CLAIMS
 from cascadeforest.reports.drawing.fidelity import report
 from cascadeforest.reports.drawing.page import index_page
@@ -91,7 +92,7 @@ def refresh(root: Path, suite: str) -> Path:
         f"If they are meant, run the suite and accept it: make accept SUITE={suite} MESSAGE='why'",
     )
     with store.new_folder(stored) as new:
-        for path in filter(Path.is_file, (stored / store.CELLS, stored / COSTS)):
+        for path in filter(Path.is_file, (stored / store.CELLS, stored / COSTS, stored / CHECKS_FILE)):
             shutil.copy2(path, new)
         for folder in filter(Path.is_dir, (stored / store.EXTRAS, stored / store.ROWS)):
             shutil.copytree(folder, new / folder.name)

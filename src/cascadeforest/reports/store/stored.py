@@ -105,7 +105,7 @@ def read_stored(root: Path, suite: str, folder: Path | None = None) -> Results:
         saved = stored.rows.get(dataset)
         return read_arrays(folder / ROWS, saved, from_git(folder / ROWS / saved.file)) if saved else {}
 
-    claims = claims_of(root, folder, root / "reports" / CHECKS_FILE)
+    claims = claims_of(root, folder, folder / CHECKS_FILE)
     # Claims can be drawn now, also if they could not when the plan was stored.
     ready = {
         name: replace(one, status="ready", reason="") if one.kind == CLAIMS and claims.claims else one
