@@ -370,6 +370,16 @@ def test_a_data_set_counts_once_in_wins_and_outcomes(suite):
     assert suite.line(NAME, "win/tie/lose of RF", kind="summary")[1] == "0/0/2"
 
 
+def test_a_control_is_counted_against_its_own_model_only(suite):
+    suite.complete()
+    wins = {"win_tie_lose": "gbdt", "labels": {"random_forest": "RF", "gbdt": "GBDT", "svm": "SVM"}}
+    suite.experiment(**wins, options={"controls": {"svm": "gbdt", "random_forest": "svm"}}, missing_models={"svm": "no"})
+    assert suite.line(NAME, "win/tie/lose of GBDT", kind="summary")[0] == "not compared"
+    assert ("all", "random_forest", "", "win") not in suite.rows(NAME)
+    suite.experiment(**wins, options={"controls": {"random_forest": "gbdt"}}, missing_models={"svm": "no"})
+    assert suite.rows(NAME)["all", "random_forest", "", "win"].mean == 1
+
+
 def test_differences_to_a_column_stand_below_each_data_set_and_those_of_the_paper(suite):
     """−0.10, −0.09, −0.11 and 0.10, −0.05, 0.05."""
     scores = {

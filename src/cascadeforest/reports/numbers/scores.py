@@ -163,8 +163,8 @@ def summaries(cells: Cells, values: pd.DataFrame, frame: pd.DataFrame) -> pd.Dat
         rows.append((ALL, column, condition, name, mean if n else math.nan, n or math.nan, *told))
 
     def count(metric: str, reference: str, condition: str) -> None:
-        found = complete(values[values.metric == metric])
-        for column in experiment.columns:
+        found, only = complete(values[values.metric == metric]), cells.common.controls
+        for column in (name for name in experiment.columns if only.get(name, reference) == reference):
             both = [(found.get((d, reference)), found.get((d, column))) for d in counted_once(cells)]
             wins = [compare_means(own, other, sign(metric) < 0) for own, other in both if own and other]
             why_not = f"have both {cells.label(reference)} and this model a number"
