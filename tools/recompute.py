@@ -140,7 +140,9 @@ def series(table: Table, dataset: str, model: str, condition: str, metric: str) 
     if table.render == "auc_ranking":
         column = table.options["columns"].get(model, {})
         cells = table.cells(dataset, column.get("model", "")) if not condition and metric == "roc_auc" else []
-        saved = [cell["extras"][column.get("extra", model)]["file"] for cell in cells]
+        extra = column.get("extra", model)
+        cells = cells[: table.plan.get("extra_repeats", {}).get(extra)]
+        saved = [cell["extras"][extra]["file"] for cell in cells]
         return [importance_auc(arrays(table.store.folder / "extras" / file)["importances"]) for file in saved], None
     condition = re.sub(r"^(\d+ × )?[\d,]+ trees(, )?", "", condition)  # of pairs
     cells = table.cells(dataset, model, condition)[: 1 if table.render == "class_shares" else None]
@@ -319,8 +321,9 @@ def difference(table: Table, dataset: str, model: str, condition: str, metric: s
     both = [series(table, dataset, name, part, metric) for name in names]
     if not both[0] or not both[1]:
         return None
-    leads = [a - b for a, b in zip(both[0][0], both[1][0], strict=True)]
-    if table.render == "auc_ranking":
+    strict = table.render != "auc_ranking"  # where an importance can be of the first repeats only
+    leads = [a - b for a, b in zip(both[0][0], both[1][0], strict=strict)]
+    if not strict:
         cells = table.cells(dataset, table.options["columns"][model]["model"])
         return over_repeats(leads, None) | over_repeats_only(np.array(leads), design, cells) | {"mark": ""}
     sides = [table.cells(dataset, name, part) for name in names]

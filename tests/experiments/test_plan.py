@@ -255,6 +255,25 @@ def test_a_run_that_two_experiments_show_serves_both(root):
     assert run.extras == ("predictions",)
 
 
+def test_an_extra_that_takes_long_is_saved_by_the_first_repeats_only(root):
+    """Unless another experiment needs it of more of them, or of all."""
+    two = EXPERIMENTS["two"] | {"extras": ["predictions", "layer_scores"], "extra_repeats": {"predictions": 3}}
+
+    def saved(**others):
+        write(root, experiments=EXPERIMENTS | {"two": two} | others)
+        run = load_plan(root, {"suite": "full"}).run("iris", "forest")
+        return [run.extras_of(repeat) for repeat in run.repeats]
+
+    both, one = ("layer_scores", "predictions"), ("layer_scores",)
+    assert saved() == [both] * 3 + [one] * 7
+    more = two | {"extras": ["predictions"], "extra_repeats": {"predictions": 4}}
+    assert saved(more=more) == [both] * 4 + [one] * 6
+    assert saved(all=more | {"extra_repeats": {}}) == [both] * 10
+    write(root, experiments=EXPERIMENTS | {"two": two | {"extra_repeats": {"prediction": 3}}})
+    with pytest.raises(ConfigError, match=r"two/extra_repeats is 'prediction'.*Did you mean 'predictions'"):
+        load_plan(root)
+
+
 def test_an_extra_of_layers_is_named_by_the_layers_of_the_options(root):
     """Two figures of different layers then ask for two extras of one run."""
     two = EXPERIMENTS["two"] | {"extras": ["representations"], "options": {"layers": [1, 5]}}

@@ -204,6 +204,22 @@ def test_every_model_stores_its_own_extras_only_and_another_ranking_is_a_drift(s
     assert suite.drifts() == {(where, column) for where in (cell, difference) for column in ("mean", "std")}
 
 
+def test_an_importance_of_fewer_repeats_is_compared_in_these(suite):
+    ran(suite, extra_repeats={"mda_df": 3})
+    rows = {row.key[1:3]: row for row in suite.table(NAME).rows}
+    assert (rows["mda_df", ""].n, rows["mda_df", ""].mean) == (3, pytest.approx(11 / 12))
+    assert rows["mdi_df", ""].n == 4
+    against = rows["mda_df", "against mdi_df"]  # 0, 0, 0
+    assert (against.n, against.mean) == (3, 0)
+    assert suite.table(NAME).view.rows[0].size == "3 × (2 + 2), 4 × (2 + 2)"
+    assert "MDA(DF) takes long: it is of the first 3 repeats, and differences to it too." in suite.notes(NAME)
+    suite.stored()
+    results = read_stored(suite.root, suite.name)
+    saved = [array.file.split(".")[-2] for array in needed_arrays(results.experiments[NAME], results)]
+    assert {extra: saved.count(extra) for extra in saved} == {"mdi_rf": 4, "mda_df": 3, "mdi_df": 8}
+    assert suite.drifts() == set()
+
+
 def test_a_second_test_has_a_mark_of_its_own_and_rows_of_differences(suite):
     """The official importance is worse than all others; turned round it is better than them."""
     second = {"kind": "rank_sum", "level": 0.1, "column": "mdi_df_official", "against": ["mdi_rf", "mda_df"]}

@@ -60,6 +60,8 @@ class Run:
         Whether a table shows memory: each repeat is then computed by a process of its own, and measured.
     keeps_model : bool
         Whether the first repeat also saves its fitted model.
+    extra_repeats : dict
+        Extras that only so many of the first repeats save.
     seed_shift : int
         What the model adds.
     """
@@ -76,6 +78,7 @@ class Run:
     seed: int = 0
     memory: bool = True
     keeps_model: bool = False
+    extra_repeats: dict[str, int] = field(default_factory=dict)
     seed_shift: int = 0
 
     @property
@@ -90,7 +93,8 @@ class Run:
 
     def extras_of(self, repeat: int) -> tuple[str, ...]:
         """Return what the cell of one repeat saves beyond predictions."""
-        return (*self.extras, MODEL) if self.keeps_model and repeat == 0 else self.extras
+        own = tuple(extra for extra in self.extras if repeat < self.extra_repeats.get(extra, len(self.repeats)))
+        return (*own, MODEL) if self.keeps_model and repeat == 0 else own
 
 
 @dataclass(frozen=True)
@@ -231,6 +235,8 @@ class Experiment:
     extras : dict
         Column name to what its cells save beyond predictions, by full names
         (`cascadeforest.experiments.extras.extra_name`).
+    extra_repeats : dict
+        Extras that only so many of the first repeats save.
     designs : dict
         Row to what varies from repeat to repeat (`cascadeforest.experiments.designs`).
     bounds : dict
@@ -257,6 +263,7 @@ class Experiment:
     absent: dict[str, str] = field(default_factory=dict)
     missing_models: dict[str, str] = field(default_factory=dict)
     extras: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    extra_repeats: dict[str, int] = field(default_factory=dict)
     designs: dict[str, Design] = field(default_factory=dict)
     bounds: dict[str, dict[str, dict[str, Bound]]] = field(default_factory=dict)
     marks: Marks = "none"
@@ -306,6 +313,10 @@ class Experiment:
         """Return what the cells of a model preset save beyond predictions for this experiment."""
         columns = [column for column, other in self.columns.items() if other == preset]
         return list(dict.fromkeys(extra for column in columns for extra in self.extras.get(column, ())))
+
+    def repeats_with(self, extra: str, dataset: str) -> int:
+        """Return how many of the first repeats on a row save an extra."""
+        return min(self.repeats[dataset], self.extra_repeats.get(extra, self.repeats[dataset]))
 
     def base(self, dataset: str) -> str:
         """Return the name under which the paper's table lists a row."""

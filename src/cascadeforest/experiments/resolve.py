@@ -6,6 +6,7 @@ import dataclasses
 import difflib
 import importlib
 import inspect
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +31,7 @@ from cascadeforest.experiments.plan import (
     Budget,
     Experiment,
     Marks,
+    Pair,
     Paper,
     Plan,
     Run,
@@ -90,6 +92,7 @@ class ExperimentEntry:
     metrics: tuple[str, ...] = ()
     models: dict[str, str] = field(default_factory=dict)
     extras: tuple[str, ...] | dict[str, tuple[str, ...]] = ()
+    extra_repeats: dict[str, int] = field(default_factory=dict)
     repeats: int | dict[str, int] | None = None  # of every suite, or by suite
     marks: Marks = "none"
     win_tie_lose: str | None = None
@@ -362,7 +365,8 @@ class _Resolver:
             repeats={variant: self._repeats(entry, variant, base) for variant, base in bases.items()},
             absent={variant: absence for variant, base in bases.items() if (absence := self._absence(base))},
             missing_models=missing,
-            extras=self._extras(entry, columns, place),
+            extras=(extras := self._extras(entry, columns, place)),
+            extra_repeats=self._extra_repeats(entry, extras, place),
             designs={variant: design_of(variant, self.datasets[base]) for variant, base in bases.items()},
             bounds={
                 column: {variant: self._bounds(preset, base) for variant, base in bases.items()}
@@ -382,12 +386,15 @@ class _Resolver:
 
         If the suite keeps models, the first run of each of our estimators does so.
         """
-        runs: dict[tuple[str, str], Run] = {}
+        runs: dict[Pair, Run] = {}
+        saved: dict[Pair, dict[str, float]] = {}
         for experiment in experiments:
             for variant, preset in experiment.needed_runs():
                 before, task = runs.get((variant, preset)), self._task(variant)
                 repeats = max(experiment.repeats[variant], len(before.repeats) if before else 0)
-                extras = {*experiment.needed_extras(preset), *(before.extras if before else ())}
+                own = saved.setdefault((variant, preset), {})
+                for extra in experiment.needed_extras(preset):
+                    own[extra] = max(experiment.extra_repeats.get(extra, math.inf), own.get(extra, 0))
                 memory = not MEMORY_METRICS.isdisjoint(experiment.metrics) or (before is not None and before.memory)
                 runs[variant, preset] = Run(
                     suite=self.suite,
@@ -397,7 +404,8 @@ class _Resolver:
                     estimator=self.models[preset].estimator[task],
                     params=self._params(preset, parse_variant(variant)[0]),
                     repeats=tuple(range(repeats)),
-                    extras=tuple(sorted(extras)),
+                    extras=tuple(sorted(own)),
+                    extra_repeats={extra: int(n) for extra, n in sorted(own.items()) if n < repeats},
                     libraries=self._libraries(preset),
                     seed=self.configuration.seed + self.models[preset].seed_shift,
                     memory=memory,
@@ -479,6 +487,15 @@ class _Resolver:
         for column in of:
             _choose(f"{place}/extras", column, columns)
         return {column: tuple(extra_name(e, entry.options, place) for e in of.get(column, ())) for column in columns}
+
+    def _extra_repeats(
+        self, entry: ExperimentEntry, extras: Mapping[str, tuple[str, ...]], place: str
+    ) -> dict[str, int]:
+        known = {extra for own in extras.values() for extra in own}
+        found = {extra_name(extra, entry.options, place): n for extra, n in entry.extra_repeats.items()}
+        for extra in found:
+            _choose(f"{place}/extra_repeats", extra, known)
+        return found
 
     def _base(self, variant: str, place: str) -> str:
         try:

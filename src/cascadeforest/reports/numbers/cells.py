@@ -170,8 +170,12 @@ class Cells:
         return min(cell.n_test for cell in self.all(dataset, column))
 
     def arrays(self, dataset: str, column: str, extra: str) -> list[dict[str, np.ndarray]]:
-        """Return what each repeat saved as an extra, nothing if they are not there; `UserError` if one lacks it."""
-        return [self.results.arrays(cell, extra) for cell in self.all(dataset, column)]
+        """Return what the repeats saved as an extra, nothing if they are not there; `UserError` if one lacks it.
+
+        These are all repeats, or as many of the first ones as `extra_repeats` of the experiment says.
+        """
+        cells = self.all(dataset, column)[: self.experiment.repeats_with(extra, dataset)]
+        return [self.results.arrays(cell, extra) for cell in cells]
 
     def first_arrays(self, dataset: str, column: str, extra: str) -> dict[str, np.ndarray]:
         """Return what the first repeat saved as an extra; nothing if the repeats are not there."""

@@ -133,8 +133,9 @@ def write_claims(root: Path, suite: str, folder: Path) -> None:
 def needed_arrays(experiment: Experiment, results: Results) -> Iterable[SavedArrays]:
     """Yield the files of arrays that an experiment is drawn from, as far as its runs are there."""
     for dataset, preset in experiment.needed_runs():
-        for cell in results.cells(dataset, preset, experiment.repeats[dataset]) or []:
-            for extra in experiment.needed_extras(preset):
+        cells = results.cells(dataset, preset, experiment.repeats[dataset]) or []
+        for extra in experiment.needed_extras(preset):
+            for cell in cells[: experiment.repeats_with(extra, dataset)]:
                 results.arrays(cell, extra)  # is it there, and what was written?
                 yield cell.extras[extra]
 

@@ -58,10 +58,16 @@ def render(cells: Cells) -> Table:
         size = ", ".join(f"{n} × ({half:,} + {half:,})" for n in sorted({row.n for row in shown if row.n is not None}))
         lines += numbered_lines(cells, (dataset,), shown, size)
     labels = {name: column.label for name, column in columns.items()}
+    fewer: dict[int, list[str]] = {}
+    for column in columns.values():
+        n = experiment.extra_repeats.get(column.extra)
+        if n is not None and n < max(experiment.repeats.values()):
+            fewer.setdefault(n, []).append(column.label)
     told = dict(
         test=options.test,
         second_test=options.second_test,
         labels=labels,
+        fewer=fewer,
         reasons=reasons(cells, rows, lambda row: columns[row.model].label),
         explained=list(importances.explained_by_rows(experiment, rows, labels)),
     )
@@ -78,8 +84,9 @@ def _differences(
         for name in columns:
             own, other = (found.get((dataset, one), []) for one in (name, reference))
             row = TidyRow(dataset, name, f"against {reference}", f"{AUC}_difference")
-            if name != reference and own and other:
-                yield of_repeats(cells, row, own, other, columns[name].model)
+            n = min(len(own), len(other))  # an importance that takes long is of the first repeats only
+            if name != reference and n:
+                yield of_repeats(cells, row, own[:n], other[:n], columns[name].model)
 
 
 def _repeats(cells: Cells, columns: Mapping[str, importances.ImportanceColumn]) -> Iterable[tuple[object, ...]]:
