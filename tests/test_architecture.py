@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "cascadeforest"
 #: A layer may import those before it, and itself.
-LAYERS = ["kernels", "forest", "cascade", "explanations", "data", "baselines", "experiments", "reports"]
+LAYERS = ["kernels", "forest", "cascade", "explanations", "data", "baselines", "inference", "experiments", "reports"]
 LIBRARY = {"kernels", "forest", "cascade", "explanations"}
 
 
@@ -112,6 +112,12 @@ def test_one_module_asks_the_package_who_stands_above_it():
 def test_command_lines_can_set_threads_before_numpy_loads(package):
     """These packages import nothing by themselves; `python -m` reads their __init__ first."""
     assert not list(imports_of(PACKAGE / package / "__init__.py"))
+
+
+def test_inference_uses_nothing_else_of_ours():
+    """It is statistics of arrays, for anybody who compares models: decision 53."""
+    used = {name for path in (PACKAGE / "inference").rglob("*.py") for name in imports_of(path)}
+    assert all(name.startswith("cascadeforest.inference.") for name in used if name.startswith("cascadeforest"))
 
 
 def test_only_tracking_imports_mlflow():

@@ -13,9 +13,9 @@ from cascadeforest.data.typed_json import from_json
 from cascadeforest.experiments import claim_checks
 from cascadeforest.experiments.claims import CHECKS, CHECKS_FILE, Claim, check_claims, read_claims
 from cascadeforest.experiments.resolve import load_plan
+from cascadeforest.inference import intervals
 from cascadeforest.reports.drawing.page import index_page
 from cascadeforest.reports.drawing.renderers.claims import judged
-from cascadeforest.reports.numbers import intervals
 from cascadeforest.reports.numbers.evidence import Sources, collect
 from cascadeforest.reports.numbers.fidelity import Declared
 from cascadeforest.reports.numbers.results import read_results

@@ -10,9 +10,10 @@ from tests.reports.conftest import ROOT
 from cascadeforest.data.registry import load_dataset_files
 from cascadeforest.experiments.designs import design_of
 from cascadeforest.experiments.resolve import load_plan
+from cascadeforest.inference.intervals import equal_rows, given_test_set, most_by_chance, pooled_rows, sign_flips
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.differences import difference
-from cascadeforest.reports.numbers.intervals import equal_rows, given_test_set, pooled_rows, sign_flips
+from cascadeforest.reports.numbers.frame import read_csv
 from cascadeforest.reports.numbers.results import read_results
 from cascadeforest.reports.numbers.rows import placements
 
@@ -278,3 +279,11 @@ def test_a_mean_over_variants_averages_rows_before_seeds(suite):
 def test_the_plan_says_the_design_of_every_row():
     for one in load_plan(ROOT, {"suite": "standard"}).experiments.values():
         assert one.designs.keys() == set(one.datasets)
+
+
+@pytest.mark.parametrize("table", sorted((ROOT / "reports").glob("*/tables/self-check.csv")), ids=lambda t: t.parts[-3])
+def test_accepted_models_differ_from_themselves_no_more_than_by_chance(table):
+    rows = [row for row in read_csv(table) if row["low"]]
+    excluding = sum(float(row["low"]) > 0 or float(row["high"]) < 0 for row in rows)
+    assert rows
+    assert excluding <= most_by_chance(len(rows))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cascadeforest.experiments.metrics import score
-from cascadeforest.reports.numbers.intervals import given_test_set, pooled_rows
+from cascadeforest.inference.intervals import given_test_set, pooled_rows
 from cascadeforest.reports.numbers.rows import areas, log_losses, placements, row_values
 
 #: Metrics of classifiers, and of how many classes each is tried.

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
+from cascadeforest.inference.intervals import most_by_chance
 from cascadeforest.reports.drawing.lines import (
     NOT_PRINTED,
     SUMMARY,
@@ -22,7 +23,6 @@ from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.differences import EQUAL, OUTCOMES, Difference
 from cascadeforest.reports.numbers.frame import OK, TidyRow
 from cascadeforest.reports.numbers.growth import CHOSEN, GROWN, KEPT, METRICS, growth_numbers
-from cascadeforest.reports.numbers.intervals import most_by_chance
 from cascadeforest.reports.numbers.metrics import COST_FLOORS, COUNTS, known_metric
 
 #: Behind a difference that holds for these training sets only.

@@ -17,10 +17,10 @@ from cascadeforest.experiments.designs import Design
 from cascadeforest.experiments.metrics import METRICS
 from cascadeforest.experiments.plan import NOT_IMPLEMENTED
 from cascadeforest.experiments.records import ScoredCell
-from cascadeforest.reports.numbers import intervals
+from cascadeforest.inference import intervals
+from cascadeforest.inference.intervals import Estimate
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import ALL, OK, UNAVAILABLE, TidyRow
-from cascadeforest.reports.numbers.intervals import Estimate
 from cascadeforest.reports.numbers.metrics import known_metric
 from cascadeforest.reports.numbers.rows import BOUNDED, WITHOUT_ROWS, row_values
 

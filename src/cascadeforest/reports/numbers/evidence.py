@@ -15,14 +15,15 @@ from scipy import stats
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.names import parse_operation, parse_variant
 from cascadeforest.experiments.claims import CLAIMS_FILE, Claim, Part
-from cascadeforest.reports.numbers import intervals, timings
+from cascadeforest.inference import intervals
+from cascadeforest.inference.intervals import Estimate
+from cascadeforest.inference.rules import COST_REGION, Comparison, criterion
+from cascadeforest.reports.numbers import timings
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.differences import NO_ROWS, Difference, difference, of_repeats
 from cascadeforest.reports.numbers.frame import OK, Key, TidyRow
-from cascadeforest.reports.numbers.intervals import Estimate
 from cascadeforest.reports.numbers.metrics import COMPARED, COST_RATIOS, COSTS, known_metric
 from cascadeforest.reports.numbers.results import Results
-from cascadeforest.reports.numbers.rules import COST_REGION, Comparison, criterion
 
 #: Whether a comparison counts; if not: data are not at hand, it was not run (in full), or the mechanism was not active.
 State: TypeAlias = Literal["judged", "absent", "not run", "inactive"]

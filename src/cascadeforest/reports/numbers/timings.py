@@ -11,12 +11,12 @@ from typing import Final, TypeAlias
 
 from cascadeforest.experiments.plan import Timing
 from cascadeforest.experiments.records import Timed
-from cascadeforest.reports.numbers import intervals
+from cascadeforest.inference import intervals
+from cascadeforest.inference.intervals import Estimate
 from cascadeforest.reports.numbers.cells import Cells, failure_words
 from cascadeforest.reports.numbers.costs import published_ratio
 from cascadeforest.reports.numbers.frame import FAILED, UNAVAILABLE, TidyRow
 from cascadeforest.reports.numbers.importances import importance_columns
-from cascadeforest.reports.numbers.intervals import Estimate
 from cascadeforest.reports.numbers.metrics import COUNTS, WHOLE_COST
 
 IN_TURN: Final = "in turn"

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from cascadeforest.experiments.claims import Claim
+from cascadeforest.inference.rules import COST_REGION, MORE, NO_ORDER, ORDER, Decision, decide
 from cascadeforest.reports.numbers.evidence import NOT_IN_FULL, Evidence, Sources, State, collect
 from cascadeforest.reports.numbers.frame import ALL, OK, UNAVAILABLE, TidyRow
-from cascadeforest.reports.numbers.rules import COST_REGION, MORE, NO_ORDER, ORDER, Decision, decide
 
 SUPPORTED, CONTRADICTED, READING = "supported", "contradicted", "depends on the reading"
 NO_POWER, NO_DATA, NOT_RUN = "open: no power", "open: data not at hand", "open: not run"

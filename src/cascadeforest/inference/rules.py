@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 from scipy import optimize, special
 
-from cascadeforest.reports.numbers.intervals import FLIP_BITS, POWER, TAIL, Estimate, quantile
+from cascadeforest.inference.intervals import FLIP_BITS, POWER, TAIL, Estimate, quantile
 
 ONE_SIDED: Final = 0.05
 #: A ratio of about ten is above this; above the next it is more; below the last it is not of that order.

@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from tests.reports.conftest import ROOT
 
-from cascadeforest.reports.numbers import intervals
-from cascadeforest.reports.numbers.frame import read_csv
+from cascadeforest.inference import intervals
 
 N = 2000
 #: 95 % of 2,000, and four standard errors to both sides.
@@ -400,14 +398,6 @@ def test_rows_needed_are_those_without_which_no_seed_helps():
     assert found.rows_needed(wide * 1.01) is None
     assert found.rows_needed(wide / 2) == pytest.approx(4000, rel=0.001)
     assert intervals.paired_t([1.0, 2.0, 4.0]).rows_needed(0.1) is None
-
-
-@pytest.mark.parametrize("table", sorted((ROOT / "reports").glob("*/tables/self-check.csv")), ids=lambda t: t.parts[-3])
-def test_accepted_models_differ_from_themselves_no_more_than_by_chance(table):
-    rows = [row for row in read_csv(table) if row["low"]]
-    excluding = sum(float(row["low"]) > 0 or float(row["high"]) < 0 for row in rows)
-    assert rows
-    assert excluding <= intervals.most_by_chance(len(rows))
 
 
 def test_by_chance_one_of_twenty_intervals_excludes_zero():

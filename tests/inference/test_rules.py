@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from cascadeforest.reports.numbers import intervals, rules
-from cascadeforest.reports.numbers.intervals import Estimate
-from cascadeforest.reports.numbers.rules import Comparison, criterion, decide, random_effects, restricted_likelihood
+from cascadeforest.inference import intervals, rules
+from cascadeforest.inference.intervals import Estimate
+from cascadeforest.inference.rules import Comparison, criterion, decide, random_effects, restricted_likelihood
 
 N = 2000
 #: False supports and false contradictions, at most; power where 80 % is stated, at least.
