@@ -373,7 +373,8 @@ def test_a_data_set_counts_once_in_wins_and_outcomes(suite):
 def test_a_control_is_counted_against_its_own_model_only(suite):
     suite.complete()
     wins = {"win_tie_lose": "gbdt", "labels": {"random_forest": "RF", "gbdt": "GBDT", "svm": "SVM"}}
-    suite.experiment(**wins, options={"controls": {"svm": "gbdt", "random_forest": "svm"}}, missing_models={"svm": "no"})
+    controls = {"svm": "gbdt", "random_forest": "svm"}
+    suite.experiment(**wins, options={"controls": controls}, missing_models={"svm": "no"})
     assert suite.line(NAME, "win/tie/lose of GBDT", kind="summary")[0] == "not compared"
     assert ("all", "random_forest", "", "win") not in suite.rows(NAME)
     suite.experiment(**wins, options={"controls": {"random_forest": "gbdt"}}, missing_models={"svm": "no"})
