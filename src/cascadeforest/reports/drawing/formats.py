@@ -1,8 +1,7 @@
 """Markdown, LaTeX and HTML of a table; each writer only knows how its format writes a `TableView`."""
 
 import html
-import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
 
@@ -118,28 +117,24 @@ _SPOKEN = {
 
 
 def to_html(view: TableView) -> str:
-    """Write ``<table>``, to be put into a page that styles it; equal labels below each other are one head.
+    """Write ``<table>``, to be put into a page that styles it.
 
     A published line is not a line of its own: each of its numbers stands in the cell of ours.
     """
     view, published = _paired(view)
-    skip = int(view.is_grouped)
-    labels = [f'<th scope="col">{_html(text)}</th>' if text else "<td></td>" for text in view.label_heads[skip:]]
-    heads = [f'<th scope="col" class="number">{_html(text)}</th>' for text in view.heads]
-    size = [f'<th scope="col" class="size">{_html(view.size_head)}</th>'] if view.size_head else []
-    head = "".join([*labels, *heads, *size])
-    spans = _row_spans(view)
-    bodies = []
-    for name, group in groupby(enumerate(view.rows), key=lambda pair: pair[1].labels[0]):
-        lines = [_html_row(view, row, published[index], spans[index], skip) for index, row in group]
-        if view.is_grouped:
-            # A line of its own keeps the name in sight, and the models' column first, where a phone shows a part.
-            width = len(view.all_heads) - 1
-            head_cell = f'<th scope="rowgroup" colspan="{width}"><span>{_html(name)}</span></th>'
-            lines.insert(0, f'<tr class="group">{head_cell}</tr>\n')
-        bodies.append(f"<tbody>\n{''.join(lines)}</tbody>\n")
-    caption = f"<caption>{_html(view.title)}</caption>"
-    return f"<table>\n{caption}\n<thead>\n<tr>{head}</tr>\n</thead>\n{''.join(bodies)}</table>"
+    lines = [(row, list(_cells(row, theirs))) for row, theirs in zip(view.rows, published, strict=True)]
+    groups = [(name, list(group)) for name, group in groupby(lines, key=lambda line: line[0].labels[0])]
+    told = dict(view=view, groups=groups, skip=int(view.is_grouped), bold=BOLD_MARKS, signs=SIGNS, spoken=_SPOKEN)
+    return environment().get_template("table.html.j2").render(told)
+
+
+def _cells(row: Row, published: tuple[Cell, ...]) -> Iterable[tuple[Cell, int, Cell | None]]:
+    """Yield the cells of a line, the columns that each takes, and the published number in it."""
+    if not published:
+        yield from ((cell, span, None) for cell, span in row.merged())
+    ours = (Cell(""),) * len(published) if row.kind == PUBLISHED else row.cells
+    for own, theirs in zip(ours, published, strict=False):
+        yield own, 1, None if theirs.is_word else theirs
 
 
 def _paired(view: TableView) -> tuple[TableView, list[tuple[Cell, ...]]]:
@@ -169,58 +164,3 @@ def _paired(view: TableView) -> tuple[TableView, list[tuple[Cell, ...]]]:
     names = [row.labels[0] for row in rows]
     order = sorted(range(len(rows)), key=lambda place: names.index(names[place]))
     return replace(paired, rows=tuple(rows[place] for place in order)), [published[place] for place in order]
-
-
-def _row_spans(view: TableView) -> list[list[int]]:
-    """For each row and label column the number of rows that the label stands for; 0: it stands above already."""
-    spans = [[1] * len(row.labels) for row in view.rows]
-    for index in range(len(view.rows) - 1, 0, -1):
-        for column, label in enumerate(view.new_labels(index)):
-            if label is None and column < len(view.label_heads) - 1:
-                spans[index - 1][column] += spans[index][column]
-                spans[index][column] = 0
-    return spans
-
-
-def _html_row(view: TableView, row: Row, published: tuple[Cell, ...], spans: list[int], skip: int) -> str:
-    parts = []
-    for label, span in list(zip(row.labels, spans, strict=True))[skip:]:
-        if span:
-            scope = "row" if span == 1 else "rowgroup"
-            rows = f' rowspan="{span}"' if span > 1 else ""
-            parts.append(f'<th scope="{scope}"{rows}>{_html(label)}</th>')
-    if published:
-        ours = (Cell(""),) * len(published) if row.kind == PUBLISHED else row.cells
-        pairs = zip(ours, published, strict=True)
-        parts += [_html_cell(own, 1, "" if other.is_word else _html_number(other)) for own, other in pairs]
-    else:
-        parts += [_html_cell(cell, span) for cell, span in row.merged()]
-    if view.size_head:
-        parts.append(f'<td class="size">{_html(row.size)}</td>')
-    return f"<tr{_class(row.kind)}>{''.join(parts)}</tr>\n"
-
-
-def _html_cell(cell: Cell, span: int, published: str = "") -> str:
-    beside = f'<span class="paper"><span class="spoken"> published </span>{published}</span>' if published else ""
-    if cell.is_word:
-        columns = f' colspan="{span}"' if span > 1 else ""
-        return f'<td{columns} class="word">{_html(cell.text)}{beside}</td>'
-    return f'<td class="number">{_html_number(cell)}{beside}</td>'
-
-
-def _html_number(cell: Cell) -> str:
-    text = re.sub(r" (?=\[)|(?<=,) (?=[a-z])", "<br>", _html(cell.text))  # narrow columns: more of them are in sight
-    spoken = f'<span class="spoken"> ({_SPOKEN.get(cell.mark, cell.mark)})</span>'
-    if cell.mark in BOLD_MARKS:
-        return f"<strong>{text}{spoken}</strong>"
-    if cell.mark in SIGNS:
-        return f'{text}<span class="mark" aria-hidden="true">{SIGNS[cell.mark]}</span>{spoken}'
-    return text
-
-
-def _class(name: str) -> str:
-    return f' class="{name}"' if name else ""
-
-
-def _html(text: str) -> str:
-    return html.escape(text)

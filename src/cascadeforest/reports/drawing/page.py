@@ -6,14 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from markupsafe import Markup
 
-from cascadeforest.data.files import read_yaml
 from cascadeforest.experiments.claims import OURS
 from cascadeforest.experiments.plan import Experiment
 from cascadeforest.experiments.progress import duration
-from cascadeforest.experiments.records import Failure
 from cascadeforest.reports.drawing.fidelity import report
 from cascadeforest.reports.drawing.formats import to_html
 from cascadeforest.reports.drawing.renderers.claims import ClaimLine, all_rows, judged
@@ -21,8 +18,7 @@ from cascadeforest.reports.drawing.table import SUFFIXES, make_table
 from cascadeforest.reports.drawing.words import bounds, environment
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.fidelity import Declared, fidelity
-from cascadeforest.reports.numbers.published import LAYOUTS, render_printed
-from cascadeforest.reports.numbers.results import Results, cpu_seconds, origin
+from cascadeforest.reports.numbers.results import Results, origin
 from cascadeforest.reports.numbers.verdicts import VERDICTS
 
 BEYOND = "beyond"
@@ -44,7 +40,6 @@ def index_page(results: Results, folder: Path, declared: Declared) -> str:
         description=results.plan.suite_config.description,
         papers=list(_papers(results)),
         tables=tables,
-        printed={name: _printed(name, results) for name in results.experiments},
         pictures={name: _picture(name, folder) for name, table in tables.items() if table.figure},
         links_of={name: {FORMATS[suffix]: f"tables/{name}{suffix}" for suffix in SUFFIXES} for name in tables},
         html=lambda view: Markup(to_html(view)),
@@ -52,7 +47,7 @@ def index_page(results: Results, folder: Path, declared: Declared) -> str:
         claims=list(_claims(results, judged(results, lambda name: rows.get(name, ())))),
         verdicts=VERDICTS,
         fidelity=found,
-        bounded=list(_bounded(results, tables)),
+        bounded=[name for name in tables if _is_bounded(Cells(results.experiments[name], results))],
         lacking=_lacking(results),
         counts=Counter(experiment.status for experiment in experiments),
         left_out=results.plan.left_out,
@@ -60,7 +55,7 @@ def index_page(results: Results, folder: Path, declared: Declared) -> str:
         cpu_time=duration(facts["cpu_seconds"]),
         machines=[f"{host['processor']} ({host['cores']} cores), {host['platform']}" for host in facts["hosts"]],
         pythons=sorted({host["python"] for host in facts["hosts"]}),
-        models=_models(results),
+        n_models=len({preset for _, preset in results.runs}),
         failures=list(_failures(results)),
     )
     return environment().get_template("index.html.j2").render(told)
@@ -77,21 +72,19 @@ def _claims(results: Results, lines: list[ClaimLine]) -> Iterable[dict[str, Any]
             yield {"key": key, "name": name, "counts": Counter(line.verdict.verdict for line in own), "lines": own}
 
 
-def _failures(results: Results) -> Iterable[tuple[str, Failure]]:
-    """Yield what failed, with its place in words."""
+def _failures(results: Results) -> Iterable[str]:
+    """Yield what failed, with its place."""
     for (dataset, preset), failed in sorted(results.failures.items()):
         for one in failed:
-            yield f"{preset} on {dataset}, repeat {one.repeat}", one
+            yield f"{preset} on {dataset}, repeat {one.repeat}: {one.error}: {one.message}"
     for timed in results.timings:
         for column, one in timed.failures:
-            yield f"{column} on {timed.timing.dataset}, in turn", one
+            yield f"{column} on {timed.timing.dataset}, in turn: {one.error}: {one.message}"
 
 
-def _bounded(results: Results, tables: Iterable[str]) -> Iterable[tuple[str, str]]:
-    """Yield experiment and words of each bound that is not one of repeats alone."""
-    for name in tables:
-        if words := [one for one in bounds(Cells(results.experiments[name], results)) if not one.startswith("at most")]:
-            yield name, "; ".join(words)
+def _is_bounded(cells: Cells) -> bool:
+    """Return whether the suite bounds more of an experiment than its repeats."""
+    return not all(words.startswith("at most") for words in bounds(cells))
 
 
 def _lacking(results: Results) -> dict[str, list[str]]:
@@ -101,18 +94,6 @@ def _lacking(results: Results) -> dict[str, list[str]]:
         for dataset, reason in experiment.absent.items():
             found.setdefault(reason, {})[dataset] = None
     return {reason: list(datasets) for reason, datasets in found.items()}
-
-
-def _printed(name: str, results: Results) -> dict[str, list[list[str]]] | None:
-    """Head and body of the table as the paper prints it; None if it is none."""
-    layouts = results.published / LAYOUTS
-    layout = read_yaml(layouts).get(name) if layouts.is_file() else None
-    if layout is None:
-        return None
-    # The spaces around a line bring back its empty first and last cells.
-    printed = render_printed(name, results.published).splitlines()
-    lines = [[cell.strip() for cell in f" {line} ".split(" | ")] for line in printed]
-    return {"head": lines[: len(layout["header"])], "body": lines[len(layout["header"]) :]}
 
 
 def _picture(name: str, folder: Path) -> dict[str, Any] | None:
@@ -141,16 +122,3 @@ def _papers(results: Results) -> Iterable[dict[str, Any]]:
             title, source = papers[key].title, f"{papers[key].short}; {papers[key].source}"
         if own:
             yield {"key": key, "title": title, "source": source, "experiments": own}
-
-
-def _models(results: Results) -> list[dict[str, Any]]:
-    """What each model preset cost in this suite."""
-    labels = {p: e.labels[c] for e in results.experiments.values() for c, p in e.columns.items()}
-    costs = [(preset, dataset, cpu_seconds(c)) for (dataset, preset), run in results.runs.items() for c in run.cells]
-    frame = pd.DataFrame(costs, columns=["preset", "dataset", "seconds"]).groupby("preset")
-    counted = frame.agg(data=("dataset", "nunique"), cells=("seconds", "size"), seconds=("seconds", "sum"))
-    return [
-        {"preset": preset, "label": labels.get(preset, preset), "time": duration(row["seconds"])}
-        | {"data": int(row["data"]), "cells": int(row["cells"])}
-        for preset, row in counted.iterrows()
-    ]
