@@ -132,18 +132,16 @@ def number(table: Table, dataset: str, model: str, condition: str, metric: str) 
 
 
 def over_repeats(values: Sequence[float], n_test: int | None) -> Expected:
-    n = len(values)
-    return {"mean": fmean(values), "std": stdev(values) if n > 1 else None, "n": n, "n_test": n_test}
+    return {"mean": fmean(values), "std": stdev(values) if values[1:] else None, "n": len(values), "n_test": n_test}
 
 
 def series(table: Table, dataset: str, model: str, condition: str, metric: str) -> tuple[list[float], Any] | None:
     if table.render == "auc_ranking":
-        column = table.options["columns"].get(model, {})
-        cells = table.cells(dataset, column.get("model", "")) if not condition and metric == "roc_auc" else []
-        extra = column.get("extra", model)
-        cells = cells[: table.plan.get("extra_repeats", {}).get(extra)]
-        saved = [cell["extras"][extra]["file"] for cell in cells]
-        return [importance_auc(arrays(table.store.folder / "extras" / file)["importances"]) for file in saved], None
+        own = {"model": "", "extra": model} | table.options["columns"].get(model, {})
+        cells = table.cells(dataset, own["model"]) if not condition and metric == "roc_auc" else []
+        saved = [c["extras"][own["extra"]] for c in cells[: table.plan.get("extra_repeats", {}).get(own["extra"])]]
+        files = [table.store.folder / "extras" / one["file"] for one in saved]
+        return [importance_auc(arrays(file)["importances"]) for file in files], None
     condition = re.sub(r"^(\d+ × )?[\d,]+ trees(, )?", "", condition)  # of pairs
     cells = table.cells(dataset, model, condition)[: 1 if table.render == "class_shares" else None]
     if not cells or not (condition in ("", "all splits") or condition.startswith("split ")):
@@ -321,9 +319,8 @@ def difference(table: Table, dataset: str, model: str, condition: str, metric: s
     both = [series(table, dataset, name, part, metric) for name in names]
     if not both[0] or not both[1]:
         return None
-    strict = table.render != "auc_ranking"  # where an importance can be of the first repeats only
-    leads = [a - b for a, b in zip(both[0][0], both[1][0], strict=strict)]
-    if not strict:
+    leads = [a - b for a, b in zip(both[0][0], both[1][0], strict=table.render != "auc_ranking")]  # extra_repeats
+    if table.render == "auc_ranking":
         cells = table.cells(dataset, table.options["columns"][model]["model"])
         return over_repeats(leads, None) | over_repeats_only(np.array(leads), design, cells) | {"mark": ""}
     sides = [table.cells(dataset, name, part) for name in names]
