@@ -152,12 +152,12 @@ def _figure(first: Iterable[Compared], results: Results, caption: str) -> Figure
         if not places:
             continue
         ends = [min(min(place) for place, *_ in places), max(max(place) for place, *_ in places)]
-        marks: list[draw.Mark] = [draw.Line(ends, ends, draw.Look(draw.GREY, "", draw.DASHED), "equal", width=0.9)]
+        marks: list[draw.Mark] = [draw.line(ends, ends, draw.Look(draw.GREY, "", draw.DASHED), "equal", width=0.9)]
         for number, (key, paper) in enumerate(results.plan.papers.items()):
             for is_ring in (False, True):
                 if shown := [place for place, *which in places if which == [key, is_ring]]:
                     x, y = zip(*shown, strict=True)
-                    marks.append(draw.Points(x, y, draw.look(number), paper.short, 4.0, ring=is_ring))
+                    marks.append(draw.points(x, y, draw.look(number), paper.short, 4.0, ring=is_ring))
         panels.append(draw.Panel(marks, title, draw.Axis("published"), draw.Axis("reproduced"), equal=True))
     if not panels:
         return None

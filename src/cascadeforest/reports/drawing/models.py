@@ -10,7 +10,7 @@ import numpy as np
 
 from cascadeforest.experiments.plan import Pair
 from cascadeforest.reports.drawing.lines import Row, numbered_lines
-from cascadeforest.reports.drawing.panels import Line, Look, Part
+from cascadeforest.reports.drawing.panels import Look, Mark, Part, line
 from cascadeforest.reports.numbers.cells import Cells, Values, means
 from cascadeforest.reports.numbers.frame import OK, Found, TidyRow
 
@@ -71,10 +71,10 @@ def parts_of(cells: Cells, found: Mapping[Pair, Found], part: Callable[[Cells, P
     ]
 
 
-def curve(rows: Iterable[TidyRow], look: Look, label: str = "", scale: float = 1.0, **more: Any) -> Line:
+def curve(rows: Iterable[TidyRow], look: Look, label: str = "", scale: float = 1.0, **more: Any) -> Mark:
     """Return the line of the means of layer 1, 2, ..., with their deviations as whiskers."""
     values, spreads = means(rows, scale)
-    return Line(range(1, len(values) + 1), values, look, label, spreads, **more)
+    return line(range(1, len(values) + 1), values, look, label, spreads, **more)
 
 
 def beside(places: Iterable[float], k: int, n: int, width: float) -> np.ndarray:

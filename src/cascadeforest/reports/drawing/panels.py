@@ -7,7 +7,7 @@ and markers of a series go together (`LOOKS`), so that series can be told apart 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -61,220 +61,161 @@ def look(number: int) -> Look:
 # Marks ---------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Line:
-    """A series: a line through points, with or without error bars. NaN leaves a gap."""
+class Mark(NamedTuple):
+    """Something in a panel, and its name in the legend; empty for none."""
 
-    x: ArrayLike
-    y: ArrayLike
-    look: Look = LOOKS[0]  # no marker: the line only; line style "none": the points only
-    label: str = ""  # in the legend; empty for none
-    errors: ArrayLike | None = None  # half the length of the bars
-    hollow: bool = False  # whether markers are white inside
-    size: float = 5.0  # of the markers, in points
-    width: float = 1.6  # of the line, in points
-
-    def draw(self, axes: Axes) -> None:
-        """Draw into matplotlib axes."""
-        axes.errorbar(
-            self.x,
-            self.y,
-            yerr=self.errors,
-            color=self.look.colour,
-            marker=self.look.marker,
-            linestyle=self.look.line,
-            linewidth=self.width,
-            markersize=self.size,
-            markerfacecolor="white" if self.hollow else None,
-            capsize=2.0,
-            elinewidth=0.9,
-            label=self.label or "_",
-        )
-
-
-@dataclass(frozen=True)
-class Points:
-    """A cloud of points of one kind."""
-
-    x: ArrayLike
-    y: ArrayLike
-    look: Look = LOOKS[0]
+    draw: Callable[[Axes], object]
     label: str = ""
-    size: float = 3.0  # of the markers, in points
-    ring: bool = False  # whether only the edge of the marker is drawn
-    alpha: float = 1.0  # opacity
-
-    def draw(self, axes: Axes) -> None:
-        """Draw into matplotlib axes."""
-        axes.plot(
-            self.x,
-            self.y,
-            color=self.look.colour,
-            marker=self.look.marker,
-            markersize=self.size,
-            markeredgewidth=1.0 if self.ring or self.look.marker in "x1+" else 0.0,
-            markerfacecolor="none" if self.ring else self.look.colour,
-            alpha=self.alpha,
-            linestyle="none",
-            label=self.label or "_",
-        )
 
 
-@dataclass(frozen=True)
-class Bars:
-    """Bars of one series."""
+def line(
+    x: ArrayLike,
+    y: ArrayLike,
+    look: Look = LOOKS[0],
+    label: str = "",
+    errors: ArrayLike | None = None,
+    hollow: bool = False,
+    size: float = 5.0,
+    width: float = 1.6,
+) -> Mark:
+    """Return a series: a line through points, with or without error bars. NaN leaves a gap.
 
-    at: ArrayLike  # places on the axis
-    lengths: ArrayLike
-    colour: str = BLUE
-    label: str = ""
-    start: ArrayLike | None = None  # where bars begin, for stacks
-    errors: ArrayLike | None = None  # half the length of error bars
-    width: float = 0.8  # of a bar, in units of the axis
-    horizontal: bool = False  # whether bars go to the right
-    hatch: str = ""  # so that series differ in grey too
+    A look without marker is the line only, one with the line style "none" the points only. `errors` are half the length
+    of the bars, `hollow` markers are white inside; their `size` and the `width` of the line are in points.
+    """
+    style: dict[str, Any] = {"color": look.colour, "linestyle": look.line, "linewidth": width, "elinewidth": 0.9}
+    style |= {"marker": look.marker, "markersize": size, "markerfacecolor": "white" if hollow else None}
+    return Mark(lambda axes: axes.errorbar(x, y, errors, capsize=2.0, label=label or "_", **style), label)
 
-    def draw(self, axes: Axes) -> None:
-        """Draw into matplotlib axes."""
-        common: dict[str, Any] = {
-            "color": self.colour,
-            "label": self.label or "_",
-            "hatch": self.hatch or None,
-            "edgecolor": "white",
-            "linewidth": 0.4,
-            "error_kw": {"elinewidth": 0.9, "capsize": 2.0, "ecolor": BLACK},
-        }
-        start = 0 if self.start is None else self.start
-        if self.horizontal:
-            axes.barh(self.at, self.lengths, self.width, left=start, xerr=self.errors, **common)
+
+def points(
+    x: ArrayLike,
+    y: ArrayLike,
+    look: Look = LOOKS[0],
+    label: str = "",
+    size: float = 3.0,
+    ring: bool = False,
+    alpha: float = 1.0,
+) -> Mark:
+    """Return a cloud of points of one kind; of a `ring` only the edge is drawn."""
+    edge = 1.0 if ring or look.marker in "x1+" else 0.0
+    style: dict[str, Any] = {"color": look.colour, "marker": look.marker, "markersize": size, "markeredgewidth": edge}
+    style |= {"markerfacecolor": "none" if ring else look.colour, "alpha": alpha, "linestyle": "none"}
+    return Mark(lambda axes: axes.plot(x, y, label=label or "_", **style), label)
+
+
+def bars(
+    at: ArrayLike,
+    lengths: ArrayLike,
+    colour: str = BLUE,
+    label: str = "",
+    start: ArrayLike = 0,
+    errors: ArrayLike | None = None,
+    width: float = 0.8,
+    horizontal: bool = False,
+    hatch: str = "",
+) -> Mark:
+    """Return the bars of one series, which begin at `start`, go to the right if `horizontal`, and differ by `hatch`."""
+    style: dict[str, Any] = {"color": colour, "hatch": hatch or None, "edgecolor": "white", "linewidth": 0.4}
+    style |= {"label": label or "_", "error_kw": {"elinewidth": 0.9, "capsize": 2.0, "ecolor": BLACK}}
+
+    def draw(axes: Axes) -> None:
+        if horizontal:
+            axes.barh(at, lengths, width, left=start, xerr=errors, **style)
         else:
-            axes.bar(self.at, self.lengths, self.width, bottom=start, yerr=self.errors, **common)
+            axes.bar(at, lengths, width, bottom=start, yerr=errors, **style)
+
+    return Mark(draw, label)
 
 
-@dataclass(frozen=True)
-class Boxes:
-    """Box plots: median, quartiles, whiskers to 1.5 times the box, points beyond."""
-
-    at: Sequence[float]  # places on the x axis
-    samples: Sequence[ArrayLike]
-    colour: str = BLUE
-
-    def draw(self, axes: Axes) -> None:
-        """Draw into matplotlib axes."""
-        axes.boxplot(
-            self.samples,
-            positions=self.at,
-            widths=0.6,
-            manage_ticks=False,
-            patch_artist=True,
-            boxprops={"facecolor": self.colour, "alpha": 0.35, "edgecolor": self.colour},
-            medianprops={"color": BLACK, "linewidth": 1.4},
-            whiskerprops={"color": self.colour},
-            capprops={"color": self.colour},
-            flierprops={"marker": "o", "markersize": 2.5, "markerfacecolor": self.colour, "markeredgewidth": 0},
-        )
+def box(at: float, sample: ArrayLike, colour: str = BLUE) -> Mark:
+    """Return a box plot: median, quartiles, whiskers to 1.5 times the box, points beyond."""
+    style: dict[str, Any] = {
+        "boxprops": {"facecolor": colour, "alpha": 0.35, "edgecolor": colour},
+        "medianprops": {"color": BLACK, "linewidth": 1.4},
+        "flierprops": {"marker": "o", "markersize": 2.5, "markerfacecolor": colour, "markeredgewidth": 0},
+        "whiskerprops": {"color": colour},
+        "capprops": {"color": colour},
+    }
+    place: dict[str, Any] = {"positions": [at], "widths": 0.6, "manage_ticks": False, "patch_artist": True}
+    return Mark(lambda axes: axes.boxplot([sample], **place, **style))
 
 
-@dataclass(frozen=True)
-class Map:
-    """A map: one square a number."""
+def squares(
+    values: np.ndarray,
+    x: np.ndarray,
+    y: np.ndarray,
+    colours: str = "cividis",
+    limits: tuple[float, float] = (0.0, 1.0),
+    equal: bool = True,
+) -> Mark:
+    """Return a map, one square a number: `values` of shape (n_y, n_x), or (n_y, n_x, 3) for colours.
 
-    values: np.ndarray  # of shape (n_y, n_x), or (n_y, n_x, 3) for colours
-    x: np.ndarray  # centres of the squares along x, equally spaced
-    y: np.ndarray  # and along y
-    colours: str = "cividis"  # a matplotlib colour map
-    limits: tuple[float, float] = (0.0, 1.0)  # numbers at the ends of the colour map
-    equal: bool = True  # whether both axes have one scale
-
-    def draw(self, axes: Axes) -> Any:
-        """Draw into matplotlib axes and return the image."""
-        return axes.imshow(
-            self.values,
-            extent=(*_ends(self.x), *_ends(self.y)),
-            origin="lower",
-            aspect="equal" if self.equal else "auto",
-            interpolation="nearest",
-            cmap=self.colours,
-            vmin=self.limits[0],
-            vmax=self.limits[1],
-        )
+    `x` and `y` are the centres of the squares, equally spaced; `limits` are the numbers at the ends of the matplotlib
+    colour map; `equal`: both axes have one scale.
+    """
+    style: dict[str, Any] = {"aspect": "equal" if equal else "auto", "cmap": colours, "interpolation": "nearest"}
+    style |= {"extent": (*_ends(x), *_ends(y)), "origin": "lower", "vmin": limits[0], "vmax": limits[1]}
+    return Mark(lambda axes: axes.imshow(values, **style))
 
 
-@dataclass(frozen=True)
-class Rule:
-    """A straight line over the whole panel, at `x` or at `y`."""
-
-    x: float | None = None
-    y: float | None = None
-    label: str = ""
-    colour: str = GREY
-    line: LineStyle = (0, (2, 2))
-
-    def draw(self, axes: Axes) -> None:
-        """Draw into matplotlib axes."""
-        look: dict[str, Any] = {"color": self.colour, "linewidth": 0.9, "linestyle": self.line}
-        for place, draw in (self.x, axes.axvline), (self.y, axes.axhline):
-            if place is not None:
-                draw(place, label=self.label or "_", **look)
+def rule(
+    x: float | None = None,
+    y: float | None = None,
+    label: str = "",
+    colour: str = GREY,
+    line: LineStyle = (0, (2, 2)),
+) -> Mark:
+    """Return a straight line over the whole panel, at `x` or at `y`."""
+    style: dict[str, Any] = {"color": colour, "linewidth": 0.9, "linestyle": line, "label": label or "_"}
+    at: Any = y if x is None else x
+    return Mark(lambda axes: (axes.axhline if x is None else axes.axvline)(at, **style), label)
 
 
-@dataclass(frozen=True)
-class Text:
-    """Words at a place of the panel, in units of the axes."""
+def text(
+    x: float,
+    y: float,
+    words: str,
+    anchor: str = "center bottom",
+    colour: str = BLACK,
+    bold: bool = False,
+    halo: bool = False,
+) -> Mark:
+    """Return words at a place of the panel, in units of the axes.
 
-    x: float
-    y: float
-    words: str
-    #: The part of the words that is at the place: left, center or right, then bottom, center or top.
-    anchor: str = "center bottom"
-    colour: str = BLACK
-    bold: bool = False
-    halo: bool = False  # a white edge, for places where something is drawn below
+    `anchor` is the part of the words that is at the place: left, center or right, then bottom, center or top. `halo`: a
+    white edge, for places where something is drawn below.
+    """
+    horizontal, vertical = anchor.split()
+    style: dict[str, Any] = {"ha": horizontal, "va": vertical, "color": colour, "fontsize": 7.5}
 
-    def draw(self, axes: Axes) -> None:
-        """Draw into matplotlib axes."""
+    def draw(axes: Axes) -> None:
         from matplotlib.patheffects import withStroke
 
-        horizontal, vertical = self.anchor.split()
-        axes.annotate(
-            self.words,
-            (self.x, self.y),
-            ha=horizontal,
-            va=vertical,
-            fontsize=7.5,
-            color=self.colour,
-            fontweight="bold" if self.bold else "normal",
-            path_effects=[withStroke(linewidth=2, foreground="white")] if self.halo else [],
-        )
+        edge = [withStroke(linewidth=2, foreground="white")] if halo else []
+        axes.annotate(words, (x, y), fontweight="bold" if bold else "normal", path_effects=edge, **style)
+
+    return Mark(draw)
 
 
-@dataclass(frozen=True)
-class CriticalDifferences:
-    """Models on a scale of average ranks; a bar joins models that no test tells apart (Demšar 2006)."""
+def critical_differences(ranks: pd.Series, p_values: pd.DataFrame, level: float = 0.05) -> Mark:
+    """Return models on a scale of average ranks; a bar joins models that no test tells apart (Demšar 2006)."""
+    style: dict[str, Any] = {
+        "label_fmt_left": "{label} ({rank:.1f})",
+        "label_fmt_right": "({rank:.1f}) {label}",
+        "label_props": {"fontsize": 7.5},
+        "marker_props": {"color": BLUE, "s": 14},
+        "elbow_props": {"color": GREY, "linewidth": 0.8},
+        "crossbar_props": {"color": ORANGE, "linewidth": 2.2},
+    }
 
-    ranks: pd.Series  # by name
-    p_values: pd.DataFrame  # of each two models
-    level: float = 0.05
-
-    def draw(self, axes: Axes) -> None:
-        """Draw into matplotlib axes."""
+    def draw(axes: Axes) -> None:
         from scikit_posthocs import critical_difference_diagram
 
-        critical_difference_diagram(
-            self.ranks,
-            self.p_values,
-            alpha=self.level,
-            ax=axes,
-            label_fmt_left="{label} ({rank:.1f})",
-            label_fmt_right="({rank:.1f}) {label}",
-            label_props={"fontsize": 7.5},
-            marker_props={"color": BLUE, "s": 14},
-            elbow_props={"color": GREY, "linewidth": 0.8},
-            crossbar_props={"color": ORANGE, "linewidth": 2.2},
-        )
+        critical_difference_diagram(ranks, p_values, alpha=level, ax=axes, **style)
 
+    return Mark(draw)
 
-Mark = Line | Points | Bars | Boxes | Map | Rule | Text | CriticalDifferences
 
 # Panels --------------------------------------------------------------------------------------------------------------
 
@@ -305,16 +246,17 @@ class Panel:
     grid: bool = True  # never over maps
     words: str = ""  # in place of the axes: why there are none
 
-    def draw(self, axes: Axes) -> list[Any]:
-        """Draw into matplotlib axes and return the images of the maps."""
-        images = [image for mark in self.marks if (image := mark.draw(axes)) is not None]
+    def draw(self, axes: Axes) -> None:
+        """Draw into matplotlib axes."""
+        for mark in self.marks:
+            mark.draw(axes)
         axes.set_title(self.title)
         if self.words:
             _write(axes, self.words, 30)
-            return []
+            return
         _draw_axis(self.x, axes, "x")
         _draw_axis(self.y, axes, "y")
-        if not self.grid or any(isinstance(mark, Map) for mark in self.marks):
+        if not self.grid or axes.get_images():
             axes.grid(visible=False)
         if self.equal:
             axes.set_aspect("equal", adjustable="datalim")
@@ -322,7 +264,6 @@ class Panel:
             axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handletextpad=0.4)
         elif self.legend:
             axes.legend(loc=self.legend)
-        return images
 
 
 @dataclass(frozen=True)
@@ -355,7 +296,7 @@ class Part:
     def names(self) -> tuple[str, ...]:
         """Return the names of the marks, each once."""
         marks = [mark for row in self.rows for panel in row if panel for mark in panel.marks]
-        return tuple(dict.fromkeys(filter(None, (getattr(mark, "label", "") for mark in marks))))
+        return tuple(dict.fromkeys(mark.label for mark in marks if mark.label))
 
     def draw(self, place: SubFigure) -> None:
         """Draw into a part of a matplotlib figure."""
@@ -368,18 +309,18 @@ class Part:
         widths = [max((panel.width for panel in column if panel), default=1.0) for column in columns]
         share: dict[str, Any] = {"sharex": "col", "sharey": "row"} if self.shared else {}
         grid = place.subplots(len(self.rows), len(widths), width_ratios=widths, squeeze=False, **share)
-        images: dict[tuple[int, int], Any] = {}
         for i, row in enumerate(self.rows):
             for j, panel in enumerate(row):
                 if panel is None:
                     grid[i, j].set_axis_off()
-                elif drawn := panel.draw(grid[i, j]):
-                    images[i, j] = drawn[0]
+                else:
+                    panel.draw(grid[i, j])
                 if self.shared:
                     grid[i, j].label_outer()
         for bar in self.bars:
             below = [grid[position] for position in bar.panels]
-            place.colorbar(images[bar.panels[0]], ax=below, label=bar.label, location="bottom", shrink=0.7, aspect=30)
+            (image,) = below[0].get_images()
+            place.colorbar(image, ax=below, label=bar.label, location="bottom", shrink=0.7, aspect=30)
         if self.legend:
             _draw_legend(place, place.axes, "outside lower center", LEGEND_COLUMNS)
 
@@ -413,10 +354,10 @@ class Picture:
 
 def class_points(
     places: np.ndarray, classes: np.ndarray, names: Mapping[int, str], size: float = 3.0, alpha: float = 1.0
-) -> list[Points]:
+) -> list[Mark]:
     """Return the points of each class at `places` of shape (n, 2), with a look of its own, whatever else is drawn."""
     clouds = {code: places[classes == code].T for code in names}
-    return [Points(x, y, look(code), names[code], size, alpha=alpha) for code, (x, y) in clouds.items()]
+    return [points(x, y, look(code), names[code], size, alpha=alpha) for code, (x, y) in clouds.items()]
 
 
 def layers_axis(n_layers: int) -> Axis:

@@ -61,7 +61,7 @@ def _place(condition: str, metric: str) -> tuple[str, tuple[str, str]]:
 def _part(cells: Cells, pair: Pair, found: Found) -> draw.Part:
     """The panels of one data set: error, and R² against each reference."""
 
-    def line(about: str, metric: str, look: draw.Look, label: str) -> draw.Line:
+    def line(about: str, metric: str, look: draw.Look, label: str) -> draw.Mark:
         return models.curve((row for key, row in found.items() if _place(*key)[1] == (about, metric)), look, label)
 
     error = line("", ERROR, draw.Look(draw.BLACK), "test error")

@@ -131,15 +131,15 @@ def _part(cells: Cells, dataset: str, frame: pd.DataFrame) -> draw.Part:
     for number, (column, own) in enumerate(frame.groupby("model", sort=False)):
         shares = 100 * own.loc[own.metric == SHARE, "mean"].to_numpy().reshape(-1, len(STACK)).T
         bars = zip(shares, COLOURS, STACK, np.cumsum(shares, axis=0) - shares, strict=True)
-        stack = [draw.Bars(range(shares.shape[1]), *bar, width=0.9) for bar in bars]
+        stack = [draw.bars(range(shares.shape[1]), *bar, width=0.9) for bar in bars]
         title = f"(a{number + 1}) {cells.label(column)}"
         panels.append(draw.Panel(stack, title, x, draw.Axis("training rows (%)", (0, 100))))
         ratios = own.loc[own.metric == RATIO, "mean"]
-        marks.append(draw.Line(range(len(ratios)), ratios, draw.look(number), cells.label(column)))
+        marks.append(draw.line(range(len(ratios)), ratios, draw.look(number), cells.label(column)))
     published = _references(cells, ratios.iloc[0])
     for condition, digits in published.items():
         words = f"published, {condition}: {digits}"
-        marks.append(draw.Rule(y=float(digits), label=words, colour=draw.BLACK, line=draw.DASHED))
+        marks.append(draw.rule(y=float(digits), label=words, colour=draw.BLACK, line=draw.DASHED))
     # At least a decade, so that a ratio that hardly moves looks so.
     shown = [*frame.loc[frame.metric == RATIO, "mean"], *map(float, published.values())]
     low, high = np.nanmin(shown) / 1.4, np.nanmax(shown) * 1.4

@@ -159,7 +159,9 @@ def _parts(cells: Cells, dataset: str, maps: Mapping[Pair, list[Map]]) -> Iterab
     scales = {CONTRIBUTION: ("RdBu_r", (-largest, largest))}
 
     def panel(one: Map, titled: bool = True) -> Panel:
-        mark = draw.Map(one.values, one.x, one.y, *scales.get(one.metric, ("cividis", (values.min(), values.max()))))
+        mark = draw.squares(
+            one.values, one.x, one.y, *scales.get(one.metric, ("cividis", (values.min(), values.max())))
+        )
         title = "\n".join(filter(None, [one.layer and f"{one.layer} layer", one.feature or one.metric]))
         return Panel([mark], title if titled else "", Axis("x1"), Axis("\n".join(filter(None, [one.output, "x2"]))))
 

@@ -95,14 +95,14 @@ def _part(cells: Cells, pair: Pair) -> Part:
         np.pad(at[0] + (squares[:, :, k] - 0.5) * (at[1] - at[0]), ((0, 0), (0, 1)), constant_values=np.nan).ravel()
         for k, at in enumerate((arrays["x"], arrays["y"]))
     ]
-    regions = panels.Map(_colours(arrays), arrays["x"], arrays["y"], equal=False)
-    edges = panels.Line(lines[0], lines[1], Look(panels.GREY, ""), width=0.8)
+    regions = panels.squares(_colours(arrays), arrays["x"], arrays["y"], equal=False)
+    edges = panels.line(lines[0], lines[1], Look(panels.GREY, ""), width=0.8)
     x, y = map(Axis, cells.options(Options).features)
     shown = []
     for part, kind in PARTS.items():
         X, true, predicted = (arrays[f"{name}_{part}"] for name in ("X", "y", "predicted"))
         x_wrong, y_wrong = X[true != predicted].T
-        ring = panels.Points(x_wrong, y_wrong, Look(panels.BLACK), "predicted as another class", 8.5, ring=True)
+        ring = panels.points(x_wrong, y_wrong, Look(panels.BLACK), "predicted as another class", 8.5, ring=True)
         row = cells.row(*pair, part, ACCURACY, float((true == predicted).mean()))
         title = f"{kind}: {number(row)}{published_text(cells, row)}"
         shown.append(Panel([regions, edges, *panels.class_points(X, true, names, 4.0), ring], title, x, y))

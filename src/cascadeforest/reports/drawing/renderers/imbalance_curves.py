@@ -146,7 +146,7 @@ def _part(cells: Cells, series: Mapping[float, str], of_class: str, rows: Mappin
             if np.isfinite(means).any():
                 size, width = (6.5, 2.4) if column in thick else (4.2, 0.9)
                 look, words = draw.look(number), cells.label(column)
-                marks.append(draw.Line(ratios + beside[number], means, look, words, spreads, size=size, width=width))
+                marks.append(draw.line(ratios + beside[number], means, look, words, spreads, size=size, width=width))
         panels += [draw.Panel(marks, x=x, y=draw.Axis(head))] if marks else []
     reasons = "; ".join(dict.fromkeys(map(cells.reasons, variants)))
     return draw.Part([panels] if panels else [], cells.sizes(variants[0]), reasons, height=3.3)

@@ -108,13 +108,13 @@ def _part(head: str, cells: Cells, pair: Pair, found: Found) -> draw.Part:
     for k, row in enumerate(shown):
         colour = draw.ORANGE if row.condition == ADDED else draw.GREY if row.condition.endswith(OTHERS) else draw.BLUE
         values, spreads = means([row])
-        marks.append(draw.Bars([k], values, colour, errors=spreads, width=0.72, horizontal=True))
+        marks.append(draw.bars([k], values, colour, errors=spreads, width=0.72, horizontal=True))
         if record := cells.published.record(*pair, MDI, row.condition):
             place = draw.Look(draw.BLACK, "D")
-            marks.append(draw.Points([float(record.value)], [k], place, "authors' records", size=6, ring=True))
+            marks.append(draw.points([float(record.value)], [k], place, "authors' records", size=6, ring=True))
     # A whisker may end below 0 where no importance does.
     is_positive = all(row.mean is not None and row.mean >= 0 for row in shown)
     x = draw.Axis(head, (0, None) if is_positive else None)
     y = draw.Axis(ticks={k: feature_words(row.condition) for k, row in enumerate(shown)}, inverted=True)
-    panel = draw.Panel([*marks, *([] if is_positive else [draw.Rule(x=0)])], x=x, y=y)
+    panel = draw.Panel([*marks, *([] if is_positive else [draw.rule(x=0)])], x=x, y=y)
     return draw.Part([[panel]], title=cells.title(*pair, shown[0].n), height=0.45 + 0.22 * len(shown))

@@ -101,17 +101,17 @@ def _part(cells: Cells, pair: Pair, found: Found) -> draw.Part:
     """The panels of one model on one data set: layers, and classes."""
     layers, classes, groups = _parts(found)
     lines: list[draw.Mark] = []
-    bars: list[draw.Mark] = [draw.Rule(y=0)]
+    bars: list[draw.Mark] = [draw.rule(y=0)]
     for k, group in enumerate(groups):
         style = draw.Look(draw.GREY, "v", draw.DASHED) if group == IRRELEVANT else draw.look(k)
         lines.append(models.curve((found[f"{group}, {part}", MDI] for part in layers), style, _words(group)))
         printed = [cells.published.record(*pair, MDI, f"{group}, {part}") for part in layers]
         if known := {k: float(one.value) for k, one in enumerate(printed, start=1) if one}:
             own = draw.Look(style.colour, "D")
-            lines.append(draw.Points(list(known), list(known.values()), own, "authors' records", size=7, ring=True))
+            lines.append(draw.points(list(known), list(known.values()), own, "authors' records", size=7, ring=True))
         values, spreads = means(found[f"{group}, {part}", MDI] for part in classes)
         at = models.beside(range(len(classes)), k, len(groups), 0.8)
-        bars.append(draw.Bars(at, values, style.colour, errors=spreads, width=0.92 * 0.8 / len(groups)))
+        bars.append(draw.bars(at, values, style.colour, errors=spreads, width=0.92 * 0.8 / len(groups)))
     left = draw.Panel(lines, "(a) global, by layer", draw.layers_axis(len(layers)), draw.Axis(metric_head(MDI)))
     x, y = draw.Axis(ticks=dict(enumerate(classes))), draw.Axis(f"local {metric_head(MDI)}")
     right = draw.Panel(bars, "(b) local, by class", x, y)

@@ -112,10 +112,10 @@ def _panel(cells: Cells, dataset: str, model: str, columns: Columns, found: Mapp
         cost, spread = found[dataset, name, "", IMPORTANCE_COST].number, whole[k].std
         errors = None if spread is None else [spread]
         look = draw.LOOKS[k % len(draw.LOOKS)].colour, column.label
-        marks.append(draw.Bars([k], [fit], draw.GREY, "training", width=0.6))
-        marks.append(draw.Bars([k], [cost], *look, [fit], errors, 0.6, hatch=HATCHES[k % len(HATCHES)]))
+        marks.append(draw.bars([k], [fit], draw.GREY, "training", width=0.6))
+        marks.append(draw.bars([k], [cost], *look, [fit], errors, 0.6, hatch=HATCHES[k % len(HATCHES)]))
         if name != first:
             words = f"{number_text(RATIO, found[dataset, name, f'against {first}', RATIO].number, None)} : 1"
-            marks.append(draw.Text(k, tops[k] + 0.02 * max(tops), words, halo=True))
+            marks.append(draw.text(k, tops[k] + 0.02 * max(tops), words, halo=True))
     x = draw.Axis(limits=(-0.6, len(columns) - 0.4), ticks={k: one.label for k, one in enumerate(columns.values())})
     return draw.Panel(marks, title, x, draw.Axis("CPU seconds", (0, 1.2 * max(tops))))

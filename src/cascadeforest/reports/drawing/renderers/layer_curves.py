@@ -113,13 +113,13 @@ def _part(cells: Cells, dataset: str) -> draw.Part:
             values, layers = scaled(name, np.where(np.isfinite(curve), curve, np.nan)), range(1, len(curve) + 1)
             style = draw.Look(colour, "o", draw.DASHED) if part == TRAIN else draw.Look(colour, "^", draw.SOLID)
             label = cells.prefix(column) + PARTS[part]
-            marks[name].append(draw.Line(layers, values, style, label, hollow=part == TRAIN))
+            marks[name].append(draw.line(layers, values, style, label, hollow=part == TRAIN))
             if part == TRAIN and name == SCORE:
                 best, black = int(curve.argmax()), draw.Look(draw.BLACK)
                 words = "best layer out of fold"
-                marks[name].append(draw.Points([best + 1], [values[best]], black, words, size=10, ring=True))
+                marks[name].append(draw.points([best + 1], [values[best]], black, words, size=10, ring=True))
             if part == TEST and len(curve) < len(own[name, TRAIN]):
-                marks[name].append(draw.Rule(x=len(curve), label="layer that the cascade ends with", colour=colour))
+                marks[name].append(draw.rule(x=len(curve), label="layer that the cascade ends with", colour=colour))
     panels = [draw.Panel(marks[name], x=axis, y=draw.Axis(metric_head(name))) for name in EXTRAS]
     if EXTRA in cells.experiment.all_extras:
         panels.append(draw.Panel(list(_shares(cells, dataset)), x=axis, y=draw.Axis("share in the sum (%)", (0, 105))))
@@ -132,11 +132,11 @@ def _shares(cells: Cells, dataset: str) -> Iterable[draw.Mark]:
     for k, column in enumerate(columns):
         shares = 100 * np.asarray(_factors(cells, (dataset, column)).get("shares", ()), float)
         at, colour = models.beside(range(1, len(shares) + 1), k, len(columns), 0.8), draw.look(k).colour
-        yield draw.Bars(at, shares, colour, width=0.8 / len(columns))
+        yield draw.bars(at, shares, colour, width=0.8 / len(columns))
         none = shares < 100 * NOTHING
         if none.any():
             look = draw.Look(colour if len(columns) > 1 else draw.ORANGE, "x")
-            yield draw.Points(at[none], np.full(none.sum(), 2.5), look, "layer with a share of 0", size=5)
+            yield draw.points(at[none], np.full(none.sum(), 2.5), look, "layer with a share of 0", size=5)
 
 
 def _empty(cells: Cells) -> Iterable[Mapping[str, object]]:

@@ -145,7 +145,7 @@ def _part(cells: Cells, dataset: str, frames: dict[Pair, pd.DataFrame], informat
         marks = [_box(k, own) for k, own in enumerate(groups.values())]
         marks += _names(frame, informative, CLOSE * highest)
         if len(groups) == 1:
-            marks.append(draw.Text(0.7, highest / 2, NO_INTERACTIONS.replace(" ", "\n"), "left center", draw.GREY))
+            marks.append(draw.text(0.7, highest / 2, NO_INTERACTIONS.replace(" ", "\n"), "left center", draw.GREY))
         panels.append(draw.Panel(marks, title, x, y, width=width))
     return draw.Part([panels], title=dataset, height=2.9)
 
@@ -154,8 +154,8 @@ def _box(at: int, own: pd.DataFrame) -> draw.Mark:
     """A box of a group of orders, or points if it is small."""
     colour = draw.ORANGE if own.order.max() == 1 else draw.BLUE
     if len(own) < N_BOX:
-        return draw.Points([at] * len(own), own[MARGINAL], draw.Look(colour, "D"), size=3.5)
-    return draw.Boxes([at], [own[MARGINAL]], colour)
+        return draw.points([at] * len(own), own[MARGINAL], draw.Look(colour, "D"), size=3.5)
+    return draw.box(at, own[MARGINAL], colour)
 
 
 def _names(frame: pd.DataFrame, informative: tuple[int, ...], close: float) -> Iterable[draw.Mark]:
@@ -167,6 +167,6 @@ def _names(frame: pd.DataFrame, informative: tuple[int, ...], close: float) -> I
         starts.append(starts[-1] if named[MARGINAL].iloc[starts[-1]] - named[MARGINAL].iloc[k] < close else k)
     for _, text in named.groupby(starts[: len(named)]):
         middle = float(text[MARGINAL].mean())
-        yield draw.Points([0] * len(text), text[MARGINAL], draw.Look(draw.ORANGE, "o"), size=4.5)
+        yield draw.points([0] * len(text), text[MARGINAL], draw.Look(draw.ORANGE, "o"), size=4.5)
         side = "bottom" if middle < close else "center"  # not across the axis
-        yield draw.Text(-0.45, middle, "\n".join(text["name"]), f"right {side}")
+        yield draw.text(-0.45, middle, "\n".join(text["name"]), f"right {side}")

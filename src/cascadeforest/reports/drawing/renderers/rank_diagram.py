@@ -141,7 +141,7 @@ def _parts(
     labels = {column: cells.label(column) for column in ranking.numbers}
     p_values = posthoc_nemenyi_friedman(ranking.numbers.to_numpy())
     p_values.index = p_values.columns = pd.Index(labels.values())
-    diagram = draw.CriticalDifferences(ranking.ranks.mean().rename(labels), p_values)
+    diagram = draw.critical_differences(ranking.ranks.mean().rename(labels), p_values)
     top = draw.Panel([diagram], f"average rank by {metric_head(ranking.metric)}, {n} data sets", grid=False)
     panels = [_costs(cells, ranking, rows, metric, control) for metric in ratios]
     below = [draw.Part([panels], height=3.2)] if panels else []
@@ -158,8 +158,8 @@ def _costs(cells: Cells, ranking: Ranking, rows: Mapping[Key, TidyRow], metric: 
     points.sort()
     best = [one for i, one in enumerate(points) if all(one[1] < other[1] for other in points[:i])]
     front = draw.Look(draw.GREY, "", draw.DOTTED)
-    marks: list[draw.Mark] = [draw.Line([x for x, *_ in best], [y for _, y, _ in best], front)]
-    marks.append(draw.Points([x for x, *_ in points], [y for _, y, _ in points], draw.Look(draw.BLUE), size=4))
-    marks += [draw.Text(x, y, label, "left bottom", halo=True) for x, y, label in best]
+    marks: list[draw.Mark] = [draw.line([x for x, *_ in best], [y for _, y, _ in best], front)]
+    marks.append(draw.points([x for x, *_ in points], [y for _, y, _ in points], draw.Look(draw.BLUE), size=4))
+    marks += [draw.text(x, y, label, "left bottom", halo=True) for x, y, label in best]
     x = draw.Axis(f"{metric_head(metric)}, of {cells.label(control)}'s", log=True)
     return draw.Panel(marks, "", x, draw.Axis("average rank", inverted=True))

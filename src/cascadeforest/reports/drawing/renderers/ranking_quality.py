@@ -150,7 +150,7 @@ def _part(cells: Cells, pair: Pair, found: Found) -> draw.Part:
     for k, kind in enumerate(kinds):
         values, spreads = means(found[f"{kind}, feature {name}", MDI] for name in names)
         at, (colour, hatch) = models.beside(range(len(names)), k, len(kinds), 0.82), BARS[kind]
-        bars.append(draw.Bars(at, values, colour, kind, errors=spreads, width=0.82 / len(kinds), hatch=hatch))
+        bars.append(draw.bars(at, values, colour, kind, errors=spreads, width=0.82 / len(kinds), hatch=hatch))
     x = draw.Axis("feature", ticks=dict(enumerate(names)), upright=len(names) > 8)
     panels.append(draw.Panel(bars, "(b)", x, draw.Axis(f"{metric_head(MDI)}, sum 1"), legend="upper left", width=1.9))
     return draw.Part([panels], title=cells.title(*pair), legend=len(definitions) > 1)

@@ -179,8 +179,8 @@ def _parts(cells: Cells, pair: Pair, options: Options) -> Iterable[Part]:
     yield Part([shown], title, height=panels.WIDTH / max(len(shown), 2) * 0.92 + 0.15, legend=not is_short)
     if accuracy := {layer: 100 * value for layer, value in _accuracies(found).items()}:
         hollow = {layer: value for layer, value in accuracy.items() if found.get((PLANE, layer)) == NOTHING}
-        line = panels.Line(list(accuracy), list(accuracy.values()))
-        dots = panels.Line(list(hollow), list(hollow.values()), Look(line="none"), hollow=True)
+        line = panels.line(list(accuracy), list(accuracy.values()))
+        dots = panels.line(list(hollow), list(hollow.values()), Look(line="none"), hollow=True)
         x, y = Axis("layer (0: the input)", ticks="whole"), Axis(metric_head(LINEAR), (0, 105))
         yield Part([[Panel([line, dots], x=x, y=y)]], height=1.45)
 
@@ -191,4 +191,4 @@ def _marks(plane: np.ndarray, classes: np.ndarray, names: Mapping[int, str], is_
     for code, name in names.items() if is_short else ():
         own = plane[classes == code]
         x, y = own[np.hypot(*(own - np.median(own, axis=0)).T).argmin()]
-        yield panels.Text(x, y, name, bold=True, halo=True)
+        yield panels.text(x, y, name, bold=True, halo=True)

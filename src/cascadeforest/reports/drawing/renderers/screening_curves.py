@@ -116,23 +116,23 @@ def _part(cells: Cells, dataset: str, column: str, counts: pd.DataFrame | None) 
     n_test, level = cells.n_test(dataset, column), counts.level
     blue, orange = draw.Look(draw.BLUE), draw.Look(draw.ORANGE, "^", "none")
     left: list[draw.Mark] = [
-        draw.Bars(level, counts.screened, BAR_COLOUR, "rows that left at this level or before"),
-        draw.Line(level, counts.screened_correct, blue, "of these, predicted right"),
-        draw.Rule(y=n_test, label="all test rows"),
+        draw.bars(level, counts.screened, BAR_COLOUR, "rows that left at this level or before"),
+        draw.line(level, counts.screened_correct, blue, "of these, predicted right"),
+        draw.rule(y=n_test, label="all test rows"),
     ]
     on: list[draw.Mark] = [
-        draw.Bars(level, counts.remaining, BAR_COLOUR, "rows that go on to the next level"),
-        draw.Line(level - 0.2, counts.correct_now, blue._replace(line="none"), "of these, right at this level"),
-        draw.Line(level + 0.2, counts.correct_next, orange, "of these, right at the next level"),
+        draw.bars(level, counts.remaining, BAR_COLOUR, "rows that go on to the next level"),
+        draw.line(level - 0.2, counts.correct_now, blue._replace(line="none"), "of these, right at this level"),
+        draw.line(level + 0.2, counts.correct_next, orange, "of these, right at the next level"),
     ]
     for marks, metric, place in (left, "screened_share", "level 1"), (on, "remaining_share", "last level"):
         if number := cells.published.number(dataset, column, metric, place):
             words = f"published, {place}: {printed_text(metric, number.value, None)} %"
-            marks.append(draw.Rule(y=n_test * float(number.value), label=words, colour=draw.BLACK, line=draw.DASHED))
+            marks.append(draw.rule(y=n_test * float(number.value), label=words, colour=draw.BLACK, line=draw.DASHED))
     for row in counts.itertuples(index=False) if len(counts) <= 10 else ():  # more numbers would overlap
-        left.append(draw.Text(row.level, 1.03 * n_test, f"{100 * row.screened / n_test:.0f} %"))
+        left.append(draw.text(row.level, 1.03 * n_test, f"{100 * row.screened / n_test:.0f} %"))
         change = f"{row.correct_next - row.correct_now:+,}".replace("-", "−")
-        on.append(draw.Text(row.level, 1.03 * n_test, change))
+        on.append(draw.text(row.level, 1.03 * n_test, change))
     # Limits with room for two bars: a single one would fill the panel.
     x = draw.Axis("level", (0.3, max(len(counts), 2) + 0.7), ticks="whole")
     y = draw.Axis("test rows (number)", (0, 1.15 * n_test), ticks="whole")
