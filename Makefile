@@ -4,6 +4,7 @@ SUITE ?= quick
 PORT ?= 5000
 MESSAGE ?=
 ONLY ?=
+DROP ?=
 # Further packages: slurm, postgres, dask, arena. Each has a lock of its own, requirements-<extra>.lock.
 EXTRAS ?=
 
@@ -141,8 +142,8 @@ ui: $(STAMP) ## MLflow on 127.0.0.1:$(PORT), with the results of $(SUITE), or th
 check: $(STAMP) ## results/$(SUITE) against the stored reports/$(SUITE)
 	$(PYTHON) -m cascadeforest.reports check --suite $(SUITE)
 
-accept: $(STAMP) ## store results/$(SUITE) as reports/$(SUITE), with provenance; MESSAGE='why', ONLY='some experiments'
-	$(PYTHON) -m cascadeforest.reports accept --suite $(SUITE) --message "$(MESSAGE)" $(if $(ONLY),--only $(ONLY))
+accept: $(STAMP) ## store results/$(SUITE) as reports/$(SUITE), with provenance; MESSAGE='why', ONLY='some', DROP='others'
+	$(PYTHON) -m cascadeforest.reports accept --suite $(SUITE) --message "$(MESSAGE)" $(if $(ONLY),--only $(ONLY)) $(if $(DROP),--drop $(DROP))
 
 report: $(STAMP) ## draw everything of $(SUITE) from its stored cells, without training: results/$(SUITE)/stored/index.html
 	$(PYTHON) -m cascadeforest.reports render --suite $(SUITE)

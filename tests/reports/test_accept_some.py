@@ -1,6 +1,5 @@
 """Accepting a suite experiment by experiment: what is stored already stays, and nothing contradicts itself."""
 
-import json
 import shutil
 from dataclasses import replace
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 from tests.reports.conftest import snapshot
 
-from cascadeforest.data.files import write_signed_json
+from cascadeforest.data.errors import UserError
 from cascadeforest.reports.numbers.results import read_results
 from cascadeforest.reports.store.accept import accept
 from cascadeforest.reports.store.check import check
@@ -163,39 +162,35 @@ def test_arrays_and_data_that_both_show_must_be_the_same(three):
     assert f"mddf_20 on digits is another run now (other extras); stored with {THIRD}" in three.refused(SECOND)
 
 
-def test_the_bounds_of_what_stays_must_be_the_same(three):
-    accept_some(three, FIRST, THIRD)
-    plan = three.folder / "plan.json"
-
-    def configure(**suite_config):
-        content = json.loads(plan.read_text())
-        content["suite_config"] |= suite_config
-        write_signed_json(plan, content)
-        three.draw()
-
-    configure(repeats=7)
-    assert f"the suite has other bounds now; stored with {FIRST}\n" in three.refused(SECOND)
-    configure(repeats=2, dataset_repeats={"adult": 3})
-    assert f"the suite has other bounds now; stored with {FIRST}\n" in three.refused(SECOND)
-    other = {"description": "Other words.", "table_budgets": {"others": {"trees": 0.5}}}
-    configure(dataset_repeats={"letter": 3}, **other)
-    accept_some(three, SECOND)
-    assert redraw_stored(three.root, three.name).differences == ()
-
-
-def test_the_bounds_of_the_parameters_of_what_stays_must_be_the_same(three):
-    def bound(**unbounded):
-        trees = {model: {"adult": {"n_estimators": {"here": 10, "unbounded": n}}} for model, n in unbounded.items()}
-        three.experiments[FIRST]["bounds"] = trees
+def test_what_stays_keeps_the_bounds_that_it_was_made_with(three):
+    def bound(trees, **repeats):
+        three.experiments[FIRST] |= {"bounds": {"gbdt": {"adult": {"n_estimators": trees}}}, "all_repeats": repeats}
         three.write_plan()
         three.draw()
 
-    bound(random_forest=500)
+    bound({"here": 10, "unbounded": 500}, adult=7)
     accept_some(three, FIRST)
-    bound(random_forest=500, gbdt=500)  # declared later
+    before = snapshot(three.root / "reports/smoke/tables")
+    bound({"here": 20, "unbounded": 400}, adult=2)
     accept_some(three, SECOND)
-    bound(random_forest=400)
-    assert f"the suite has other bounds now; stored with {FIRST}\n" in three.refused(SECOND)
+    assert redraw_stored(three.root, three.name).differences == ()
+    after = snapshot(three.root / "reports/smoke/tables")
+    assert {name: after[name] for name in before} == before
+    notes = before[f"{FIRST}.md"].decode()
+    assert r"GBDT n\_estimators 10 of 500" in notes
+    assert "; 2 of 7 repeats." in notes
+
+
+def test_stored_tables_that_contradict_can_be_given_up(three):
+    accept_some(three, FIRST, THIRD)
+    three.run("adult", "random_forest", [0.80, 0.70])
+    three.draw()
+    assert f"or give them up: DROP='{FIRST}'" in three.refused(SECOND)
+    with pytest.raises(UserError, match=rf"--drop names {SECOND}, not stored in .*Stored are {FIRST}, {THIRD}"):
+        accept(three.root, three.name, "why", [SECOND], [SECOND])
+    accept(three.root, three.name, "why", [SECOND], [FIRST])
+    assert read_provenance(three.root / "reports/smoke")["tables"] == [SECOND, THIRD]
+    assert redraw_stored(three.root, three.name).differences == ()
 
 
 @pytest.mark.parametrize("how", ["undeclared", "not implemented"])
@@ -241,8 +236,8 @@ def test_the_command_takes_several_but_none_that_is_unknown_or_cannot_be_drawn(t
 
 def test_the_page_names_what_is_not_accepted_yet(three):
     accept_some(three, FIRST, THIRD)
-    assert "2 complete, 0 in part, 1 not implemented</a>; 1 of the suite not accepted yet" in page(three)
-    assert 'Not accepted yet, and not shown here: <span class="id">ddbf-table1</span>.' in page(three)
+    words = "2 complete, 0 in part, 1 not implemented; not accepted yet, and not shown here: ddbf-table1"
+    assert words in page(three)
     accept(three.root, three.name, "all")
     assert "ot accepted yet" not in page(three)
 

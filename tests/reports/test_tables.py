@@ -241,21 +241,25 @@ def test_the_bounds_of_a_suite_name_what_they_concern(tmp_path):
     bounded["on_hard"] = dict.fromkeys(rows, trees | {"learner__max_iter": Bound(5, 200)})
     shown = {"datasets": rows, "columns": labels, "labels": labels, "missing_models": {"mlp": "not written"}}
 
-    def told(suite, of_parameters):
-        experiment = Experiment("t", "hidf", "table", "T", "scores", bounds=of_parameters, **shown)
-        plan = Plan("quick", suite, {"t": experiment}, ())
+    def told(of_parameters, here, unbounded):
+        repeats = {
+            "repeats": dict(zip(rows, here, strict=True)),
+            "all_repeats": dict(zip(rows, unbounded, strict=True)),
+        }
+        experiment = Experiment("t", "hidf", "table", "T", "scores", bounds=of_parameters, **shown, **repeats)
+        plan = Plan("quick", Suite("d"), {"t": experiment}, ())
         return list(bounds(Cells(experiment, Results(plan, {}, {}, {}, tmp_path))))
 
-    assert told(Suite("d", repeats=2, dataset_repeats={"adult": 1, "letter": 1}), bounded) == [
+    assert told(bounded, (1, 2), (10, 10)) == [
         "RF and gcForest n_estimators 50 of 500",
         "GBDT n_estimators 50 of 500 on adult",
         "MLP + DDBF n_estimators 50 of 500, learner__max_iter 5 of 200",
-        "at most 2 repeats",
-        "adult at most 1 repeat",
+        "adult 1 of 10 repeats",
+        "iris 2 of 10 repeats",
     ]
-    several = Suite("d", repeats=2, dataset_repeats={"iris": 4, "adult": 4, "letter": 1})
-    assert told(several, {}) == ["adult and iris at most 4 repeats"]
-    assert told(Suite("d"), {}) == []
+    assert told({}, (3, 3), (10, 10)) == ["3 of 10 repeats"]
+    assert told({}, (5, 3), (5, 10)) == ["iris 3 of 10 repeats"]
+    assert told({}, (5, 3), (5, 3)) == []
 
 
 def test_cascades_that_grew_all_layers_of_the_bound_are_named(tmp_path):

@@ -228,6 +228,8 @@ class Experiment:
         Row to the name under which the paper's table lists it.
     repeats : dict
         Row to number of repeats.
+    all_repeats : dict
+        The same without the suite's bounds.
     absent : dict
         Row to the reason why this suite or machine does not have it.
     missing_models : dict
@@ -260,6 +262,7 @@ class Experiment:
     datasets: tuple[str, ...] = ()
     published_as: dict[str, str] = field(default_factory=dict)
     repeats: dict[str, int] = field(default_factory=dict)
+    all_repeats: dict[str, int] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
     missing_models: dict[str, str] = field(default_factory=dict)
     extras: dict[str, tuple[str, ...]] = field(default_factory=dict)

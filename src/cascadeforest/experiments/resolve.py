@@ -362,7 +362,8 @@ class _Resolver:
             libraries={column: self._libraries(preset) for column, preset in columns.items()},
             datasets=tuple(variants),
             published_as={v: cast(str, self.datasets[base].get("published_as", base)) for v, base in bases.items()},
-            repeats={variant: self._repeats(entry, variant, base) for variant, base in bases.items()},
+            repeats={v: self._repeats(entry, base, self._bound(v)) for v, base in bases.items()},
+            all_repeats={v: self._repeats(entry, base, None) for v, base in bases.items()},
             absent={variant: absence for variant, base in bases.items() if (absence := self._absence(base))},
             missing_models=missing,
             extras=(extras := self._extras(entry, columns, place)),
@@ -546,11 +547,14 @@ class _Resolver:
             return NOT_IMPLEMENTED, f"{place} names no data set for the suite {self.suite}"
         return ("partial" if missing else "ready"), "; ".join(reasons)
 
-    def _repeats(self, entry: ExperimentEntry, variant: str, base: str) -> int:
+    def _bound(self, variant: str) -> int | None:
+        """The largest number of repeats that the suite allows."""
+        return self.settings.dataset_repeats.get(variant, self.settings.repeats)
+
+    def _repeats(self, entry: ExperimentEntry, base: str, bound: int | None) -> int:
         protocol = cast("dict[str, int]", self.datasets[base]["protocol"])
         # Under cross-validation a repeat is a fold: there are no more of them.
         folds = protocol["folds"] if cast(str, protocol["kind"]) == "cv" else None
-        bound = self.settings.dataset_repeats.get(variant, self.settings.repeats)
         own = entry.repeats.get(self.suite) if isinstance(entry.repeats, dict) else entry.repeats
         wanted = protocol.get("repeats", folds) if own is None else own
         return min(number for number in (wanted, folds, bound) if number is not None)

@@ -50,6 +50,8 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
             added.add_argument("--only", nargs="+", default=[], metavar="EXPERIMENT", help=text)
             if name == "accept":
                 added.add_argument("--message", default="", help="why these numbers are taken; it is kept with them")
+                text = "with --only: stored experiments that go, since they contradict what is accepted"
+                added.add_argument("--drop", nargs="+", default=[], metavar="EXPERIMENT", help=text)
     return parser.parse_args(arguments)
 
 
@@ -90,7 +92,7 @@ def _run(command: str, root: Path, suite: str, options: argparse.Namespace) -> i
         case "ui":
             show(root, suite, options.port)
         case "accept":
-            print(f"stored: {accept(root, suite, options.message, options.only)}")
+            print(f"stored: {accept(root, suite, options.message, options.only, options.drop)}")
             _document(root, suite)
         case "refresh":
             print(f"written again: {refresh(root, suite)}")

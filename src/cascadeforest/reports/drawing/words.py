@@ -123,9 +123,8 @@ def html_sentence(text: str) -> str:
 
 
 def bounds(cells: Cells) -> Iterable[str]:
-    """Yield what the suite bounds: ``gcForest and RF n_estimators 100 of 500``, ``at most 3 repeats``."""
-    experiment, suite = cells.experiment, cells.results.plan.suite_config
-    together: dict[str, list[str]] = {}
+    """Yield what the suite bounds: ``gcForest and RF n_estimators 100 of 500``, ``3 of 10 repeats``."""
+    experiment, together = cells.experiment, dict[str, list[str]]()
     for column in experiment.shown_columns():
         rows: dict[str, list[str]] = {}
         for dataset in experiment.present():
@@ -138,11 +137,13 @@ def bounds(cells: Cells) -> Iterable[str]:
                 together.setdefault(f"{words}{place}", []).append(cells.label(column))
     for words, labels in together.items():
         yield f"{listed(list(dict.fromkeys(labels)))} {words}"
-    if suite.repeats is not None and not set(experiment.datasets) <= suite.dataset_repeats.keys():
-        yield f"at most {suite.repeats} repeats"
-    for bound in dict.fromkeys(suite.dataset_repeats.values()):
-        if names := [name for name in experiment.datasets if suite.dataset_repeats.get(name) == bound]:
-            yield f"{listed(names)} at most {bound} repeat{'s' if bound > 1 else ''}"
+    fewer: dict[str, list[str]] = {}
+    for dataset in experiment.present():
+        n, every = experiment.repeats[dataset], experiment.all_repeats.get(dataset, 0)
+        fewer.setdefault(f"{n} of {every} repeats" if n < every else "", []).append(dataset)
+    for words, datasets in fewer.items():
+        if words:
+            yield words if len(fewer) == 1 else f"{listed(datasets)} {words}"
 
 
 def capped(cells: Cells) -> list[str]:

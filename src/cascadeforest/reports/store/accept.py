@@ -25,12 +25,12 @@ from cascadeforest.reports.store.crate import write_crate
 N_SHOWN = 20
 
 
-def accept(root: Path, suite: str, message: str, only: Collection[str] = ()) -> Path:
+def accept(root: Path, suite: str, message: str, only: Collection[str] = (), drop: Collection[str] = ()) -> Path:
     """Store ``results/<suite>`` as ``reports/<suite>``, with `message`, why the numbers are taken.
 
     The tables are drawn anew from the results, so that what is stored is what the stored cells say. A suite that takes
-    days can be accepted experiment by experiment: what `only` names is taken from the run, other stored tables stay; by
-    default nothing stays.
+    days can be accepted experiment by experiment: what `only` names is taken from the run, other stored tables stay,
+    with the bounds that they were made with, but for those that `drop` names. By default nothing stays.
 
     `UserError`, with nothing changed, if the message is empty, an id is unknown, a cell failed, a result is missing,
     damaged, or of another configuration or data, a table is not what the results say, or what would stay contradicts
@@ -57,7 +57,11 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = ()) -> 
     kept, earlier = None, []
     if only and (stored / store.CELLS).is_file():
         before = store.read_stored(root, suite)
-        kept = before.only([name for name in store.without_claims(before) if name not in results.drawable()])
+        given_up = {*results.drawable(), *drop}
+        if unknown := sorted({*drop} - {*before.drawable()}):
+            stay = f"{', '.join(before.drawable())}"
+            raise UserError(f"--drop names {', '.join(unknown)}, not stored in {stored}. Stored are {stay}.")
+        kept = before.only([name for name in store.without_claims(before) if name not in given_up])
         _check_union(results, kept, everything.experiments)
         rows, earlier = _united_rows(rows, kept, stored), _earlier(stored, kept)
     together = _united(results, kept, everything.plan) if kept else results
@@ -178,21 +182,19 @@ def _check_union(new: Results, kept: Results, declared: Mapping[str, Experiment]
         [name for name in kept.drawable() if name not in declared or not declared[name].is_implemented],
         f"Give it back, or accept the whole suite: {again} MESSAGE='why'",
     )
-    conflicts = list(_conflicts(new, kept, declared))
+    conflicts = list(_conflicts(new, kept))
     shown_by = {name for _, names in conflicts for name in names}
     together = [name for name in declared if name in shown_by or name in new.drawable()]
     refuse(
         "What is stored and what is to be accepted contradict each other:",
         (f"{what}; stored with {', '.join(names)}" for what, names in conflicts),
-        f"Accept the stored ones anew with it: {again} ONLY='{' '.join(together)}' MESSAGE='why'",
+        f"Accept the stored ones anew with it: {again} ONLY='{' '.join(together)}' MESSAGE='why'\n"
+        f"or give them up: DROP='{' '.join(name for name in together if name in shown_by)}'",
     )
 
 
-def _conflicts(new: Results, kept: Results, declared: Mapping[str, Experiment]) -> Iterable[tuple[str, list[str]]]:
+def _conflicts(new: Results, kept: Results) -> Iterable[tuple[str, list[str]]]:
     """Yield what is not the same in both parts, and the stored experiments that show it."""
-    for name in kept.drawable():
-        if _bounds(kept.plan, kept.experiments[name]) != _bounds(new.plan, declared[name], kept.experiments[name]):
-            yield "the suite has other bounds now", [name]
     for dataset in sorted(kept.summaries.keys() & new.summaries.keys()):
         if fields := _differing(kept.summaries[dataset], new.summaries[dataset]):
             names = [name for name in kept.drawable() if dataset in kept.experiments[name].present()]
@@ -203,18 +205,6 @@ def _conflicts(new: Results, kept: Results, declared: Mapping[str, Experiment]) 
         if fields := sorted({field for r in both for field in _differing(before[r], after[r])} - {"key"}):
             names = [name for name in kept.drawable() if pair in kept.experiments[name].needed_runs()]
             yield f"{pair[1]} on {pair[0]} is another run now (other {', '.join(fields)})", names
-
-
-def _bounds(plan: Plan, experiment: Experiment, shown: Experiment | None = None) -> object:
-    """What the suite bounds in an experiment; of a changed configuration, of the columns and rows that are stored."""
-    shown = shown or experiment
-    suite, rows = plan.suite_config, shown.datasets
-    parameters = {
-        (column, row): experiment.bounds.get(column, {}).get(row, shown.bounds.get(column, {}).get(row))
-        for column in shown.bounds
-        for row in shown.bounds[column]
-    }
-    return parameters, suite.repeats, {row: suite.dataset_repeats.get(row) for row in rows}
 
 
 def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
