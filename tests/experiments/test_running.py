@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections import namedtuple
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -15,7 +16,7 @@ import pytest
 from cascadeforest.data.errors import UserError
 from cascadeforest.experiments import running
 from cascadeforest.experiments.batches import Cost, make_batches
-from cascadeforest.experiments.plan import Plan, Run, Suite
+from cascadeforest.experiments.plan import Experiment, Plan, Run, Suite
 from cascadeforest.experiments.progress import Progress, duration, tell
 from cascadeforest.experiments.records import Failure, Failures, batch_path
 from cascadeforest.experiments.typed_files import write_typed
@@ -86,6 +87,23 @@ def test_progress_follows_what_jobs_tell(plan, folder):
     assert not progress.fitting
     assert progress.score == "forest on wine: accuracy 0.5"
     assert progress.left(60.0, 2) == 0
+
+
+def test_of_some_targets_only_their_fits_count(plan, folder):
+    """And those that are computed in the same job; the claims follow from all results."""
+    kinds = {"ours": ("table", ("wine",)), "both": ("table", ("iris", "wine")), "claims": ("claims", ())}
+    one = {
+        name: Experiment(name, "hidf", kind, "T", "scores", columns={"rf": "forest"}, datasets=datasets)
+        for name, (kind, datasets) in kinds.items()
+    }
+    plan = replace(plan, experiments=one)
+
+    def shown(*targets):
+        progress = Progress(plan, folder, targets)
+        return progress.experiments, {dataset for dataset, _, _ in progress.cells}
+
+    assert shown("ours") == (["ours"], {"wine"})
+    assert shown() == shown("ours", "claims") == shown("report") == ([*one], {"iris", "wine"})
 
 
 def test_jobs_call_the_python_that_runs_the_suite(stand_in, plan, folder, monkeypatch):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from cascadeforest.data.typed_json import Json
-from cascadeforest.experiments.plan import Plan
+from cascadeforest.experiments.plan import CLAIMS, Plan
 from cascadeforest.experiments.records import batch_path
 
 #: File of the events, below ``results/<suite>``.
@@ -70,19 +70,28 @@ class Progress:
         Of the suite.
     folder : Path
         ``results/<suite>``. What is told before is forgotten.
+    targets : sequence of str
+        Experiments that are made; all by default, and where another target is among them.
     """
 
-    def __init__(self, plan: Plan, folder: Path) -> None:
+    def __init__(self, plan: Plan, folder: Path, targets: Sequence[str] = ()) -> None:
         self.plan = plan
+        trained = {name for name, one in plan.experiments.items() if one.kind != CLAIMS}
+        is_part = bool(targets) and trained.issuperset(targets)
+        self.experiments = list(targets) if is_part else plan.drawable()
         self.path = folder / EVENTS
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.write_bytes(b"")
         self._position = 0
-        self.cells: set[CellName] = {(run.dataset, run.model, repeat) for run in plan.runs for repeat in run.repeats}
+        runs = {pair for name in self.experiments for pair in plan.experiments[name].needed_runs()}
+        self.cells: set[CellName] = set()
         self.done: set[CellName] = set()
         for batch in plan.batches:
-            if batch_path(folder, batch.name).is_file():
-                self.done |= self._cells_of(batch.name)
+            # A batch is computed as a whole.
+            if not is_part or runs.intersection((part.dataset, part.model) for part in batch.parts):
+                self.cells |= self._cells_of(batch.name)
+                if batch_path(folder, batch.name).is_file():
+                    self.done |= self._cells_of(batch.name)
         self.fitted: set[CellName] = set()  # in this run
         self.fitting: dict[str, str] = {}
         self.score = ""

@@ -113,12 +113,12 @@ def _run(
 ) -> int:
     folder = root / "results" / plan.suite
     (folder / STOPPING).unlink(missing_ok=True)
-    progress, log = Progress(plan, folder), folder / LOG
+    progress, log = Progress(plan, folder, targets), folder / LOG
     page = folder / "index.html"
     n_cores = (os.cpu_count() or 1) if cores == "all" else int(cores)
     expected = progress.expected(progress.cells - progress.done) / n_cores
     stream.write(
-        f"Suite {plan.suite}: {len(plan.drawable())} tables and figures from {len(progress.cells):,} fits; "
+        f"Suite {plan.suite}: {len(progress.experiments)} tables and figures from {len(progress.cells):,} fits; "
         f"{len(progress.done):,} are there, the others take about {duration(expected)} on {n_cores} cores, where "
         f"reports/*/costs.csv was measured. The page grows at {page}.\n"
     )
