@@ -245,7 +245,6 @@ def test_in_full_every_rung_has_a_column_and_differences_are_paired(suite):
     assert view.heads[1:4] == ("150 / 3 × 50 = 150", "450 / 3 × 150 = 450", "1,350 / 3 × 450 = 1,350")
     assert line(suite, "RF") == ["0.50 ± 0.00", "1.50 ± 0.00", "4.50 ± 0.00", "13.50 ± 0.00", "40.50 ± 0.00"]
     assert line(suite, "DDBF-f") == ["2.17 ± 1.00", "2.50 ± 1.00", "3.50 ± 1.00", "6.50 ± 1.00", "15.50 ± 1.00"]
-    assert not any("bounds numbers of trees" in note or "not equal" in note for note in view.notes)
     assert line(suite, "RF", "published") == ["93.86", "94.58", "96.59", "96.60", "96.67"]
     assert line(suite, "DDBF-f", "published") == ["97.21", "97.25", "97.57", "97.62", "97.83"]
     # 97.21 - 93.86, 97.25 - 94.58, 97.57 - 96.59, 97.62 - 96.60, 97.83 - 96.67
@@ -262,7 +261,7 @@ def test_in_full_every_rung_has_a_column_and_differences_are_paired(suite):
     assert (row.mean, row.published) == (pytest.approx(0.0167), pytest.approx(0.0335))
 
 
-def test_rungs_that_the_suite_bounds_have_their_real_numbers_of_trees_and_notes_say_for_which(suite):
+def test_rungs_that_the_suite_bounds_have_their_real_numbers_of_trees(suite):
     """A bound of 100 trees leaves RF 50 and 100, DDBF's forests 17, 50 and 100."""
     table = grown(suite, cap=100).table(LADDER)
     assert table.view.heads == ("50 / 3 × 17 = 51", "100 / 3 × 50 = 150", *["100 / 3 × 100 = 300"] * 3)
@@ -278,18 +277,10 @@ def test_rungs_that_the_suite_bounds_have_their_real_numbers_of_trees_and_notes_
     assert len(rows) == 10
     assert (rows["random_forest_1350"].condition, rows["random_forest_1350"].published) == ("100 trees", 0.966)
     assert (rows["ddbf_f_450"].condition, rows["ddbf_f_450"].published) == ("3 × 100 trees", 0.9762)
-    (bounds,) = (note for note in suite.table(LADDER).view.notes if "The suite bounds numbers of trees" in note)
-    assert "100 / 3 × 50 = 150 for the paper's 150 / 50; " in bounds
-    assert "100 / 3 × 100 = 300 for the paper's 4050 / 1350 (trees of RF" in bounds
-    assert "50 / 3 × 17" not in bounds.replace("150 / 3 × 17", "")
-    (unequal,) = (note for note in suite.table(LADDER).view.notes if "not equal" in note)
-    assert unequal.endswith("100 / 3 × 50 = 150; 100 / 3 × 100 = 300; 100 / 3 × 100 = 300; 100 / 3 × 100 = 300.")
     declare_ladder(suite, rungs={50: 150})
     grow(suite, FRAUD, "random_forest_150", [0.9] * 3, 30)
     grow(suite, FRAUD, "ddbf_f_50", [0.9] * 3, 10)
     assert suite.table(LADDER).view.heads == ("30 / 3 × 10 = 30",)
-    assert "30 / 3 × 10 = 30 for the paper's 150 / 50" in suite.notes(LADDER)
-    assert "not equal" not in suite.notes(LADDER)
 
 
 def test_no_number_of_trees_is_shown_that_a_forest_does_not_have(suite):
@@ -331,8 +322,6 @@ def test_absent_data_have_the_papers_heads_and_models_that_are_not_written_words
     assert line(suite, "RF") == ["80.00 ± 10.00"] * 2
     assert line(suite, "DDBF-f") == line(suite, DIFFERENCE) == ["not implemented"] * 2
     assert line(suite, "DDBF-f", "published") == ["97.21", "97.25"]
-    assert "100 / unknown for the paper's 150 / 50" in suite.notes(LADDER)
-    assert "50 / unknown for" not in suite.notes(LADDER).replace("150 / unknown for", "")
 
 
 def test_a_failed_rung_is_called_by_its_real_number_of_trees(suite):

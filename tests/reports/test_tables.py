@@ -220,18 +220,13 @@ def test_the_csv_is_the_same_bytes_every_time_with_ten_digits_and_rows_leave_out
     assert isinstance(row.n, int)
 
 
-def test_notes_name_splits_once_for_all_data_that_share_a_protocol_and_layers_by_repeat(suite):
-    options = {"layers_of": ["gbdt"], "layers_as": "iterations"}
-    suite.experiment(datasets=["adult", "letter", "yeast"], options=options)
+def test_notes_name_splits_once_for_all_data_that_share_a_protocol(suite):
+    suite.experiment(datasets=["adult", "letter", "yeast"])
     for name, protocol in (("adult", "given"), ("letter", "given"), ("yeast", "5-fold")):
         suite.summary(name, protocol=protocol)
         suite.run(name, "random_forest", [0.5, 0.6])
-    suite.run("adult", "gbdt", [{"accuracy": 0.5, "n_layers": 3}, {"accuracy": 0.6, "n_layers": 1}])
     notes = suite.table(NAME).view.notes
     assert "Splits (of the repeats named, the first ones are shown): adult and letter: given; yeast: 5-fold." in notes
-    assert "Iterations that predict, repeat by repeat: adult: GBDT 3, 1." in notes
-    suite.experiment(options={"layers_of": ["gdbt"]})
-    suite.refuses(NAME, "hidf-table2/options/layers_of has 'gdbt'; choose from random_forest, gbdt")
 
 
 def test_the_bounds_of_a_suite_name_what_they_concern(tmp_path):

@@ -159,6 +159,16 @@ def squares(
     return Mark(lambda axes: axes.imshow(values, **style))
 
 
+def borders(classes: np.ndarray, x: np.ndarray, y: np.ndarray) -> Mark:
+    """Return lines around the areas of classes in a map with these codes, of shape (n_y, n_x)."""
+
+    def draw(axes: Axes) -> None:
+        for code in sorted(set(classes.flat))[1:]:  # the first one's borders are those of others
+            axes.contour(x, y, classes == code, [0.5], colors=GREY, linewidths=0.8)
+
+    return Mark(draw)
+
+
 def rule(
     x: float | None = None,
     y: float | None = None,

@@ -20,6 +20,7 @@ from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.differences import Difference
 from cascadeforest.reports.numbers.frame import Found, TidyRow, to_csv
 from cascadeforest.reports.numbers.growth import growth_rows
+from cascadeforest.reports.numbers.metrics import COSTS
 from cascadeforest.reports.numbers.results import Results
 from cascadeforest.reports.numbers.timings import rows as timed_rows
 
@@ -45,7 +46,7 @@ class Table:
         lines: Iterable[Row],
         size: str = "repeats × test rows",
         picture: Picture | None = None,
-        drawn: Iterable[TidyRow] | None = None,
+        drawn: Iterable[TidyRow] | Mapping[Pair, Found] | None = None,
         folded: Iterable[TableView] = (),
         compared: Sequence[Difference] = (),
         labels: Mapping[str, str] | None = None,
@@ -59,8 +60,7 @@ class Table:
         are tables below; those of the differences `compared`, with the `labels` of their models, of costs timed in turn
         and of what models grew and chose are added.
         """
-        if isinstance(rows, Mapping):  # facts about data come once, whatever the number of models
-            rows = {row.key: row for own in rows.values() for row in own.values()}.values()
+        rows, drawn = _each(rows), None if drawn is None else _each(drawn)
         experiment, shown, first = cells.experiment, list(lines), (*label_heads, "")
         rows = (*rows, *(one.row for one in compared))
         if not any(row.kind == PUBLISHED for row in shown):
@@ -68,7 +68,8 @@ class Table:
         head, in_turn = (experiment.id, experiment.title, cells.results.suite), tuple(timed_rows(cells))
         by_key = {row.key: row for row in rows}
         told = {"at": lambda *key: by_key.get(key), "numbers": partial(_numbers, rows)}
-        told |= {"intervals": below.told_of(compared), "timings": below.told_in_turn(cells, in_turn), **facts}
+        told |= {"intervals": below.told_of(compared), "timings": below.told_in_turn(cells, in_turn)}
+        told |= {"measures_cost": any(row.metric in COSTS for row in rows), **facts}
         notes, caption = notes_and_caption(cells, told)
         folded = *folded, *below.differences(cells, compared, labels=labels), *below.in_turn(cells, in_turn)
         folded = *folded, *below.growth(cells)
@@ -76,12 +77,18 @@ class Table:
         every = *rows, *in_turn, *growth_rows(cells)
         if picture is None:
             return cls(every, view)
-        numbers = rows if drawn is None else tuple(drawn)
-        return cls(every, view, Figure(caption, f"{experiment.title}.", numbers, picture.draw))
+        return cls(every, view, Figure(caption, f"{experiment.title}.", rows if drawn is None else drawn, picture.draw))
 
     def files(self) -> dict[str, str]:
         """Suffix to content; the same bytes for the same results."""
         return {".csv": to_csv(self.rows), ".md": to_markdown(self.view), ".tex": to_latex(self.view)}
+
+
+def _each(rows: Iterable[TidyRow] | Mapping[Pair, Found]) -> tuple[TidyRow, ...]:
+    """Return the rows; facts about data come once, whatever the number of models."""
+    if isinstance(rows, Mapping):
+        rows = {row.key: row for own in rows.values() for row in own.values()}.values()
+    return tuple(rows)
 
 
 def _numbers(rows: Iterable[TidyRow], **fields: str) -> list[TidyRow]:

@@ -29,7 +29,7 @@ _MARKDOWN = str.maketrans({character: f"\\{character}" for character in r"\`*_|[
 def notes_and_caption(cells: Cells, facts: Mapping[str, object]) -> tuple[tuple[str, ...], str]:
     """Return the notes of an experiment, and the caption of its picture, from its renderer's template and these facts.
 
-    Notes of costs timed in turn come last. Which data sets stand for others is said last in every caption; without a
+    What is said below every table comes last. Which data sets stand for others is said last in every caption; without a
     macro for it the caption is empty.
     """
     told = {
@@ -41,12 +41,13 @@ def notes_and_caption(cells: Cells, facts: Mapping[str, object]) -> tuple[tuple[
         "capped": capped(cells),
         "stand_in": stand_in(cells),
         "compared": compared(cells),
-        "layers": layers(cells),
         "without_layers": list(without_layers(cells)),
         "interaction_layers": list(layers_with_interactions(cells)),
         "hardly_easy": list(hardly_easy(cells)),
-        "processors": list(processors(cells)),
+        "processors": processors(cells),
         "protocols": protocols(cells),
+        "named": cells.experiment.datasets,
+        "reasons": [],
         "several": max(cells.experiment.repeats.values(), default=0) > 1,
         **facts,
     }
@@ -54,7 +55,7 @@ def notes_and_caption(cells: Cells, facts: Mapping[str, object]) -> tuple[tuple[
     template = environment().get_template(f"{cells.experiment.render}.j2")
     own: Any = template.make_module(told | {"common": common})
     caption = [*sentences(own.caption()), *sentences(common.stand_in_sentence())] if hasattr(own, "caption") else []
-    return (*sentences(own.notes()), *sentences(common.timing_sentences())), " ".join(caption)
+    return (*sentences(own.notes()), *sentences(common.every())), " ".join(caption)
 
 
 def sentences(text: object) -> Iterable[str]:
@@ -170,41 +171,24 @@ def stand_in(cells: Cells) -> Mapping[str, Sequence[str]]:
     return {"wanted": wanted, "others": others, "lacking": lacking}
 
 
-def processors(cells: Cells) -> Iterable[Mapping[str, object]]:
-    """Yield the data sets whose costs come from processors of different names.
-
-    Columns are compared repeat by repeat: a repeat whose cells name several processors cannot be (`mixed` counts them);
-    repeats from several machines have a wider spread. `models` has, by processor, the labels of those that ran on it in
-    a mixed repeat.
-    """
+def processors(cells: Cells) -> dict[str, list[str]]:
+    """Return the data sets whose costs come from processors of several names, with these."""
     experiment = cells.experiment
-    for dataset in experiment.present():
-        found = {
-            column: [str(cell.provenance.host["processor"] or "an unknown processor") for cell in own]
+    found = {
+        dataset: {
+            str(cell.provenance.host["processor"] or "an unknown processor")
             for column in experiment.shown_columns()
-            if (own := cells.all(dataset, column))
+            for cell in cells.all(dataset, column)
         }
-        names = sorted(set().union(*found.values()))
-        mixed = [k for k, of_repeat in enumerate(zip(*found.values(), strict=True)) if len(set(of_repeat)) > 1]
-        if len(names) > 1:
-            ran = {column: {own[k] for k in mixed} for column, own in found.items()}
-            models = {name: [cells.label(column) for column in ran if name in ran[column]] for name in names}
-            yield {
-                "dataset": dataset,
-                "names": names,
-                "mixed": len(mixed),
-                "repeats": experiment.repeats[dataset],
-                "models": {name: labels for name, labels in models.items() if labels},
-            }
+        for dataset in experiment.present()
+    }
+    return {dataset: sorted(names) for dataset, names in found.items() if len(names) > 1}
 
 
 def compared(cells: Cells) -> list[str]:
     """Return the labels of the columns that are ranked against each other; empty if all are."""
-    experiment = cells.experiment
-    named = experiment.rank_columns or tuple(experiment.columns)
-    if len(named) == len(experiment.columns):
-        return []
-    return [cells.label(column) for column in named if column in experiment.shown_columns()]
+    named = [column for column in cells.experiment.rank_columns or () if column in cells.experiment.shown_columns()]
+    return [cells.label(column) for column in named if len(named) < len(cells.experiment.columns)]
 
 
 def reasons(
@@ -235,17 +219,3 @@ def protocols(cells: Cells, datasets: Iterable[str] | None = None) -> dict[str, 
         if protocol := cells.facts(dataset).get("protocol"):
             kinds.setdefault(protocol, []).append(dataset)
     return kinds
-
-
-def layers(cells: Cells) -> dict[str, dict[str, list[int]]]:
-    """Return, by data set and label, the layers that predict in each repeat, of the columns in `layers_of`."""
-    cells.check_columns("layers_of", cells.common.layers_of)
-    found = {
-        dataset: {
-            cells.label(column): [int(n) for n in cells.metric(dataset, column, "n_layers")]
-            for column in cells.common.layers_of
-            if cells.all(dataset, column)
-        }
-        for dataset in cells.experiment.present()
-    }
-    return {dataset: counts for dataset, counts in found.items() if counts}

@@ -33,7 +33,7 @@ class CommonOptions:
     #: Column to `model` and `condition` of the published file, if not its name.
     published: dict[str, dict[str, str]] = field(default_factory=dict)
     paper_datasets: tuple[str, ...] = ()  # of the paper's figure, where others stand for them
-    layers_of: tuple[str, ...] = ()  # columns whose numbers of layers stand under the table, repeat by repeat
+    layers_of: tuple[str, ...] = ()  # not read any more: plans that are stored name it
     layers_as: str = "layers"  # what the paper calls layers
     controls: dict[str, str] = field(default_factory=dict)  # column to the only one that tables compare it with
 

@@ -39,18 +39,6 @@ def render(cells: Cells) -> Table:
     return Table.of(cells, {}, rows.values(), label_heads, heads, lines, size, picture, _drawn(cells))
 
 
-def borders(predicted: np.ndarray) -> np.ndarray:
-    """Return the lines of length 1 between neighbours of different classes on a grid, an array of shape (n, 2, 2).
-
-    It has both ends (x, y) of each line; the first square of the grid reaches from (0, 0) to (1, 1).
-    """
-    upright = np.argwhere(predicted[:, 1:] != predicted[:, :-1])[:, ::-1] + np.array([1, 0])
-    level = np.argwhere(predicted[1:] != predicted[:-1])[:, ::-1] + np.array([0, 1])
-    steps = np.repeat([[0, 1], [1, 0]], [len(upright), len(level)], axis=0)
-    begins = np.concatenate([upright, level])
-    return np.stack([begins, begins + steps], axis=1)
-
-
 def _classes(cells: Cells, pair: Pair) -> dict[int, str]:
     """Return code and name of each class that rows have or are predicted as, or that the grid shows."""
     arrays = cells.first_arrays(*pair, EXTRA)
@@ -90,13 +78,9 @@ def _part(cells: Cells, pair: Pair) -> Part:
     """The panels of one model: the same regions with training and with test rows."""
     if not (arrays := cells.first_arrays(*pair, EXTRA)):
         return Part(title=cells.name(*pair), words=cells.reason(*pair))
-    names, squares = _classes(cells, pair), borders(arrays["predicted"])
-    lines = [
-        np.pad(at[0] + (squares[:, :, k] - 0.5) * (at[1] - at[0]), ((0, 0), (0, 1)), constant_values=np.nan).ravel()
-        for k, at in enumerate((arrays["x"], arrays["y"]))
-    ]
+    names = _classes(cells, pair)
     regions = panels.squares(_colours(arrays), arrays["x"], arrays["y"], equal=False)
-    edges = panels.line(lines[0], lines[1], Look(panels.GREY, ""), width=0.8)
+    edges = panels.borders(arrays["predicted"], arrays["x"], arrays["y"])
     x, y = map(Axis, cells.options(Options).features)
     shown = []
     for part, kind in PARTS.items():

@@ -9,7 +9,7 @@ import numpy as np
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.experiments.plan import Experiment
-from cascadeforest.reports.drawing import Row, Table, draw, metric_head, numbered_lines, scaled, told_of
+from cascadeforest.reports.drawing import Row, Table, draw, metric_head, numbered_lines, reasons, scaled, told_of
 from cascadeforest.reports.drawing.words import protocols
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.differences import Difference, difference
@@ -41,7 +41,12 @@ def render(cells: Cells) -> Table:
     rows = {row.key: row for row in (*curves, *_means(cells, series), *(one.row for one in leads))}
     names = [next(iter(series.values()))]
     told: dict[str, object] = dict(
-        names=names, series=series, label=label, rows=list(rows.values()), protocols=protocols(cells, names)
+        named=names,
+        series=series,
+        label=label,
+        rows=list(rows.values()),
+        reasons=reasons(cells, curves),
+        protocols=protocols(cells, names),
     )
     told |= {"intervals": told_of(leads)}
     heads = [*(f"ratio {ratio:g}" for ratio in series), f"mean from {BEYOND:g} on"]

@@ -3,13 +3,14 @@
 import math
 from collections.abc import Iterable, Mapping
 from functools import partial
+from itertools import product
+from typing import TypeAlias
 
 import numpy as np
-from scipy.stats import rankdata
+from scipy.stats import spearmanr
 
 from cascadeforest.experiments.plan import Pair
 from cascadeforest.reports.drawing import Table, draw, metric_head, metric_label, models, numbered_lines, scaled
-from cascadeforest.reports.drawing.lines import Row
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import TidyRow
 
@@ -24,20 +25,29 @@ TRAIN, TEST = "train", "test"
 FIRST, END = "layer 1", "last layer kept"
 NO_MEAN = "the mean margin is not positive"
 PARTS = {TRAIN: "training rows, out of fold", TEST: "test rows"}
+#: Numbers at layer 1, 2, ... by quantity and part.
+Curves: TypeAlias = Mapping[tuple[str, str], np.ndarray]
 
 
 def render(cells: Cells) -> Table:
     """Make picture and table."""
     cells.need(*EXTRAS.values())
-    rows = list(_facts(cells))
+    curves = {pair: _curves(cells, pair) for pair in cells.pairs}
+    drawn = models.rows_of(cells, EXTRAS[SCORE], SCORE, lambda _, pair, runs: dict(_drawn(curves[pair])))
+    found = {pair: {row.key[2:]: row for row in _facts(cells, pair, own)} for pair, own in curves.items()}
     heads = [f"{metric_head(name)}, {layer}" for name in EXTRAS for layer in (FIRST, END)]
     heads += [f"rank correlation of {' and '.join(map(metric_label, EXTRAS))}", "layers", "best layer"]
+    lines = []
+    for (pair, rows), (part, words) in product(found.items(), PARTS.items()):
+        shown = [row for row in rows.values() if row.condition.partition(",")[0] == part]
+        size = [f"{cell.n_train if part == TRAIN else cell.n_test:,}" for cell in cells.all(*pair)[:1]]
+        lines += numbered_lines(cells, (*cells.labels(*pair), words), shown, "".join(size))
     picture = draw.Picture([_part(cells, dataset) for dataset in cells.experiment.datasets], legend=True)
-    told, lines, label_heads = dict(empty=list(_empty(cells))), _lines(cells, rows), (*cells.label_heads, "rows")
-    return Table.of(cells, told, rows, label_heads, heads, lines, "number of rows", picture, _drawn(cells))
+    told, label_heads = dict(empty=list(_empty(cells))), (*cells.label_heads, "rows")
+    return Table.of(cells, told, found, label_heads, heads, lines, "number of rows", picture, drawn)
 
 
-def _curves(cells: Cells, pair: Pair) -> dict[tuple[str, str], np.ndarray]:
+def _curves(cells: Cells, pair: Pair) -> Curves:
     """Return the numbers at layer 1, 2, ... by quantity and part; nothing if the model did not run.
 
     Training rows have a number for each layer that was grown, test rows only for the layers that the cascade kept.
@@ -50,52 +60,36 @@ def rank_correlation(first: np.ndarray, second: np.ndarray) -> float | str:
     """Return Spearman's correlation of two curves, in which infinite values rank last, or why there is none."""
     if len(first) < 3:
         return "fewer than three layers"
-    ranks = [rankdata(values) - (len(values) + 1) / 2 for values in (first, second)]
-    sizes = [float(np.sum(values**2)) for values in ranks]
-    if not all(sizes):
+    if 1 in (len(set(first)), len(set(second))):
         return "the same at all layers"
-    return float(np.sum(ranks[0] * ranks[1])) / math.sqrt(sizes[0] * sizes[1])
+    return float(spearmanr(first, second).statistic)
 
 
-def _facts(cells: Cells) -> Iterable[TidyRow]:
+def _facts(cells: Cells, pair: Pair, curves: Curves) -> Iterable[TidyRow]:
     """Yield the numbers of the table: first and last layer, rank correlation of two curves, layers, best layer."""
-    for pair in cells.pairs:
-        row, curves = partial(cells.row, *pair, why_not=NO_MEAN), _curves(cells, pair)
-        for part in PARTS:
-            for name in EXTRAS:
-                for layer, k in (FIRST, 0), (END, len(curves.get((name, TEST), ())) - 1):
-                    yield row(f"{part}, {layer}", name, float(curves[name, part][k]) if curves else None)
-            both = [curves[name, part] for name in EXTRAS] if curves else []
-            yield row(part, "rank_correlation", rank_correlation(*both) if curves else None)
-            yield row(part, "grown_layers" if part == TRAIN else "n_layers", len(both[0]) if curves else None)
-            yield row(part, "best_layer", int(both[0].argmax()) + 1 if curves else None)
-        for name, factors in _factors(cells, pair).items():
-            for k, value in enumerate(factors, start=1):
-                yield row(f"layer {k}", FACTORS[name], float(value))
+    row = partial(cells.row, *pair, why_not=NO_MEAN)
+    for part in PARTS:
+        for name in EXTRAS:
+            for layer, k in (FIRST, 0), (END, len(curves.get((name, TEST), ())) - 1):
+                yield row(f"{part}, {layer}", name, float(curves[name, part][k]) if curves else None)
+        both = [curves[name, part] for name in EXTRAS] if curves else []
+        yield row(part, "rank_correlation", rank_correlation(*both) if curves else None)
+        yield row(part, "grown_layers" if part == TRAIN else "n_layers", len(both[0]) if curves else None)
+        yield row(part, "best_layer", int(both[0].argmax()) + 1 if curves else None)
+    for name, factors in _factors(cells, pair).items():
+        for k, value in enumerate(factors, start=1):
+            yield row(f"layer {k}", FACTORS[name], float(value))
 
 
 def _factors(cells: Cells, pair: Pair) -> Mapping[str, np.ndarray]:
     return cells.first_arrays(*pair, EXTRA) if EXTRA in cells.experiment.all_extras else {}
 
 
-def _drawn(cells: Cells) -> Iterable[TidyRow]:
+def _drawn(curves: Curves) -> Iterable[tuple[tuple[str, str], float | str]]:
     """Yield the numbers of the picture: every layer of every curve."""
-    for pair in cells.pairs:
-        curves = _curves(cells, pair)
-        if not curves:
-            yield cells.row(*pair, "", SCORE, None)
-        for (name, part), values in curves.items():
-            for k, value in enumerate(values, start=1):
-                yield cells.row(*pair, f"{part}, layer {k}", name, float(value), why_not=NO_MEAN)
-
-
-def _lines(cells: Cells, rows: list[TidyRow]) -> Iterable[Row]:
-    for dataset, column in cells.pairs:
-        for part, words in PARTS.items():
-            key = (dataset, column, part)
-            shown = [row for row in rows if (row.dataset, row.model, row.condition.partition(",")[0]) == key]
-            size = [f"{cell.n_train if part == TRAIN else cell.n_test:,}" for cell in cells.all(dataset, column)[:1]]
-            yield from numbered_lines(cells, (*cells.labels(dataset, column), words), shown, "".join(size))
+    for (name, part), values in curves.items():
+        for k, value in enumerate(values.tolist(), start=1):
+            yield (f"{part}, layer {k}", name), value if math.isfinite(value) else NO_MEAN
 
 
 def _part(cells: Cells, dataset: str) -> draw.Part:

@@ -8,6 +8,7 @@ decrease in impurity by a root split; the CSV files have the mean decrease in im
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
+from itertools import cycle
 
 import numpy as np
 import pandas as pd
@@ -24,21 +25,17 @@ MARGINAL, MDI = "root_importance", "importance"
 STATISTICS = {"median": 0.5, "lower quartile": 0.25, "upper quartile": 0.75, "largest": 1.0}
 #: Orders up to this one have a box each.
 N_SINGLE = 12
-#: Fewer columns than this are drawn as points: quartiles would be the points themselves.
-N_BOX = 5
 TOO_FEW, CONSTANT = "fewer than three interactions", "the same for all interactions"
 NO_INTERACTIONS = "no interactions found"
 #: Panels are as wide as their numbers of boxes, but no narrower than this many.
 LEAST_BOXES = 5
-#: Part of the highest value by which points must differ to have names of their own.
-CLOSE = 0.05
 
 
 @dataclass(frozen=True)
 class Options:
-    """Options of the experiment: input features that the picture names, else the two of largest importance."""
+    """Options of the experiment: input features that the picture names."""
 
-    informative: tuple[int, ...] = ()
+    informative: tuple[int, ...]
     layers: tuple[int, ...] = ()  # for the figure of the same models, with which this one shares its options
 
 
@@ -142,31 +139,14 @@ def _part(cells: Cells, dataset: str, frames: dict[Pair, pd.DataFrame], informat
         width = max(len(groups), LEAST_BOXES)
         # Names of features stand on the left, where no other box is.
         x = draw.Axis("order (in brackets: how many)", (-2.1, width - 0.4), ticks=ticks, upright=True)
-        marks = [_box(k, own) for k, own in enumerate(groups.values())]
-        marks += _names(frame, informative, CLOSE * highest)
+        colours = [draw.ORANGE if own.order.max() == 1 else draw.BLUE for own in groups.values()]
+        marks = [draw.box(k, own[MARGINAL], colours[k]) for k, own in enumerate(groups.values())]
+        # Names of close features would cover each other: the larger one's stands above its place, the other's below.
+        named = frame.loc[list(informative)].sort_values(MARGINAL, ascending=False, kind="stable")
+        for place, name, side in zip(named[MARGINAL], named["name"], cycle(("bottom", "top")), strict=False):
+            marks.append(draw.points([0], [place], draw.Look(draw.ORANGE), size=4.5))
+            marks.append(draw.text(-0.45, place, name, f"right {side}"))
         if len(groups) == 1:
             marks.append(draw.text(0.7, highest / 2, NO_INTERACTIONS.replace(" ", "\n"), "left center", draw.GREY))
         panels.append(draw.Panel(marks, title, x, y, width=width))
     return draw.Part([panels], title=dataset, height=2.9)
-
-
-def _box(at: int, own: pd.DataFrame) -> draw.Mark:
-    """A box of a group of orders, or points if it is small."""
-    colour = draw.ORANGE if own.order.max() == 1 else draw.BLUE
-    if len(own) < N_BOX:
-        return draw.points([at] * len(own), own[MARGINAL], draw.Look(colour, "D"), size=3.5)
-    return draw.box(at, own[MARGINAL], colour)
-
-
-def _names(frame: pd.DataFrame, informative: tuple[int, ...], close: float) -> Iterable[draw.Mark]:
-    """Points and names of some input features; close ones share a text."""
-    features = frame[frame.order == 1].sort_values(MARGINAL, ascending=False, kind="stable")
-    named = features.loc[features.index.isin(informative)] if informative else features[features[MARGINAL] > 0][:2]
-    starts = [0]
-    for k in range(1, len(named)):
-        starts.append(starts[-1] if named[MARGINAL].iloc[starts[-1]] - named[MARGINAL].iloc[k] < close else k)
-    for _, text in named.groupby(starts[: len(named)]):
-        middle = float(text[MARGINAL].mean())
-        yield draw.points([0] * len(text), text[MARGINAL], draw.Look(draw.ORANGE, "o"), size=4.5)
-        side = "bottom" if middle < close else "center"  # not across the axis
-        yield draw.text(-0.45, middle, "\n".join(text["name"]), f"right {side}")

@@ -67,7 +67,6 @@ def render(cells: Cells) -> Table:
     words = [[_NUMBER.sub("", cells.label(pair[side])) for pair in pairs] for side in (0, 1)]
     sides = options.sides or tuple(", ".join(dict.fromkeys(own)) for own in words)
     heads = [_head(cells, sizes, pair) if is_ladder else cells.label(pair[0]) for pair in pairs]
-    bounded = [(head, pair) for head, pair in zip(heads, pairs, strict=True) if _is_bounded(cells, sizes, pair)]
 
     def label(row: TidyRow) -> str:
         trees = f" of {sizes[row.model]} trees" if sizes[row.model] else ""
@@ -77,8 +76,6 @@ def render(cells: Cells) -> Table:
         what=metric_head(metric),
         sides=sides,
         is_ladder=is_ladder,
-        bounded=[(head, _printed_head(cells, pair)) for head, pair in bounded],
-        unequal=[head for head, pair in bounded if len({_total(size) for c in pair if (size := sizes[c])}) > 1],
         kinds=kinds(cells),
         reasons=reasons(cells, (row for row in found.values() if row.metric == metric), label),
         intervals=told_of([one for part in compared.values() for one in part]),
@@ -104,33 +101,19 @@ def _size(cells: Cells, column: str) -> Size | None:
     return next(iter(found.values()), None)
 
 
-def _total(size: Size) -> int:
-    return size.trees * (size.layers or 1)
-
-
 def _printed_trees(cells: Cells, column: str) -> str:
     """Return the trees of a forest for which the paper prints the numbers of a column; empty if it does not say."""
     trees, _, rest = cells.published.place(column)[1].partition(" trees")
     return trees if trees.isdigit() and not rest else ""
 
 
-def _printed_head(cells: Cells, pair: Pair) -> str:
-    return " / ".join(_printed_trees(cells, column) or "unknown" for column in pair)
-
-
 def _head(cells: Cells, sizes: Sizes, pair: Pair) -> str:
     """Write the numbers of trees of a rung; the paper's if none of its models is in the suite."""
     own = [sizes[column] for column in pair]
     if not any(own):
-        return f"{_printed_head(cells, pair)} (paper)"
-    total = f" = {_total(own[1]):,}" if own[1] is not None and own[1].layers else ""
+        return f"{' / '.join(_printed_trees(cells, column) or 'unknown' for column in pair)} (paper)"
+    total = f" = {own[1].trees * own[1].layers:,}" if own[1] is not None and own[1].layers else ""
     return " / ".join(str(one or "unknown") for one in own) + total
-
-
-def _is_bounded(cells: Cells, sizes: Sizes, pair: Pair) -> bool:
-    """Return whether the models have not the numbers of trees that the paper has."""
-    known = [(_printed_trees(cells, column), own) for column in pair if (own := sizes[column])]
-    return any(printed and printed != str(own.trees) for printed, own in known)
 
 
 def _numbers(

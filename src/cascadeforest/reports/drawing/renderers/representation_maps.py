@@ -155,11 +155,10 @@ def _parts(cells: Cells, pair: Pair, options: Options) -> Iterable[Part]:
     arrays = cells.first_arrays(*pair, options.extras[0])
     planes = dict(zip(arrays["layers"].tolist(), arrays["coordinates"], strict=True))
     names = {code: cells.class_name(pair[0], code) for code in sorted(set(arrays["classes"].tolist()))}
-    # Names of a few letters stand among the points, longer ones in a legend.
-    metric, is_short, shown = LINEAR if options.separability else PLANE, max(map(len, names.values())) <= 3, []
+    metric, shown = LINEAR if options.separability else PLANE, []
     ratios = _start_ratios(cells, pair, options)
     if options.data and DATA in arrays:
-        marks, (x, y) = list(_marks(arrays[DATA], arrays["classes"], names, is_short)), map(Axis, options.data)
+        marks, (x, y) = panels.class_points(arrays[DATA], arrays["classes"], names, alpha=0.75), map(Axis, options.data)
         shown.append(Panel(marks, "(a) The data\n\n", x, y, equal=True))
     for layer in options.layers:
         row = cells.row(*pair, f"layer {layer}", metric, found[metric, layer])
@@ -173,22 +172,13 @@ def _parts(cells: Cells, pair: Pair, options: Options) -> Iterable[Part]:
         if isinstance(words := found[PLANE, layer], str):
             shown.append(Panel(title=title, words=words))
         else:
-            marks = list(_marks(planes[layer], arrays["classes"], names, is_short))
+            marks = panels.class_points(planes[layer], arrays["classes"], names, alpha=0.75)
             shown.append(Panel(marks, title + published_text(cells, row), Axis("t-SNE 1"), Axis("t-SNE 2"), equal=True))
     title = f"{cells.name(*pair)}, {len(arrays['rows']):,} training rows"
-    yield Part([shown], title, height=panels.WIDTH / max(len(shown), 2) * 0.92 + 0.15, legend=not is_short)
+    yield Part([shown], title, height=panels.WIDTH / max(len(shown), 2) * 0.92 + 0.15, legend=True)
     if accuracy := {layer: 100 * value for layer, value in _accuracies(found).items()}:
         hollow = {layer: value for layer, value in accuracy.items() if found.get((PLANE, layer)) == NOTHING}
         line = panels.line(list(accuracy), list(accuracy.values()))
         dots = panels.line(list(hollow), list(hollow.values()), Look(line="none"), hollow=True)
         x, y = Axis("layer (0: the input)", ticks="whole"), Axis(metric_head(LINEAR), (0, 105))
         yield Part([[Panel([line, dots], x=x, y=y)]], height=1.45)
-
-
-def _marks(plane: np.ndarray, classes: np.ndarray, names: Mapping[int, str], is_short: bool) -> Iterable[panels.Mark]:
-    """The points of each class; short names stand at the point next to the middle of the class."""
-    yield from panels.class_points(plane, classes, names, alpha=0.75)
-    for code, name in names.items() if is_short else ():
-        own = plane[classes == code]
-        x, y = own[np.hypot(*(own - np.median(own, axis=0)).T).argmin()]
-        yield panels.text(x, y, name, bold=True, halo=True)

@@ -2,9 +2,9 @@
 
 One metric: models are columns. Several metrics: a line for each model, metrics are columns, as the papers print
 accuracy beside time and memory. ``options: {splits: n}``: a line for each split and metric, models are columns.
-``{differences: {to: column, of: [...]}}`` adds these columns minus that one, ``{ratio_of: column}`` the cost of that
-column divided by the cost of each other one, ``{equal_trees: {column: other}}`` the same of single pairs that have the
-same number of trees. ``{control: true}``: a model is compared with itself.
+``{differences: {to: column, of: [...]}}`` compares these columns with that one in a table below, ``{ratio_of: column}``
+adds the cost of that column divided by the cost of each other one, ``{equal_trees: {column: other}}`` the same of
+single pairs that have the same number of trees. ``{control: true}``: a model is compared with itself.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -18,11 +18,11 @@ from cascadeforest.reports.drawing.lines import SUMMARY
 from cascadeforest.reports.numbers import costs, scores
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.differences import Difference, difference, outcomes, pairs_of
-from cascadeforest.reports.numbers.frame import ALL, OK, Key, TidyRow, to_rows
+from cascadeforest.reports.numbers.frame import ALL, Key, TidyRow, to_rows
 from cascadeforest.reports.numbers.metrics import COMPARED, COST_FLOORS
 from cascadeforest.reports.numbers.splits import conditions, kinds
 
-REFERENCE, NOT_COMPARED = "reference", "not compared"
+NOT_COMPARED = "not compared"
 
 
 @dataclass(frozen=True)
@@ -97,10 +97,10 @@ def _differences(cells: Cells, options: Options) -> tuple[list[Difference], list
     """Return all differences, and those that tables below show."""
     experiment = cells.experiment
     pairs = [(column, options.differences.to) for column in options.differences.of] if options.differences else []
+    below = [*pairs, *pairs_of(cells)]
     if options.ratio_of:
         pairs += [(column, options.ratio_of) for column in experiment.columns if column != options.ratio_of]
     pairs += options.equal_trees.items()
-    below = pairs_of(cells)
     found = {
         (dataset, metric, pair): difference(cells, dataset, *pair, metric)
         for pair in dict.fromkeys([*pairs, *below])
@@ -117,7 +117,6 @@ def _checked(cells: Cells) -> Options:
         raise ConfigError(f"{experiment.place}/options/splits is {options.splits}; give the paper's number of splits.")
     if options.differences:
         scores.check_once(cells, "differences", (options.differences.to, *options.differences.of))
-        scores.compared_metric(experiment)
     cells.check_columns("equal_trees", [*options.equal_trees, *options.equal_trees.values()])
     if options.ratio_of or options.equal_trees:
         cells.check_columns("ratio_of", [options.ratio_of] if options.ratio_of else [])
@@ -142,8 +141,6 @@ def _lines(layout: Layout, options: Options) -> Iterable[Row]:
     cells, experiment = layout.cells, layout.cells.experiment
     for dataset in experiment.datasets:
         yield from draw.said_once(_dataset_lines(layout, dataset, options.splits))
-        if options.differences:
-            yield from _difference_lines(layout, dataset, options.differences.to)
     summarised = scores.summarised_metrics(experiment)
     if experiment.average_rank is not None:
         yield from _summary_lines(layout, "average rank", ["average_rank"], summarised, "not ranked")
@@ -174,16 +171,6 @@ def _published(cells: Cells, row: TidyRow) -> Cell:
     return replace(cell, text=f"{cell.text} MB")
 
 
-def _difference_lines(layout: Layout, dataset: str, reference: str) -> Iterable[Row]:
-    """Columns minus the reference; nothing where none of them has a number."""
-    for _, columns, rows in layout.lines(dataset, f"against {reference}", "{}_difference".format):
-        found = [row for row in rows if row is not None]
-        if any(row.status == OK for row in found):
-            words = [REFERENCE if column == reference else NOT_COMPARED for column in columns]
-            label = f"{dataset}: {draw.difference_words(found[0].metric)}"
-            yield from draw.numbered_lines(layout.cells, (label,), rows, words=words)
-
-
 def _summary_lines(
     layout: Layout, label: str, names: list[str], of_metrics: dict[str, str], words: str, reference: str = ""
 ) -> Iterable[Row]:
@@ -201,7 +188,7 @@ def _summary_lines(
     for labels, columns, rows in layout.lines(ALL, of_metrics, lambda _: names[0]):
         n = max(row.n or 0 for row in rows if row is not None)
         size = f"over {n} data set{'s' if n > 1 else ''}" if n else ""
-        apart = [REFERENCE if column == reference else words for column in columns]
+        apart = ["reference" if column == reference else words for column in columns]
         first, *others = draw.numbered_lines(cells, (label, *labels), rows, size, text, apart, printed)
         yield from (replace(first, kind=SUMMARY), *others)
 
