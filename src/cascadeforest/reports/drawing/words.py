@@ -11,13 +11,16 @@ import html
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from itertools import product
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cascadeforest.reports.drawing.lines import difference_cell, is_abbreviated, metric_head, number_text, signed_text
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import TidyRow
 from cascadeforest.reports.numbers.growth import hardly_easy, layers_with_interactions, without_layers
 from cascadeforest.reports.numbers.metrics import known_metric
+
+What = TypeVar("What")
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -123,43 +126,49 @@ def html_sentence(text: str) -> str:
 # Facts of every experiment -------------------------------------------------------------------------------------------
 
 
+def together(found: Iterable[tuple[What, str, str]]) -> Iterable[tuple[What, list[str], list[str]]]:
+    """Group what holds for labels at places: labels that share what holds and all its places stand together."""
+    places: dict[tuple[What, str], dict[str, None]] = {}
+    for what, label, place in found:
+        places.setdefault((what, label), {})[place] = None
+    labels: dict[tuple[What, tuple[str, ...]], list[str]] = {}
+    for (what, label), own in places.items():
+        labels.setdefault((what, tuple(own)), []).append(label)
+    return ((what, names, list(where)) for (what, where), names in labels.items())
+
+
 def bounds(cells: Cells) -> Iterable[str]:
     """Yield what the suite bounds: ``gcForest and RF n_estimators 100 of 500``, ``3 of 10 repeats``."""
-    experiment, together = cells.experiment, dict[str, list[str]]()
-    for column in experiment.shown_columns():
-        rows: dict[str, list[str]] = {}
-        for dataset in experiment.present():
-            bounded = experiment.bounds.get(column, {}).get(dataset, {}).items()
-            words = ", ".join(f"{name} {bound.here:g} of {bound.unbounded:g}" for name, bound in bounded)
-            rows.setdefault(words, []).append(dataset)
-        for words, datasets in rows.items():
-            place = "" if len(rows) == 1 else f" on {listed(datasets)}"
-            if words:
-                together.setdefault(f"{words}{place}", []).append(cells.label(column))
-    for words, labels in together.items():
-        yield f"{listed(list(dict.fromkeys(labels)))} {words}"
-    fewer: dict[str, list[str]] = {}
+    experiment, found, fewer = cells.experiment, [], []
+    for column, dataset in product(experiment.shown_columns(), experiment.present()):
+        bounded = experiment.bounds.get(column, {}).get(dataset, {}).items()
+        if words := ", ".join(f"{name} {bound.here:g} of {bound.unbounded:g}" for name, bound in bounded):
+            found.append((words, cells.label(column), dataset))
+    for words, labels, datasets in together(found):
+        everywhere = len(datasets) == len(experiment.present())
+        yield f"{listed(labels)} {words}" + ("" if everywhere else f" on {listed(datasets)}")
     for dataset in experiment.present():
         n, every = experiment.repeats[dataset], experiment.all_repeats.get(dataset, 0)
-        fewer.setdefault(f"{n} of {every} repeats" if n < every else "", []).append(dataset)
-    for words, datasets in fewer.items():
-        if words:
-            yield words if len(fewer) == 1 else f"{listed(datasets)} {words}"
+        fewer += [(f"{n} of {every} repeats", "", dataset)] if n < every else []
+    for words, _, datasets in together(fewer):
+        yield words if len(datasets) == len(experiment.present()) else f"{listed(datasets)} {words}"
 
 
 def capped(cells: Cells) -> list[str]:
     """Return the models that used up a bound of the suite, by where: ``GBDT and gcForest on digits (2 of 3)``."""
-    experiment, together = cells.experiment, dict[str, list[str]]()
-    for column in experiment.shown_columns():
-        places = []
-        for dataset in experiment.present():
-            if n := cells.n_at_cap(dataset, column):
-                every = experiment.repeats[dataset]
-                places.append(dataset if n == every else f"{dataset} ({n} of {every})")
-        if places:
-            where = "all data sets" if places == list(experiment.present()) and len(places) > 1 else listed(places)
-            together.setdefault(where, []).append(cells.label(column))
-    return [f"{listed(labels)} on {places}" for places, labels in together.items()]
+    experiment, found = cells.experiment, []
+    for column, dataset in product(experiment.shown_columns(), experiment.present()):
+        if n := cells.n_at_cap(dataset, column):
+            every = experiment.repeats[dataset]
+            found.append(("", cells.label(column), dataset if n == every else f"{dataset} ({n} of {every})"))
+    return [
+        f"{listed(labels)} on {'all data sets' if _is_all(cells, places) else listed(places)}"
+        for _, labels, places in together(found)
+    ]
+
+
+def _is_all(cells: Cells, datasets: Sequence[str]) -> bool:
+    return list(datasets) == list(cells.experiment.present()) and len(datasets) > 1
 
 
 def stand_in(cells: Cells) -> Mapping[str, Sequence[str]]:
@@ -199,17 +208,15 @@ def reasons(
     `rows` are without those that follow from others; `label` gives words for the model of a row, by default the label
     of the column. A reason that holds for several data sets and all of them names none.
     """
-    found: dict[tuple[str, str], dict[str, dict[str, None]]] = {}
-    for row in rows:
-        if is_abbreviated(row) and row.dataset in cells.experiment.present():
-            words = label(row) if label else cells.label(row.model)
-            found.setdefault((row.status, row.note), {}).setdefault(words, {})[row.dataset] = None
-    together: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
-    for (status, note), models in found.items():
-        for words, datasets in models.items():
-            everywhere = len(datasets) == len(cells.experiment.present()) > 1
-            together.setdefault((status, note, () if everywhere else tuple(datasets)), []).append(words)
-    return [{"status": s, "note": n, "datasets": places, "models": m} for (s, n, places), m in together.items()]
+    found = [
+        ((row.status, row.note), label(row) if label else cells.label(row.model), row.dataset)
+        for row in rows
+        if is_abbreviated(row) and row.dataset in cells.experiment.present()
+    ]
+    return [
+        {"status": status, "note": note, "models": models, "datasets": [] if _is_all(cells, datasets) else datasets}
+        for (status, note), models, datasets in together(found)
+    ]
 
 
 def protocols(cells: Cells, datasets: Iterable[str] | None = None) -> dict[str, list[str]]:

@@ -16,24 +16,12 @@ from cascadeforest.reports.numbers.verdicts import Verdict
 
 @dataclass(frozen=True)
 class ClaimLine:
-    """A claim in one line.
+    """A claim in one line."""
 
-    Parameters
-    ----------
-    verdict : Verdict
-        With the claim and all its evidence.
-    number : str
-        The decisive effect with its interval; empty without one.
-    place : str
-        What the number is of.
-    experiments : tuple of str
-        Ids of the tables with the evidence.
-    """
-
-    verdict: Verdict
-    number: str
-    place: str
-    experiments: tuple[str, ...]
+    verdict: Verdict  # with the claim and all its evidence
+    number: str  # the decisive effect with its interval; empty without one
+    place: str  # what the number is of
+    experiments: tuple[str, ...]  # ids of the tables with the evidence
 
     @property
     def paper(self) -> str:
@@ -49,14 +37,13 @@ class ClaimLine:
 def render(cells: Cells) -> Table:
     """Make the table."""
     results = cells.results
-    lines = judged(results)
-    papers = results.plan.papers
-    rows = [
-        Row(
-            (papers[one.paper].short if one.paper in papers else "ours", one.verdict.claim.says, ""), tuple(_cells(one))
-        )
-        for one in lines
-    ]
+    lines, papers = judged(results), results.plan.papers
+    rows = []
+    for one in lines:
+        paper = papers[one.paper].short if one.paper in papers else "ours"
+        words = Cell(one.words, is_word=bool(one.words))
+        own = Cell(one.verdict.verdict, is_word=True), Cell(one.number), words, Cell(", ".join(one.experiments))
+        rows.append(Row((paper, one.verdict.claim.says, ""), own))
     counts = verdicts.counts(one.verdict for one in lines)
     told = {
         "counts": {papers[key].short if key in papers else OURS: counts[key] for key in counts},
@@ -120,10 +107,3 @@ def _number(one: Verdict, metric: str, numbers: list[float | None], is_ratio: bo
     first, *ends = (f"{value:{sign},.{places}f}".replace("-", "−") for value in known)
     interval = f" [{', '.join(ends)}]" if len(ends) == len(numbers) - 1 > 0 else ""
     return f"{first}{interval}{unit}"
-
-
-def _cells(line: ClaimLine) -> Iterable[Cell]:
-    yield Cell(line.verdict.verdict, is_word=True)
-    yield Cell(line.number)
-    yield Cell(line.words, is_word=bool(line.words))
-    yield Cell(", ".join(line.experiments))

@@ -7,7 +7,7 @@ import pandas as pd
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.experiments.plan import Pair
-from cascadeforest.reports.drawing import Row, Table, draw, metric_head, numbered_lines
+from cascadeforest.reports.drawing import Table, draw, metric_head, models
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import COLUMNS, TidyRow
 
@@ -34,8 +34,9 @@ def render(cells: Cells) -> Table:
     """Make picture and table."""
     cells.need(EXTRA)
     found = _measured(cells)
-    rows, drawn = tuple(_facts(cells, found)), tuple(_drawn(cells, found))
-    lines = [line for pair in cells.pairs for line in _lines(cells, *pair, rows)]
+    rows = {pair: {row.key[2:]: row for row in _facts(cells, pair, own)} for pair, own in found.items()}
+    drawn = tuple(_drawn(cells, found))
+    lines = models.lines_of(cells, rows, SHOWN, _place, None)
     frame = pd.DataFrame([row for row in drawn if row.condition], columns=list(COLUMNS))
     parts = [_part(cells, dataset, frame[frame.dataset == dataset]) for dataset in cells.experiment.datasets]
     picture = draw.Picture(parts, legend=True, legend_columns=3)
@@ -80,17 +81,16 @@ def _measured(cells: Cells) -> dict[Pair, list[Numbers]]:
     return found
 
 
-def _facts(cells: Cells, found: Mapping[Pair, list[Numbers]]) -> Iterable[TidyRow]:
+def _facts(cells: Cells, pair: Pair, repeats: list[Numbers]) -> Iterable[TidyRow]:
     """Yield the numbers of the first repeat and, of several repeats, means."""
-    for pair, repeats in found.items():
-        first = repeats[0] if repeats else dict.fromkeys(((BEFORE, RATIO), (AFTER, RATIO), (ALL, RATE), ("", AUC)))
-        kept = {key: value for key, value in first.items() if key[1] != SHARE and key not in LAST}
-        yield from (cells.row(*pair, *key, value) for key, value in kept.items())
-        for condition, metric in MEANS if len(repeats) > 1 else ():
-            values = [numbers[condition, metric] for numbers in repeats]
-            # The mean is over the repeats that have such a number.
-            numeric = [value for value in values if not isinstance(value, str)]
-            yield cells.row(*pair, f"{condition}, {OVER}".removeprefix(", "), metric, numeric or values)
+    first = repeats[0] if repeats else dict.fromkeys(((BEFORE, RATIO), (AFTER, RATIO), (ALL, RATE), ("", AUC)))
+    kept = {key: value for key, value in first.items() if key[1] != SHARE and key not in LAST}
+    yield from (cells.row(*pair, *key, value) for key, value in kept.items())
+    for condition, metric in MEANS if len(repeats) > 1 else ():
+        values = [numbers[condition, metric] for numbers in repeats]
+        # The mean is over the repeats that have such a number.
+        numeric = [value for value in values if not isinstance(value, str)]
+        yield cells.row(*pair, f"{condition}, {OVER}".removeprefix(", "), metric, numeric or values)
 
 
 def _drawn(cells: Cells, found: Mapping[Pair, list[Numbers]]) -> Iterable[TidyRow]:
@@ -107,17 +107,10 @@ def _references(cells: Cells, begin: float) -> dict[str, str]:
     return found if BEFORE in found and abs(begin / float(found[BEFORE]) - 1) <= 0.1 else {}
 
 
-def _lines(cells: Cells, dataset: str, column: str, rows: Iterable[TidyRow]) -> Iterable[Row]:
-    """Yield a line for each state of the first repeat, and for the means."""
-    found: dict[str, list[TidyRow | None]] = {}
-    for row in rows:
-        if (row.dataset, row.model) == (dataset, column):
-            condition = row.condition.removesuffix(OVER).removesuffix(", ").replace(ALL, "")
-            state, _, what = condition.partition(", ")
-            label = (state or AFTER).removeprefix("iteration ") + ", mean" * row.condition.endswith(OVER)
-            found.setdefault(label, [None] * len(SHOWN))[SHOWN.index(what or row.metric)] = row
-    for label, own in found.items():
-        yield from numbered_lines(cells, (*cells.labels(dataset, column), label), own)
+def _place(condition: str, metric: str) -> tuple[str, str]:
+    """Return the line of a number, a state of the first repeat or a mean, and its column."""
+    state, _, what = condition.removesuffix(OVER).removesuffix(", ").replace(ALL, "").partition(", ")
+    return (state or AFTER).removeprefix("iteration ") + ", mean" * condition.endswith(OVER), what or metric
 
 
 def _part(cells: Cells, dataset: str, frame: pd.DataFrame) -> draw.Part:

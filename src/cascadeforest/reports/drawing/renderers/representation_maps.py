@@ -97,15 +97,14 @@ def _starts(cells: Cells, options: Options) -> Iterable[Mapping[str, object]]:
     """Yield in how many planes the last layer shown has a smaller S_A / S_E than the first, model by model."""
     for pair in cells.pairs:
         ratios, found = _start_ratios(cells, pair, options), _values(cells, pair, options)
-        first, last = options.layers[0], options.layers[-1]
-        planes = {
-            layer: [*ratios[layer].tolist(), value]
-            for layer in (first, last)
+        planes = [
+            np.append(ratios[layer], value)
+            for layer in (options.layers[0], options.layers[-1])
             if layer in ratios and isinstance(value := found.get((PLANE, layer)), float)
-        }
+        ]
         if len(planes) == 2:
-            before, after = (np.array(planes[layer]) for layer in (first, last))
-            yield {"name": cells.name(*pair), "lower": int((after < before).sum()), "n": len(after)}
+            lower = int((planes[1] < planes[0]).sum())
+            yield {"name": cells.name(*pair), "lower": lower, "n": len(planes[0])}
 
 
 def _accuracies(found: Mapping[tuple[str, int], float | str]) -> dict[int, float]:
