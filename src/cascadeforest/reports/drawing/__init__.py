@@ -1,6 +1,7 @@
-"""Tables, pictures and the page. What renderers need of it has its names here."""
+"""Tables, pictures and the page. What most renderers need, of numbers too, has its names here."""
 # ruff: noqa: F401
 
+from cascadeforest.experiments.plan import Pair
 from cascadeforest.reports.drawing import models
 from cascadeforest.reports.drawing import panels as draw
 from cascadeforest.reports.drawing.folded import differences as differences_below
@@ -25,3 +26,5 @@ from cascadeforest.reports.drawing.lines import (
 )
 from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.words import metric_label, number, reasons
+from cascadeforest.reports.numbers.cells import Cells
+from cascadeforest.reports.numbers.frame import Found, Key, TidyRow

@@ -14,7 +14,14 @@ from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cascadeforest.reports.drawing.lines import difference_cell, is_abbreviated, metric_head, number_text, signed_text
+from cascadeforest.reports.drawing.lines import (
+    difference_cell,
+    feature_words,
+    is_abbreviated,
+    metric_head,
+    number_text,
+    signed_text,
+)
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import TidyRow
 from cascadeforest.reports.numbers.growth import hardly_easy, layers_with_interactions, without_layers
@@ -86,6 +93,7 @@ def environment() -> Environment:
         "listed": listed,
         "zip": zip,
         "head": metric_head,
+        "feature": feature_words,
         "label": metric_label,
         "number": number,
         "shown": lambda value, metric: number_text(metric, value, None),

@@ -3,10 +3,8 @@
 import numpy as np
 
 from cascadeforest.experiments.extras import attribution_quality as saved
-from cascadeforest.experiments.plan import Pair
-from cascadeforest.reports.drawing import Table, draw, metric_head, models
+from cascadeforest.reports.drawing import Found, Pair, Table, draw, metric_head, models
 from cascadeforest.reports.numbers.cells import Cells, by_layer
-from cascadeforest.reports.numbers.frame import Found
 
 ERROR, R2, TOP, KNOWN = "rmse", "r2", "top", "known_by_prediction"
 TRUE, SHAPLEY = "true", "Shapley values"

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.reports.drawing import Table, numbered_lines, reasons
+from cascadeforest.reports.drawing import Cells, Table, numbered_lines, reasons
 from cascadeforest.reports.numbers import importances
-from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.differences import Difference, of_repeats
 from cascadeforest.reports.numbers.frame import OK, UNAVAILABLE, TidyRow, to_rows
 from cascadeforest.reports.numbers.scores import averages, frame_of_repeats, with_published

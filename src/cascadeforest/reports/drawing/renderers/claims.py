@@ -4,11 +4,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from cascadeforest.experiments.claims import CLAIMS_FILE, OURS, digest_of_claims
-from cascadeforest.reports.drawing import Cell, Row, Table, common_places
+from cascadeforest.reports.drawing import Cell, Cells, Row, Table, TidyRow, common_places
 from cascadeforest.reports.drawing.table import make_table
 from cascadeforest.reports.numbers import verdicts
-from cascadeforest.reports.numbers.cells import Cells
-from cascadeforest.reports.numbers.frame import TidyRow
 from cascadeforest.reports.numbers.metrics import known_metric
 from cascadeforest.reports.numbers.results import Results
 from cascadeforest.reports.numbers.verdicts import Verdict

@@ -6,9 +6,7 @@ import numpy as np
 import pandas as pd
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.experiments.plan import Pair
-from cascadeforest.reports.drawing import Table, draw, metric_head, models
-from cascadeforest.reports.numbers.cells import Cells
+from cascadeforest.reports.drawing import Cells, Pair, Table, draw, metric_head, models
 from cascadeforest.reports.numbers.frame import COLUMNS, TidyRow
 
 EXTRA = "iterations"

@@ -8,11 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.experiments.plan import Pair
-from cascadeforest.reports.drawing import Table, draw, models
+from cascadeforest.reports.drawing import Pair, Table, TidyRow, draw, models
 from cascadeforest.reports.drawing.panels import Axis, Panel, Part
 from cascadeforest.reports.numbers.cells import PLACES, Cells, by_layer
-from cascadeforest.reports.numbers.frame import TidyRow
 
 EXTRA, SCORES = "contributions", "layer_scores"
 TARGET, PREDICTION, CONTRIBUTION, SIZE = "target", "prediction", "contribution", "contribution_size"

@@ -10,8 +10,7 @@ from datetime import date
 import numpy as np
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.reports.drawing import Row, Table, common_places, feature_words, mean_text, numbered_lines
-from cascadeforest.reports.numbers.cells import Cells
+from cascadeforest.reports.drawing import Cells, Row, Table, common_places, feature_words, mean_text, numbered_lines
 from cascadeforest.reports.numbers.frame import Found, TidyRow
 
 EXTRA = "contributions"

@@ -5,11 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cascadeforest.experiments.plan import Pair
-from cascadeforest.reports.drawing import Table, number, numbered_lines, panels, published_text
+from cascadeforest.reports.drawing import Cells, Pair, Table, TidyRow, number, numbered_lines, panels, published_text
 from cascadeforest.reports.drawing.panels import Axis, Look, Panel, Part
-from cascadeforest.reports.numbers.cells import Cells
-from cascadeforest.reports.numbers.frame import TidyRow
 
 EXTRA = "decision_grid"
 ACCURACY, SHARE = "accuracy", "region_share"

@@ -9,9 +9,8 @@ import numpy as np
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.experiments.plan import Experiment
-from cascadeforest.reports.drawing import Row, Table, draw, metric_head, numbered_lines, reasons, scaled, told_of
+from cascadeforest.reports.drawing import Cells, Row, Table, draw, metric_head, numbered_lines, reasons, scaled, told_of
 from cascadeforest.reports.drawing.words import protocols
-from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.differences import Difference, difference
 from cascadeforest.reports.numbers.frame import Key, TidyRow, to_rows
 from cascadeforest.reports.numbers.scores import repeats, scores

@@ -48,10 +48,9 @@ def render(cells: Cells) -> Table:
         runs = [run[array] for run in cells.arrays(*pair, extra)]
         left_out, negative = sum(not len(run) for run in runs), sum(int((run < 0).sum()) for run in runs)
         bars = [row for (name, metric), row in own.items() if metric == share and name != SUM and row.mean is not None]
-        top = max(bars, key=lambda row: row.number, default=None)
-        largest = top and {"name": feature_words(top.condition), "share": top.number}
-        facts.append({"name": cells.name(*pair), "n": len(runs)} | dict(left_out=left_out, negative=negative))
-        facts[-1]["largest"] = largest
+        largest = max(bars, key=lambda row: row.number, default=None)
+        one = dict(name=cells.name(*pair), n=len(runs), left_out=left_out, negative=negative, largest=largest)
+        facts.append(one)
     told = dict(columns=extra == COLUMNS, normalise=options.normalise, facts=facts)
     metrics = (MDI, RAW if options.normalise else SHARE)
     head = metric_head(MDI) + ", normalised" * options.normalise

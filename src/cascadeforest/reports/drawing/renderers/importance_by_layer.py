@@ -8,8 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.experiments.plan import Pair
-from cascadeforest.reports.drawing import Table, common_places, draw, mean_text, metric_head, models
+from cascadeforest.reports.drawing import Pair, Table, common_places, draw, mean_text, metric_head, models
 from cascadeforest.reports.numbers.cells import Cells, by_layer, means
 from cascadeforest.reports.numbers.frame import Found, TidyRow
 

@@ -10,8 +10,7 @@ from dataclasses import replace
 from statistics import median
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.reports.drawing import Row, Table, draw, number_cell, number_text, numbered_lines, ratio_text
-from cascadeforest.reports.numbers.cells import Cells
+from cascadeforest.reports.drawing import Cells, Row, Table, draw, number_cell, number_text, numbered_lines, ratio_text
 from cascadeforest.reports.numbers.costs import ENDS
 from cascadeforest.reports.numbers.frame import Key, TidyRow
 from cascadeforest.reports.numbers.importances import IRRELEVANT, ImportanceColumn, importance_columns
@@ -38,7 +37,7 @@ def render(cells: Cells) -> Table:
         ratios=ratios,
         floor=floor,
         is_small=any(row.metric == WHOLE_COST and row.mean is not None and row.mean < floor for row in found.values()),
-        shares={name: _range(found.values(), name) for name in columns},
+        columns=columns,
         spread=any(row.std is not None for row in found.values()),
         copies=COPIES if any(name.endswith(COPIES) for name in experiment.datasets) else "",
     )
@@ -57,10 +56,9 @@ def render(cells: Cells) -> Table:
 def _rows(cells: Cells, dataset: str, model: str, columns: Columns) -> Iterable[TidyRow]:
     fits = cells.metric(dataset, model, FIT)
     yield cells.row(dataset, model, "", FIT, fits)
-    alone: dict[str, list[float]] = {}
     whole: dict[str, list[float]] = {}
     for name, column in columns.items():
-        own = alone[name] = [float(run["cpu_seconds"]) for run in cells.arrays(dataset, model, column.extra)]
+        own = [float(run["cpu_seconds"]) for run in cells.arrays(dataset, model, column.extra)]
         whole[name] = [fit + cost for fit, cost in zip(fits, own, strict=True)]
         for metric, values in ((IMPORTANCE_COST, own), (WHOLE_COST, whole[name])):
             yield replace(cells.row(dataset, model, "", metric, values), model=name)
@@ -77,12 +75,6 @@ def _rows(cells: Cells, dataset: str, model: str, columns: Columns) -> Iterable[
         yield TidyRow(dataset, name, condition, metric, median(ratios), n=len(ratios))
         for words, end in ENDS.items() if len(ratios) > 1 else ():
             yield TidyRow(dataset, name, f"{condition}, {words}", metric, end(ratios), n=1)
-
-
-def _range(rows: Iterable[TidyRow], name: str) -> tuple[float, float] | None:
-    """Return the smallest and the largest share of the training time among the data sets, of an importance."""
-    found = [row.mean for row in rows if (row.model, row.condition) == (name, TRAINING) and row.mean is not None]
-    return (min(found), max(found)) if found else None
 
 
 def _lines(cells: Cells, dataset: str, model: str, columns: Columns, found: Mapping[Key, TidyRow]) -> Iterable[Row]:

@@ -9,8 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy.stats import spearmanr
 
-from cascadeforest.experiments.plan import Pair
-from cascadeforest.reports.drawing import Table, draw, metric_head, metric_label, models, numbered_lines, scaled
+from cascadeforest.reports.drawing import Pair, Table, draw, metric_head, metric_label, models, numbered_lines, scaled
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import TidyRow
 

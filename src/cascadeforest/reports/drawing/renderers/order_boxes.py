@@ -15,10 +15,7 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.experiments.plan import Pair
-from cascadeforest.reports.drawing import Table, draw, metric_head, models
-from cascadeforest.reports.numbers.cells import Cells
-from cascadeforest.reports.numbers.frame import TidyRow
+from cascadeforest.reports.drawing import Cells, Pair, Table, TidyRow, draw, metric_head, models
 
 EXTRA = "interactions"
 MARGINAL, MDI = "root_importance", "importance"

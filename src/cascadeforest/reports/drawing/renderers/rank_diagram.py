@@ -12,9 +12,8 @@ import numpy as np
 import pandas as pd
 
 from cascadeforest.experiments.metrics import COST_METRICS, METRICS
-from cascadeforest.reports.drawing import Table, draw, metric_head, number_cell, numbered_lines
+from cascadeforest.reports.drawing import Cells, Table, draw, metric_head, number_cell, numbered_lines
 from cascadeforest.reports.numbers import scores
-from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.differences import counted_once
 from cascadeforest.reports.numbers.frame import ALL, OK, UNAVAILABLE, Key, TidyRow
 from cascadeforest.reports.numbers.statistics import holm, sign, signed_ranks

@@ -8,12 +8,10 @@ from typing import Literal
 import numpy as np
 
 from cascadeforest.experiments.extras import extra_name
-from cascadeforest.experiments.plan import Pair
 from cascadeforest.experiments.projection import PERPLEXITY, scatter_ratio
-from cascadeforest.reports.drawing import Table, metric_head, numbered_lines, panels, published_text
+from cascadeforest.reports.drawing import Cells, Pair, Table, metric_head, numbered_lines, panels, published_text
 from cascadeforest.reports.drawing.panels import Axis, Look, Panel, Part
 from cascadeforest.reports.drawing.words import metric_label, number
-from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import TidyRow
 from cascadeforest.reports.numbers.metrics import COORDINATES
 

@@ -12,11 +12,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.reports.drawing import Cell, Row, Table, differences_below, metric_head, reasons, told_of
+from cascadeforest.reports.drawing import Cell, Cells, Row, Table, differences_below, metric_head, reasons, told_of
 from cascadeforest.reports.drawing import lines as draw
 from cascadeforest.reports.drawing.lines import SUMMARY
 from cascadeforest.reports.numbers import costs, scores
-from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.differences import Difference, difference, outcomes, pairs_of
 from cascadeforest.reports.numbers.frame import ALL, Key, TidyRow, to_rows
 from cascadeforest.reports.numbers.metrics import COMPARED, COST_FLOORS

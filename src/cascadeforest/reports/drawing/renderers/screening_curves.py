@@ -7,9 +7,8 @@ import numpy as np
 import pandas as pd
 
 from cascadeforest.data.errors import UserError
-from cascadeforest.reports.drawing import Table, draw, metric_head, numbered_lines, printed_text
+from cascadeforest.reports.drawing import Table, TidyRow, draw, metric_head, numbered_lines, printed_text
 from cascadeforest.reports.numbers.cells import Cells, Values
-from cascadeforest.reports.numbers.frame import TidyRow
 
 EXTRA = "layer_decisions"
 NONE_EARLY = "no row leaves early"

@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.reports.drawing import Cell, Row, Table, number_text, numbered_lines, published_cell
+from cascadeforest.reports.drawing import Cell, Cells, Row, Table, number_text, numbered_lines, published_cell
 from cascadeforest.reports.drawing.words import reasons
-from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.differences import difference, pairs_of
 from cascadeforest.reports.numbers.frame import UNAVAILABLE, TidyRow, to_rows
 from cascadeforest.reports.numbers.importances import explained_by_rows

@@ -8,11 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.experiments.plan import Pair
-from cascadeforest.reports.drawing import Table, metric_head, number_cell, numbered_lines, said_once
+from cascadeforest.reports.drawing import Cells, Pair, Table, metric_head, number_cell, numbered_lines, said_once
 from cascadeforest.reports.drawing.lines import Lines
 from cascadeforest.reports.drawing.words import reasons
-from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.differences import difference
 from cascadeforest.reports.numbers.frame import Key, TidyRow, to_rows
 from cascadeforest.reports.numbers.metrics import COMPARED
