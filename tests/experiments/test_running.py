@@ -113,6 +113,21 @@ def test_jobs_call_the_python_that_runs_the_suite(stand_in, plan, folder, monkey
     assert f"jobs call {Path(sys.executable).parent / 'python'}" in (folder / running.LOG).read_text()
 
 
+def test_files_from_the_future_get_the_present_time(stand_in, plan, folder):
+    """Snakemake refuses what a job makes from an input that is newer than it: the clock was set back."""
+    data = folder.parents[1] / "data" / "processed"
+    data.mkdir(parents=True)
+    now, files = time.time(), [data / "iris.npz", data / "wine.npz"]
+    for file, when in zip(files, (now + 86_400, now - 86_400), strict=True):
+        file.touch()
+        os.utime(file, (when, when))
+    _, text = stand_in(plan, "works")
+    assert "The clock was set back: 1 files were newer than now" in text
+    assert abs(files[0].stat().st_mtime - now) < 60
+    assert files[1].stat().st_mtime == pytest.approx(now - 86_400)
+    assert "newer" not in stand_in(plan, "works")[1]
+
+
 def test_half_a_line_waits_for_its_end(plan, folder):
     progress = Progress(plan, folder)
     with progress.path.open("a") as stream:

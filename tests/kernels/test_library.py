@@ -69,6 +69,13 @@ def test_a_missing_library_says_what_to_do(monkeypatch, tmp_path):
         kernels._load("v1")
 
 
+def test_a_damaged_library_says_what_to_do(monkeypatch, tmp_path):
+    monkeypatch.setattr(kernels, "FOLDER", tmp_path)
+    kernels.library_file("v1").write_bytes(b"other")
+    with pytest.raises(kernels.KernelError, match=r"kernels-v1\.\w+: .* cannot be loaded \(.*\); run `make setup`"):
+        kernels._load("v1")
+
+
 def test_a_library_of_other_sources_is_refused(monkeypatch):
     monkeypatch.setattr(build, "source_digest", lambda: "0" * 64)
     with pytest.raises(kernels.KernelError, match=r"compiled from other sources; run `make setup`"):

@@ -46,7 +46,10 @@ def _load(level: str) -> ctypes.CDLL:
     remedy = "run `make setup`, or `pip install .` again in the folder of the sources"
     if not file.exists():
         raise KernelError(f"{file}: the kernels of cascadeforest are not compiled; {remedy}.")
-    library = ctypes.CDLL(str(file))
+    try:
+        library = ctypes.CDLL(str(file))
+    except OSError as error:
+        raise KernelError(f"{file}: the kernels of cascadeforest cannot be loaded ({error}); {remedy}.") from error
     made_from = ctypes.c_char_p.in_dll(library, "source_digest").value
     if made_from != source_digest().encode():
         raise KernelError(f"{file}: the kernels of cascadeforest were compiled from other sources; {remedy}.")
