@@ -16,9 +16,9 @@ from cascadeforest.experiments.typed_files import write_typed
 from cascadeforest.reports.drawing.page import index_page
 from cascadeforest.reports.drawing.renderers.claims import judged
 from cascadeforest.reports.numbers.cells import Cells
+from cascadeforest.reports.numbers.costs import ratio
 from cascadeforest.reports.numbers.fidelity import Declared
 from cascadeforest.reports.numbers.results import read_results
-from cascadeforest.reports.numbers.timings import ratio
 from cascadeforest.reports.store.redraw import redraw_stored
 
 NAME, FIT, PREDICT = "hidf-table3", "fit_cpu_seconds", "predict_cpu_seconds"

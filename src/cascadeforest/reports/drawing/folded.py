@@ -18,7 +18,7 @@ from cascadeforest.reports.drawing.lines import (
     number_text,
     with_interval,
 )
-from cascadeforest.reports.numbers import timings
+from cascadeforest.reports.numbers import costs
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.differences import EQUAL, OUTCOMES, Difference
 from cascadeforest.reports.numbers.frame import OK, TidyRow
@@ -145,27 +145,27 @@ def told_of(found: Sequence[Difference], is_control: bool = False) -> dict[str, 
 
 
 def in_turn(cells: Cells, rows: Sequence[TidyRow]) -> Iterable[TableView]:
-    """Yield the table of the rows that `cascadeforest.reports.numbers.timings.rows` gives; none without timings."""
+    """Yield the table of the rows that `cascadeforest.reports.numbers.costs.rows` gives; none without timings."""
     planned = cells.results.plan.timings_of(cells.experiment.id)
     found, metrics = {row.key: row for row in rows}, {row.metric for row in rows}
     printed = {row.metric for row in rows if row.published is not None}
-    times, counts = ([name for name in of if name in metrics] for of in (timings.TIMES, COUNTS))
+    times, counts = ([name for name in of if name in metrics] for of in (costs.TIMES, COUNTS))
     heads = []
     for metric, ratio in ((metric, f"{metric}_ratio") for metric in times):
         heads += [metric_head(metric), metric_head(ratio)]
         heads += [f"{metric_head(ratio)}, published"] if ratio in printed else []
     lines = []
     for timing in planned:
-        names, reference = timings.names_of(cells, timing), timings.reference_of(cells, timing)
+        names, reference = costs.names_of(cells, timing), costs.reference_of(cells, timing)
         there = [one for timed in _timed(cells) if timed.timing.dataset == timing.dataset for one in timed.rounds]
         size = f"{len(there)} × {min(one.n_train for one in there):,}" if there else ""
         for name, label in [*names.items(), (reference, f"{names[reference]}, against itself")]:
             is_itself, line = "against itself" in label, list[Cell]()
             for metric, ratio in ((metric, f"{metric}_ratio") for metric in times):
-                where = timings.ITSELF if is_itself else f"against {reference}, {timings.IN_TURN}"
+                where = costs.ITSELF if is_itself else f"against {reference}, {costs.IN_TURN}"
                 row = found.get((timing.dataset, name, where, ratio))
                 nothing = Cell("") if is_itself else Cell("reference", is_word=True)
-                cost = Cell("") if is_itself else number_cell(found[timing.dataset, name, timings.IN_TURN, metric])
+                cost = Cell("") if is_itself else number_cell(found[timing.dataset, name, costs.IN_TURN, metric])
                 line += [cost, _ratio(row) if row else nothing]
                 if ratio in printed:
                     line.append(nothing if row is None or is_itself else _printed(row))
@@ -181,7 +181,7 @@ def in_turn(cells: Cells, rows: Sequence[TidyRow]) -> Iterable[TableView]:
         yield _below(cells, title, ("data set", "model"), heads, "rounds × training rows", lines)
 
 
-def _timed(cells: Cells) -> list[timings.Timed]:
+def _timed(cells: Cells) -> list[costs.Timed]:
     return cells.results.timings_of(cells.experiment.id)
 
 
@@ -202,15 +202,15 @@ def told_in_turn(cells: Cells, rows: Sequence[TidyRow]) -> dict[str, object] | N
     planned, there = cells.results.plan.timings_of(cells.experiment.id), _timed(cells)
     if not planned:
         return None
-    names, floor = timings.names_of(cells, planned[0]), COST_FLOORS["CPU s"]
+    names, floor = costs.names_of(cells, planned[0]), COST_FLOORS["CPU s"]
     rounds = [one for timed in there for one in timed.rounds]
-    pairs = [(timed, metric) for timed in there for metric in timings.TIMES if timings.itself(cells, timed, metric)]
-    factors = [timings.machine(cells, *pair) for pair in pairs]
-    small = [row for row in rows if row.condition == timings.IN_TURN and row.metric in timings.TIMES]
+    pairs = [(timed, metric) for timed in there for metric in costs.TIMES if costs.itself(cells, timed, metric)]
+    factors = [costs.machine(cells, *pair) for pair in pairs]
+    small = [row for row in rows if row.condition == costs.IN_TURN and row.metric in costs.TIMES]
     datasets, known = [timing.dataset for timing in planned], {timed.timing.dataset for timed in there}
     busiest = max((one.elsewhere for one in rounds), default=0.0)
     return dict(
-        reference=names[timings.reference_of(cells, planned[0])],
+        reference=names[costs.reference_of(cells, planned[0])],
         turns=list(names.values()),
         datasets=datasets,
         smaller=[dataset for dataset in datasets if dataset not in cells.experiment.datasets],
@@ -219,7 +219,7 @@ def told_in_turn(cells: Cells, rows: Sequence[TidyRow]) -> dict[str, object] | N
         processors=sorted({str(one.provenance.host.get("processor", "an unknown processor")) for one in rounds}),
         busiest=busiest if busiest > IDLE else None,
         counted=any(row.metric in COUNTS for row in rows),
-        importances=timings.has_importances(planned[0]),
+        importances=costs.has_importances(planned[0]),
         floor=floor,
         is_small=any(row.mean is not None and row.mean < floor for row in small),
         missing=[dataset for dataset in datasets if dataset not in known],

@@ -17,12 +17,12 @@ from cascadeforest.reports.drawing.lines import PUBLISHED, Row, TableView
 from cascadeforest.reports.drawing.panels import Picture
 from cascadeforest.reports.drawing.words import notes_and_caption
 from cascadeforest.reports.numbers.cells import Cells
+from cascadeforest.reports.numbers.costs import rows as timed_rows
 from cascadeforest.reports.numbers.differences import Difference
 from cascadeforest.reports.numbers.frame import Found, TidyRow, to_csv
 from cascadeforest.reports.numbers.growth import growth_rows
 from cascadeforest.reports.numbers.metrics import COSTS
 from cascadeforest.reports.numbers.results import Results
-from cascadeforest.reports.numbers.timings import rows as timed_rows
 
 SUFFIXES = (".csv", ".md", ".tex")
 

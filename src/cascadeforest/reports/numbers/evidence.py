@@ -18,7 +18,7 @@ from cascadeforest.experiments.claims import CLAIMS_FILE, Claim, Part
 from cascadeforest.inference import intervals
 from cascadeforest.inference.intervals import Estimate
 from cascadeforest.inference.rules import COST_REGION, Comparison, criterion
-from cascadeforest.reports.numbers import timings
+from cascadeforest.reports.numbers import costs
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.differences import NO_ROWS, Difference, difference, of_repeats
 from cascadeforest.reports.numbers.frame import OK, Key, TidyRow
@@ -390,7 +390,7 @@ def _ratio(own: _Side, other: _Side, mine: list[float], theirs: list[float]) -> 
         return Estimate(0.0, 0.0, 0), "a number is 0"
     logs = [math.log(b / a) for a, b in zip(mine, theirs, strict=True)]
     if own.metric in COSTS and own.metric.endswith("seconds"):
-        if in_turn := timings.ratio(own.cells, own.dataset, own.model, other.model, own.metric):
+        if in_turn := costs.ratio(own.cells, own.dataset, own.model, other.model, own.metric):
             return in_turn.estimate, in_turn.why
         # Ordinary cells ran beside others: their times count as single ones, however many there are.
         return Estimate(fmean(logs), 0.0, widen=math.log(intervals.SINGLE_TIMING)), "times of ordinary cells"

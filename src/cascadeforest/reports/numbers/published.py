@@ -149,18 +149,6 @@ class PublishedNumber:
     qualifier: str = ""  # what the text puts before the number: about, less than
 
 
-@dataclass(frozen=True)
-class PublishedText:
-    """A number that stands in the running text, under the names of the published file."""
-
-    dataset: str
-    model: str
-    condition: str
-    metric: str
-    digits: str  # as printed
-    words: str  # what the text says around it
-
-
 class Published:
     """The paper's numbers for one experiment, found by our names; `folder` is ``reports/published``.
 
@@ -208,13 +196,9 @@ class Published:
         """Names of the data sets that the published file has, in its order."""
         return [name for name in dict.fromkeys(key[0] for key in self._records) if name != ALL]
 
-    def texts(self) -> list[PublishedText]:
-        """Numbers of the running text, in the order of the file."""
-        return [
-            PublishedText(*key, record["value_text"], _words(record["note"]))
-            for key, record in self._records.items()
-            if record["note"].startswith(_TEXT)
-        ]
+    def texts(self) -> list[dict[str, str]]:
+        """Rows of the file with numbers of the running text, in its order."""
+        return [record for record in self._records.values() if record["note"].startswith(_TEXT)]
 
     def has_results(self) -> bool:
         """Whether the paper gives a number of any model; others are sizes of the data."""

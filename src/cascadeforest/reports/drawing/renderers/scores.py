@@ -229,6 +229,5 @@ def _told(layout: Layout, options: Options) -> dict[str, object]:
         threads=sorted({cell.threads for cell in ran}),
         memory_methods=sorted({cell.costs.memory_method for cell in ran if cell.costs.memory_method}),
         prints_memory=any(row.metric == costs.MEMORY for row in rows),
-        texts=costs.texts(cells, layout.found),
         reasons=reasons(cells, shown),
     )
