@@ -15,7 +15,6 @@ from cascadeforest.reports.drawing.page import index_page
 from cascadeforest.reports.drawing.table import make_table
 from cascadeforest.reports.numbers.fidelity import Declared
 from cascadeforest.reports.numbers.results import read_results
-from cascadeforest.reports.store import check as check_module
 from cascadeforest.reports.store import redraw as redraw_module
 from cascadeforest.reports.store import stored as stored_module
 from cascadeforest.reports.store.accept import accept
@@ -110,7 +109,6 @@ def test_the_command_line_writes_picture_and_numbers_and_numbers_and_arrays_are_
 def pictured(ran, monkeypatch):
     """The same suite as one whose pictures are stored: the folder of it, accepted."""
     monkeypatch.setattr(stored_module, "PICTURED", {ran.name})
-    monkeypatch.setattr(check_module, "PICTURED", {ran.name})
     return accept(ran.draw().root, ran.name, "first numbers")
 
 

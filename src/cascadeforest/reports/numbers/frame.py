@@ -67,20 +67,11 @@ _HEADS = (COLUMNS, COLUMNS[: -len(OF_ROWS)], COLUMNS[: -len(OF_INTERVALS)])
 
 def to_csv(rows: Iterable[TidyRow]) -> str:
     """Write rows as CSV: floats with 10 significant digits, nothing for no value; the same bytes every time."""
-    stream, rows = io.StringIO(), list(rows)
+    rows = list(rows)
     has = any(row.here_low is not None for row in rows), any(row.low is not None for row in rows), True
     columns = _HEADS[has.index(True)]
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(columns)
-    for row in rows:
-        writer.writerow([_text(getattr(row, column)) for column in columns])
-    return stream.getvalue()
-
-
-def _text(value: float | int | str | None) -> str:
-    if value is None:
-        return ""
-    return format(value, ".10g") if isinstance(value, float) else str(value)
+    frame = pd.DataFrame([[getattr(row, column) for column in columns] for row in rows], columns=list(columns))
+    return frame.to_csv(index=False, float_format="%.10g", lineterminator="\n")
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:

@@ -20,11 +20,10 @@ from typing import TypeAlias
 from cascadeforest.data.errors import UserError
 from cascadeforest.experiments.plan import CLAIMS, Experiment
 from cascadeforest.experiments.records import PLAN_FILE
-from cascadeforest.reports.drawing.table import make_table
 from cascadeforest.reports.numbers import metrics
 from cascadeforest.reports.numbers.frame import ALL, COLUMNS, KEY, OF_INTERVALS, parse_csv, read_csv
 from cascadeforest.reports.numbers.results import Results, read_results
-from cascadeforest.reports.store.stored import CELLS, PICTURED, read_stored, recover
+from cascadeforest.reports.store.stored import CELLS, drawn_files, read_stored, recover
 
 Row: TypeAlias = Mapping[str, str]
 Key: TypeAlias = tuple[str, ...]
@@ -130,10 +129,10 @@ def check(root: Path, suite: str) -> CheckReport:
         else:
             findings.append(missing(name, "the whole table", "file", name in stored, name in new))
         if name in stored:
-            findings += _redrawn(name, stored_folder, before, "redrawn from the stored cells")
+            findings += redrawn(drawn_files(before, names=[name]), stored_folder, "redrawn from the stored cells")
         # A table with a run of another configuration is told above; each of its rows would say it again.
         if name in new and not any(pair in after.stale for pair in after.experiments[name].needed_runs()):
-            findings += _redrawn(name, new_folder, after, "redrawn from the new cells")
+            findings += redrawn(drawn_files(after, names=[name]), new_folder, "redrawn from the new cells")
     compared = tuple(name for name in stored if name in new)
     return CheckReport(suite, compared, sum(len(stored[name]) for name in compared), tuple(findings))
 
@@ -144,24 +143,18 @@ def _tables(folder: Path, results: Results, without: Collection[str] = ()) -> di
     return {name: read_csv(path) for name, path in files.items() if path.is_file()}
 
 
-def _redrawn(name: str, folder: Path, results: Results, source: str) -> Iterable[Finding]:
-    """Compare a table, and its picture's numbers, with what its cells give: other numbers are drifts, words are not."""
-    table = make_table(name, results)
-    texts = table.files()
-    forms = {"tables": texts[".csv"]} | ({"figures": table.figure.csv().decode()} if table.figure else {})
-    if table.figure and results.suite in PICTURED and not (folder / "figures" / f"{name}.png").is_file():
-        yield missing(name, f"figures/{name}.png", f"file ({source})", False, True)
-    for kind, text in forms.items():
-        path = folder / kind / f"{name}.csv"
-        if path.is_file():
-            place = source if kind == "tables" else f"drawn in the figure, {source}"
-            yield from compare_exactly(name, read_csv(path), parse_csv(text, path.name), place)
-        else:
-            yield missing(name, f"{kind}/{name}.csv", f"file ({source})", False, True)
-    words = folder / "tables" / f"{name}.md"
-    if not words.is_file() or words.read_text(encoding="utf-8") != texts[".md"]:
-        note = ("", "another text", "any: the numbers are in the CSV")
-        yield Finding(name, words.name, f"file ({source})", *note, is_drift=False)
+def redrawn(files: Mapping[str, bytes], folder: Path, source: str = "") -> Iterable[Finding]:
+    """Compare drawn files with those of a folder: other numbers are drifts, other words are not."""
+    for file, content in files.items():
+        path, name, what = folder / file, Path(file).stem, f"file ({source})" if source else "file"
+        if not path.is_file():
+            yield missing(name, file, what, False, True)
+        elif path.suffix == ".csv":
+            place = f"drawn in the figure, {source}" if source and path.parent.name == "figures" else source or file
+            yield from compare_exactly(name, read_csv(path), parse_csv(content.decode(), file), place)
+        elif path.suffix == ".md" and path.read_bytes() != content:
+            note = ("", "another text", "any: the numbers are in the CSV")
+            yield Finding(name, path.name, what, *note, is_drift=False)
 
 
 def _compare_figures(name: str, stored: Path, new: Path, experiment: Experiment) -> Iterable[Finding]:

@@ -5,7 +5,6 @@ A table follows from its cells on every machine, so numbers are compared without
 
 import difflib
 import shutil
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -18,10 +17,9 @@ from cascadeforest.reports.drawing.fidelity import report
 from cascadeforest.reports.drawing.page import index_page
 from cascadeforest.reports.drawing.table import make_table
 from cascadeforest.reports.numbers.fidelity import fidelity, read_declared
-from cascadeforest.reports.numbers.frame import parse_csv, read_csv
 from cascadeforest.reports.store import stored as store
 from cascadeforest.reports.store.accept import refuse
-from cascadeforest.reports.store.check import Finding, compare_exactly, missing
+from cascadeforest.reports.store.check import missing, redrawn
 from cascadeforest.reports.store.crate import write_crate
 
 #: Lines of a difference that are shown for one file.
@@ -86,9 +84,12 @@ def refresh(root: Path, suite: str) -> Path:
     store.recover(stored)
     results, facts = store.read_stored(root, suite), store.read_provenance(stored)
     files = store.drawn_files(results, names=store.without_claims(results))
+    numbers = {file: content for file, content in files.items() if file.endswith(".csv")}
+    there = {path.relative_to(stored).as_posix() for path in stored.glob("[tf]*/*.csv") if path.stem != CLAIMS}
+    gone = (missing(Path(file).stem, file, "file", True, False) for file in sorted(there - numbers.keys()))
     refuse(
         f"{stored}: numbers would change, so nothing is written:",
-        (str(finding) for finding in _other_numbers(files, stored) if finding.is_drift),
+        (str(finding) for finding in (*gone, *redrawn(numbers, stored)) if finding.is_drift),
         f"If they are meant, run the suite and accept it: make accept SUITE={suite} MESSAGE='why'",
     )
     with store.new_folder(stored) as new:
@@ -113,13 +114,3 @@ def documentation(root: Path, suite: str) -> dict[str, bytes]:
     found = report(fidelity(results, tables, read_declared(root)), results)
     pictures = {FIDELITY_PICTURE: found.figure.pictures()[".png"]} if found.figure else {}
     return {FIDELITY: found.markdown(FIDELITY_PICTURE.removeprefix("docs/")).encode(), **pictures}
-
-
-def _other_numbers(files: Mapping[str, bytes], stored: Path) -> Iterable[Finding]:
-    tables = {str(path.relative_to(stored)) for path in stored.glob("[tf]*/*.csv") if path.stem != CLAIMS}
-    for file in sorted(tables | {file for file in files if file.endswith(".csv")}):
-        if file not in tables or file not in files:
-            yield missing(Path(file).stem, file, "file", file in tables, file in files)
-            continue
-        drawn = parse_csv(files[file].decode(), file)
-        yield from compare_exactly(Path(file).stem, read_csv(stored / file), drawn, file)
