@@ -399,6 +399,18 @@ def test_a_suite_whose_results_were_removed_goes_when_everything_is_compared(sha
         assert "mlflow.sharedViewState.removed" not in client.get_experiment_by_name("cells").tags
 
 
+def test_cells_are_brought_up_to_date_before_tables_are_drawn(shared):
+    """The workflow does so while it draws; the sync at the end finds them, and adds the tables."""
+    folder = write_suite(shared, "early")
+    tables = (folder / "tables").rename(folder / "later")
+    first = sync(shared, ["early"], tables=False)
+    tables.rename(folder / "tables")
+    second = sync(shared, ["early"])
+    assert (second.unchanged, second.created) == (first.created, N_RUNS - first.created)
+    assert 0 < first.created < N_RUNS
+    assert sync(shared, ["early"]) == SyncReport(created=0, replaced=0, unchanged=N_RUNS, deleted=0)
+
+
 def test_unchanged_results_are_not_read(shared, monkeypatch):
     """Nor any run, unless it is asked for: `every_run` mends a store that somebody edited."""
     write_suite(shared, "untouched")

@@ -97,6 +97,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     track = command("track", "bring the MLflow store up to date with the results")
     track.add_argument("--suite", action="append", help="default: every suite that has results")
     track.add_argument("--results", type=Path, default=Path("results"))
+    track.add_argument("--cells", action="store_true", help="cells only, while tables are drawn")
     track.add_argument("--every-run", action="store_true", help="also compare runs whose results did not change")
     track.add_argument("--output", type=Path, help="JSON with what was done")
 
@@ -263,7 +264,9 @@ def _track(options: argparse.Namespace) -> int:
     from cascadeforest.data.files import atomic_write
     from cascadeforest.experiments.tracking import sync
 
-    report = dataclasses.asdict(sync(options.results, options.suite, every_run=options.every_run))
+    report = dataclasses.asdict(
+        sync(options.results, options.suite, every_run=options.every_run, tables=not options.cells)
+    )
     print(", ".join(f"{name}: {count}" for name, count in report.items()))
     if options.output:
         atomic_write(options.output, json.dumps(report, indent=1) + "\n")

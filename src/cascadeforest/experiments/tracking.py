@@ -102,6 +102,7 @@ def sync(
     tracking_uri: str | None = None,
     accepted: SuiteSource | None = None,
     every_run: bool = False,
+    tables: bool = True,
 ) -> SyncReport:
     """Bring the MLflow store into line with the results.
 
@@ -118,6 +119,8 @@ def sync(
         Accepted results of one suite, to be shown in place of results of this checkout. `suites` is then not used.
     every_run : bool
         Also compare runs whose files did not change, for a store in which somebody deleted runs by hand.
+    tables : bool
+        Whether tables are brought up to date too, or cells only: while tables are drawn.
 
     Returns
     -------
@@ -143,7 +146,7 @@ def sync(
                 compared = [source.plan.suite for source in sources]
                 mirror = _Mirror(client, store, results / CELL_CACHE.name, compared, every_run)
                 for source in sources:
-                    mirror.suite(source)
+                    mirror.suite(source, tables)
                 # A store of our own mirrors the folder: a suite whose results were removed goes. A shared one may hold
                 # suites that lie elsewhere.
                 if store.is_own and suites is None and accepted is None:
@@ -176,11 +179,13 @@ class _Mirror:
         self.counts = {"created": 0, "replaced": 0, "unchanged": 0, "deleted": 0}
         self.experiments = {name: self._experiment(name) for name in (CELLS, TABLES)}
 
-    def suite(self, source: SuiteSource) -> None:
+    def suite(self, source: SuiteSource, with_tables: bool) -> None:
         """Bring one suite up to date: its cells and its tables, each only where something is new."""
-        groups, tables = group_records(source), table_records(source)
+        groups = group_records(source)
         self._update(CELLS, source, {group.key: group.source for group in groups}, partial(self._cells, groups))
-        self._update(TABLES, source, {table.key: table.digest for table in tables}, partial(self._tables, tables))
+        if with_tables:
+            tables = table_records(source)
+            self._update(TABLES, source, {table.key: table.digest for table in tables}, partial(self._tables, tables))
 
     def _update(
         self, name: str, source: SuiteSource, digests: dict[str, str], update: Callable[[str], dict[str, Any]]
