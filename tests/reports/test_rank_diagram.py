@@ -1,5 +1,9 @@
 """Average ranks, tests against a control, costs: by hand and by scipy; what stands in for a missing number."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from scipy.stats import wilcoxon
@@ -115,3 +119,26 @@ def test_holm_rejects_as_its_step_down_procedure(n):
 
 def test_equal_models_have_a_p_of_1():
     assert signed_ranks([0.0, 0.0, 0.0]) == 1.0
+
+
+PATHS = """
+import pandas as pd
+from matplotlib.figure import Figure
+from cascadeforest.reports.drawing.panels import critical_differences
+ranks = pd.Series({name: 1.0 + k / 4 for k, name in enumerate("abcdefgh")})
+axes = Figure().subplots()
+equal = pd.DataFrame([[float(abs(a - b) < 0.8) for b in ranks] for a in ranks], ranks.index, ranks.index)
+critical_differences(ranks, equal).draw(axes)
+print([line.get_xydata().tolist() for line in axes.lines])
+"""
+
+
+def test_bars_are_the_same_paths_in_each_process():
+    """Whatever the order of Python's sets."""
+    found = set()
+    for seed in range(3):
+        command = [sys.executable, "-c", PATHS]
+        given = os.environ | {"PYTHONHASHSEED": str(seed)}
+        found.add(subprocess.run(command, env=given, check=True, capture_output=True, text=True).stdout)
+    assert len(found) == 1
+    assert "[[1.0, -1.0], [1.25, -1.0], [1.5, -1.0], [1.75, -1.0]]" in found.pop()

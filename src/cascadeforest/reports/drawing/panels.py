@@ -9,6 +9,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -222,7 +223,10 @@ def critical_differences(ranks: pd.Series, p_values: pd.DataFrame, level: float 
     def draw(axes: Axes) -> None:
         from scikit_posthocs import critical_difference_diagram
 
-        critical_difference_diagram(ranks, p_values, alpha=level, ax=axes, **style)
+        drawn = critical_difference_diagram(ranks, p_values, alpha=level, ax=axes, **style)
+        for line in chain.from_iterable(drawn["crossbars"]):
+            # Its points are in the order of a set, another one in each process.
+            line.set_data(*zip(*sorted(zip(*line.get_data(), strict=True)), strict=True))
 
     return Mark(draw)
 
