@@ -22,6 +22,7 @@ from cascadeforest.reports.numbers import costs
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.differences import NO_ROWS, Difference, difference, of_repeats
 from cascadeforest.reports.numbers.frame import OK, Key, TidyRow
+from cascadeforest.reports.numbers.growth import EASY_TRAIN, INTERACTIONS, growth_numbers
 from cascadeforest.reports.numbers.metrics import COMPARED, COST_RATIOS, COSTS, known_metric
 from cascadeforest.reports.numbers.results import Results
 
@@ -33,6 +34,8 @@ IMPORTANCE, CALIBRATION, SHARE, CORRELATION = 0.005, 0.005, 0.02, 0.1
 ANY_LAYER: Final = "*"
 #: How the note of a bounded number begins.
 NOT_IN_FULL: Final = "not in full"
+#: What guards call numbers of growth.
+_GUARDS: Final = {"new_interactions": INTERACTIONS, "easy_share": EASY_TRAIN}
 #: Renderer of the tables whose AUC is that of importances.
 RANKINGS: Final = "auc_ranking"
 
@@ -131,18 +134,8 @@ class _Side:
             return tuple(found)
         if row is not None and row.mean is not None and (row.n or 1) == 1:
             return (row.mean,)
-        return tuple(self._of_curves())
-
-    def _of_curves(self) -> Iterable[float]:
-        """Yield, for each repeat, what a cascade says of its layers: interactions found, share of rows easy at once."""
-        layer = re.fullmatch(r"layer (\d+)", self.condition)
-        for cell in self.cells.all(self.dataset, self.model) if self.is_column else ():
-            curves = cell.curves
-            if self.metric == "new_interactions" and self.metric in curves:
-                kept = curves[self.metric][: cell.growth.n_kept if cell.growth else None]
-                yield sum(kept) if layer is None else kept[int(layer[1]) - 1] if int(layer[1]) <= len(kept) else 0.0
-            elif self.metric == "easy_share" and curves.get("easy_rows") and curves.get("rows"):
-                yield curves["easy_rows"][0] / curves["rows"][0]
+        growth = growth_numbers(self.cells, (self.dataset, self.model)) if is_score else {}
+        return tuple(growth.get(_GUARDS.get(self.metric, ""), ()))
 
     @property
     def printed(self) -> float | None:

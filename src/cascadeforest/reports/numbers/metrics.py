@@ -38,35 +38,29 @@ OF_ONE_CLASS = frozenset({"recall"})
 ROWS = "rows"
 #: Measured beside what a cell measures of every model: of computing importances, and with the training before.
 IMPORTANCE_COST, WHOLE_COST = "importance_cpu_seconds", "fit_and_importance_cpu_seconds"
-_SHOWN = {
-    "accuracy": ("accuracy", "", True),
-    "balanced_accuracy": ("balanced accuracy", "", True),
-    "log_loss": ("log loss", "nats", False),
-    "roc_auc": ("ROC AUC", "", True),
-    "ece": ("expected calibration error", "", True),
-    "rmse": ("RMSE", "unit of the target", False),
-    "fit_cpu_seconds": ("training time", "CPU s", False),
-    "predict_cpu_seconds": ("test time", "CPU s", False),
-    "fit_peak_mib": ("peak memory, training", "MiB", False),
-    "predict_peak_mib": ("peak memory, test", "MiB", False),
-    "model_mib": ("model size", "MiB", False),
-    "n_layers": ("layers", "", False),
-}
 #: What a cell measures of every model: label, unit, whether it is a percentage; the direction is the experiments'.
 MEASURED: Mapping[str, Metric] = {
-    name: Metric(label, unit, METRICS[name], percent) for name, (label, unit, percent) in _SHOWN.items()
+    name: Metric(label, unit, METRICS[name], percent)
+    for name, label, unit, percent in (
+        ("accuracy", "accuracy", "", True),
+        ("balanced_accuracy", "balanced accuracy", "", True),
+        ("log_loss", "log loss", "nats", False),
+        ("roc_auc", "ROC AUC", "", True),
+        ("ece", "expected calibration error", "", True),
+        ("rmse", "RMSE", "unit of the target", False),
+        ("fit_cpu_seconds", "training time", "CPU s", False),
+        ("predict_cpu_seconds", "test time", "CPU s", False),
+        ("fit_peak_mib", "peak memory, training", "MiB", False),
+        ("predict_peak_mib", "peak memory, test", "MiB", False),
+        ("model_mib", "model size", "MiB", False),
+        ("n_layers", "layers", "", False),
+    )
 }
 _ERROR = Metric("test error", "", False, percent=True)
 _COSTS: Mapping[str, Metric] = {
     IMPORTANCE_COST: Metric("importances", "CPU s", False),
     WHOLE_COST: Metric("training and importances", "CPU s", False),
 }
-
-
-def _difference_of(metric: Metric) -> Metric:
-    return Metric(f"{metric.label}, difference", metric.unit, percent=metric.percent)
-
-
 #: All that is measured cost: it differs from run to run.
 COSTS = COST_METRICS | _COSTS.keys()
 #: Of what a model is made: costs without noise.
@@ -87,7 +81,10 @@ KNOWN: Mapping[str, Metric] = {
     **_COSTS,
     **COST_RATIOS,
     **COUNTS,
-    **{f"{name}_difference": _difference_of(MEASURED.get(name, _ERROR)) for name in COMPARED},
+    **{
+        f"{name}_difference": Metric(f"{one.label}, difference", one.unit, percent=one.percent)
+        for name, one in ((name, MEASURED.get(name, _ERROR)) for name in COMPARED)
+    },
     "error_rate": _ERROR,
     "ranked_pairs_difference": Metric("feature pairs ranked right, difference", percent=True),
     "screened_share": Metric("screened at level 1", percent=True),
