@@ -6,19 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.reports.conftest import PUBLISHED as FOLDER
+from tests.reports.printed_tables import LAYOUTS, load_published, render_printed
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.files import read_yaml
 from cascadeforest.experiments.metrics import METRICS
-from cascadeforest.reports.numbers.published import (
-    COLUMNS,
-    KEY,
-    LAYOUTS,
-    RECORDS,
-    available,
-    load_published,
-    render_printed,
-)
+from cascadeforest.reports.numbers.published import COLUMNS, KEY, RECORDS, available
 
 #: The printed tables, copied row by row from the papers' text without a look at the CSV files.
 PRINTED = Path(__file__).parent / "printed"

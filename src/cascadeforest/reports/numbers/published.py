@@ -1,4 +1,4 @@
-"""The papers' printed numbers: as a typed table, in the paper's own layout, and under our names and in our units.
+"""The papers' printed numbers: as rows of their files, and under our names and in our units.
 
 The numbers are transcribed once, in ``reports/published/<experiment>.csv``; ``README.md`` there defines the columns and
 lists the slips of the papers. Nothing is corrected: a value means what its unit says.
@@ -12,21 +12,17 @@ from decimal import Decimal
 from pathlib import Path
 from typing import cast
 
-import pandas as pd
-
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.data.files import read_yaml
 from cascadeforest.experiments.plan import Experiment
-from cascadeforest.reports.numbers.frame import ALL, KEY, Key
+from cascadeforest.reports.numbers.frame import ALL, KEY
 
 COLUMNS = ("dataset", "model", "condition", "metric", "value", "std", "mark", "note", "unit")
-#: What a table marks, and how `render_printed` writes it around the cell's text.
-MARKS = {"": "{}", "best": "**{}**", "second": "{} •", "worse": "{} •", "predicted": "**{}**"}
-#: Units, and what a table that prints the unit writes after the value.
-UNITS = {"percent": "%"}
-UNITS |= dict.fromkeys(("percent points", "fraction", "seconds", "MB", "count", "thousands", "ratio", "rank"), "")
-UNITS |= {"target units": "", "rentals": "", "°C": "°C", "km/h": " km/h", "year": "", "flag": ""}
-LAYOUTS = "layouts.yaml"
+#: What a table marks; nothing where it marks nothing.
+MARKS = ("", "best", "second", "worse", "predicted")
+UNITS = frozenset(
+    ("percent", "percent points", "fraction", "seconds", "MB", "count", "thousands", "ratio", "rank", "target units")
+    + ("rentals", "°C", "km/h", "year", "flag")
+)
 # Digits as printed: an optional sign, optional thousands commas, an optional fraction.
 _NUMBER = re.compile(r"-?\d{1,3}(,\d{3})+|-?\d+(\.\d+)?")
 #: Decimal places to shift a published number by, to get the unit of our metrics (fractions, single counts).
@@ -44,12 +40,10 @@ def available(folder: str | Path) -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in Path(folder).glob("[!.]*.csv")))
 
 
-def load_published(experiment_id: str, folder: str | Path) -> pd.DataFrame:
-    """Load every number that a paper gives for one table or figure, one row each, in printed order.
+def load_published(experiment_id: str, folder: str | Path) -> list[dict[str, str]]:
+    """Load every number that a paper gives for one table or figure: rows of `COLUMNS` as printed, in printed order.
 
-    To `COLUMNS`, of which `value` and `std` are float64 in the unit of the row (NaN: none printed) and the others text
-    (``""``: does not apply), come `value_text` and `std_text`, the digits as printed. `ConfigError` if the papers give
-    no numbers for this id, or the file breaks a rule of its README.
+    `ConfigError` if the papers give no numbers for this id, or the file breaks a rule of its README.
     """
     path = Path(folder) / f"{experiment_id}.csv"
     if not path.is_file():
@@ -59,11 +53,7 @@ def load_published(experiment_id: str, folder: str | Path) -> pd.DataFrame:
     with path.open(encoding="utf-8", newline="") as stream:
         header, *rows = list(csv.reader(stream)) or [[]]
     _validate(header, rows, path)
-    frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=str)
-    frame["value_text"], frame["std_text"] = frame["value"], frame["std"]
-    for column in ("value", "std"):
-        frame[column] = pd.to_numeric(frame[column].str.replace(",", "")).astype("float64")
-    return frame
+    return [dict(zip(COLUMNS, row, strict=True)) for row in rows]
 
 
 def _validate(header: list[str], rows: list[list[str]], path: Path) -> None:
@@ -84,55 +74,13 @@ def _validate(header: list[str], rows: list[list[str]], path: Path) -> None:
         elif row["mark"] not in MARKS:
             wrong = f"mark is '{row['mark']}'; choose one of {', '.join(filter(None, MARKS))}, or leave it empty."
         elif row["unit"] not in UNITS:
-            wrong = f"unit is '{row['unit']}'; choose one of {', '.join(UNITS)}."
+            wrong = f"unit is '{row['unit']}'; choose one of {', '.join(sorted(UNITS))}."
         elif key in seen:
             same = f"{', '.join(KEY)} are those of line {seen[key]} ({', '.join(key)})"
             wrong = f"{same}; tell the two numbers apart by `condition`."
         if wrong:
             raise ConfigError(f"{path}, line {line}: {wrong}")
         seen[key] = line
-
-
-def render_printed(experiment_id: str, folder: str | Path) -> str:
-    """Render a table from its published numbers as the paper prints it, headers first, cells separated by ``" | "``.
-
-    Row and column order, labels, decimals, ``±`` and bullets are those of the paper, bold is ``**...**``. `ConfigError`
-    if the id has no layout (it is a figure, or unknown), or the layout asks for a number that is not there.
-    """
-    path = Path(folder) / LAYOUTS
-    layouts = read_yaml(path)
-    if experiment_id not in layouts:
-        raise ConfigError(f"{path}: '{experiment_id}' is no printed table; choose one of {', '.join(layouts)}.")
-    layout = layouts[experiment_id]
-    numbers = load_published(experiment_id, folder).to_dict("records")
-    records = {tuple(row[column] for column in KEY): row for row in numbers}
-    lines = [list(cells) for cells in layout["header"]]
-    for row in layout["rows"]:
-        cells = [_cell(records, layout, row, column) for column in row.get("columns", layout["columns"])]
-        if None in cells:
-            asks = f"the layout asks for a number that {experiment_id}.csv does not have, and it has no `missing` text"
-            raise ConfigError(f"{path}: {experiment_id}, row {row['labels']}: {asks}. Mend either file.")
-        lines.append([*row["labels"], *cells])
-    return "\n".join(" | ".join(cells).strip() for cells in lines)
-
-
-def _cell(records: dict[tuple[str, ...], dict], layout: dict, row: dict, column: dict) -> str | None:
-    """Text of one cell; the layout's `missing` (None if it has none) where the paper prints no number."""
-    pattern = column.get("cell", row.get("cell", layout.get("cell", "{value}")))
-    join = row.get("join", layout.get("join", {"over": [{}], "with": ""}))
-    parts = []
-    for item in join["over"]:
-        # The more special selection wins, and conditions add up: "point (0, 1)" + "class 1" + "feature x1".
-        chosen = {"dataset": "", "model": "", "metric": "", **row, **item, **column}
-        chosen["condition"] = ", ".join(s["condition"] for s in (row, item, column) if "condition" in s)
-        record = records.get(tuple(chosen[name] for name in KEY))
-        if record is None or ("{std}" in pattern and not record["std_text"]):
-            continue
-        text = pattern.format(value=record["value_text"], std=record["std_text"], unit=UNITS[record["unit"]])
-        parts.append(MARKS[record["mark"]].format(text))
-    if len(parts) < len(join["over"]):
-        return layout.get("missing")
-    return join.get("in", "{}").format(join["with"].join(parts))
 
 
 # Under our names ----------------------------------------------------------------------------------------------------
@@ -159,8 +107,8 @@ class Published:
     def __init__(self, experiment: Experiment, folder: Path) -> None:
         self._experiment = experiment
         self.exists = experiment.id in available(folder)
-        records = load_published(experiment.id, folder).to_dict("records") if self.exists else []
-        self._records: dict[Key, dict] = {tuple(record[name] for name in KEY): record for record in records}
+        records = load_published(experiment.id, folder) if self.exists else []
+        self._records = {tuple(record[name] for name in KEY): record for record in records}
         self.n_numbers = len(records)
 
     def number(self, dataset: str, column: str, metric: str, condition: str = "") -> PublishedNumber | None:
@@ -185,10 +133,10 @@ class Published:
         if record is None:
             return None
         # ddbf-table2 prints the spread in a column, and a unit, of its own.
-        apart = self._records.get((*key, f"{metric}_std"), {"value_text": "", "unit": ""})
-        own = record["std_text"], record["unit"]
-        text, unit = own if own[0] else (apart["value_text"], apart["unit"])
-        value, std = _decimal(record["value_text"], record["unit"]), _decimal(text, unit) if text else None
+        apart = self._records.get((*key, f"{metric}_std"), {"value": "", "unit": ""})
+        own = record["std"], record["unit"]
+        text, unit = own if own[0] else (apart["value"], apart["unit"])
+        value, std = _decimal(record["value"], record["unit"]), _decimal(text, unit) if text else None
         words = _words(record["note"])
         return PublishedNumber(value, std, record["mark"], record["unit"], words if words in _QUALIFIERS else "")
 

@@ -101,7 +101,7 @@ def _drawn(cells: Cells, found: Mapping[Pair, list[Numbers]]) -> Iterable[TidyRo
 
 def _references(cells: Cells, begin: float) -> dict[str, str]:
     """Return the paper's ratios, as printed, by condition, if its data begin with this ratio, up to a tenth."""
-    found = {text["condition"]: text["value_text"] for text in cells.published.texts() if text["metric"] == RATIO}
+    found = {text["condition"]: text["value"] for text in cells.published.texts() if text["metric"] == RATIO}
     return found if BEFORE in found and abs(begin / float(found[BEFORE]) - 1) <= 0.1 else {}
 
 
