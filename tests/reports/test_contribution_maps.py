@@ -119,9 +119,7 @@ def test_maps_and_errors_in_the_picture_means_over_squares_in_the_csv_mean_sizes
     assert rows["held-out training rows, layer 3", "rmse"].mean == 0.7
     assert len(rows) == 3 + 2 + 6 * (1 + 2 * 3)
     assert [row.labels[1] for row in view.rows] == ["first (1)", "last (2)"]
-    told = f"the mean size of the contribution of feature x1 from {ROWS.mean():.3f} to {2 * ROWS.mean():.3f}"
-    words = f"sincos: from the first to the last layer the error on test rows goes from 0.6250 to 0.8750, {told}, the"
-    assert words in target.table("interp-fig3").figure.caption
+    assert texts(view.rows[0])[:3] == ["0.5000", "0.6250", f"{ROWS.mean():.3f}"]
     assert texts(view.rows[1]) == ["0.7500", "0.8750", f"{2 * ROWS.mean():.3f}", "0.200"]
 
 

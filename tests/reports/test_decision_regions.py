@@ -61,8 +61,6 @@ def test_a_panel_each_for_training_and_test_rows_paler_where_the_model_is_unsure
     ]
     train, test = map(points, models[0].axes)
     assert train["setosa"] == [(0, 10), (1, 10), (3, 20)]
-    caption = shown.table("ddbf-fig6").figure.caption
-    assert "RF: 90.00 % of the training rows and 75.00 % of the test rows are predicted right, in the mean" in caption
     assert (train["virginica"], train[RING]) == ([(0, 30)], [(3, 20)])
     assert test == {"setosa": [(0, 20)], "versicolor": [(3, 30)], "virginica": [], RING: []}
     assert [text.get_text() for text in legend.legends[0].get_texts()] == list(test)

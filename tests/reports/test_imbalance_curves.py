@@ -124,8 +124,6 @@ def test_a_gap_in_a_curve_is_not_bridged_and_a_series_without_its_first_variant_
     assert line(table.view, RECALL, "DDBF-f")[1] == "failed: MemoryError"
     assert f"failed: DDBF-f on {MORE}: MemoryError: no room." in table.view.notes
     assert line(table.view, *GAP) == [NOTHING, MISSING, LEADS[1], MISSING]
-    span = "from 80.00 % (RF) to 97.50 % (gcForest); recall from 80.00 % (RF) to 95.00 % (gcForest)."
-    assert f"Ratio 0: accuracy {span} Ratio 0.9: accuracy from 55.00 % (gcForest) to 67.50 %" in table.figure.caption
     for column in COLUMNS:
         suite.lose(FULL, f"{column}_200")
     declare(suite, absent={FULL: "not on the mirror"})

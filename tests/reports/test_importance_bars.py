@@ -54,8 +54,6 @@ def test_bars_stand_in_order_for_each_model_with_the_published_sum_of_its_own(sh
     assert found["sum over features", "published"] == ["1", "not printed"]
     assert found["wind speed", "reproduced"] == ["0.575 ± 0.247", "2.50 ± 0.71"]
     assert found["humidity", "reproduced"] == ["0.000 ± 0.000", "−0.50 ± 0.71"]
-    figure = shown.table(NAME).figure
-    assert figure.caption.endswith("bike: 1 negative in 2 repeats.")
     axes = panel(shown.table(NAME))
     assert ticks(axes) == ["wind speed", "year", "humidity"]
     assert [bar.get_width() for bar in axes.patches] == pytest.approx([0.575, 0.425, 0])
@@ -111,7 +109,6 @@ def test_new_features_are_one_bar_and_many_features_share_one(suite):
 def test_repeats_of_one_layer_are_left_out_and_counted_and_without_any_other_the_figure_says_so(suite):
     table = layer2(suite, NO_SECOND, columns(1.0, 2.0, added=(3.0,)))
     assert {row.n for row in table.rows if row.condition != "growth"} == {1}
-    assert "bike: 1 of 2 repeats kept one layer only" in table.figure.caption
     table = layer2(suite, NO_SECOND)
     own = [(row.status, row.note) for row in table.rows if row.condition != "growth"]
     assert own == [("unavailable", "no run kept a second layer")]

@@ -84,7 +84,3 @@ def test_records_of_the_authors_have_a_line_and_points_of_their_own(shown):
     assert points.get_xydata().tolist() == [[2, 0.45]]
     assert "Diamonds: the authors' records" in table.figure.caption
     assert any(note.startswith("Authors' records: numbers that the paper draws") for note in table.view.notes)
-
-
-def test_the_caption_says_which_features_rise_from_layer_to_layer(shown):
-    assert "over 2 layers, the MDI of x1 and x2 rises from each layer to the next." in shown.table(NAME).figure.caption

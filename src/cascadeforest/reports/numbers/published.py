@@ -19,10 +19,8 @@ from cascadeforest.reports.numbers.frame import ALL, KEY
 COLUMNS = ("dataset", "model", "condition", "metric", "value", "std", "mark", "note", "unit")
 #: What a table marks; nothing where it marks nothing.
 MARKS = ("", "best", "second", "worse", "predicted")
-UNITS = frozenset(
-    ("percent", "percent points", "fraction", "seconds", "MB", "count", "thousands", "ratio", "rank", "target units")
-    + ("rentals", "°C", "km/h", "year", "flag")
-)
+UNITS: tuple[str, ...] = ("percent", "percent points", "fraction", "seconds", "MB", "count", "thousands", "ratio")
+UNITS += ("rank", "target units", "rentals", "°C", "km/h", "year", "flag")
 # Digits as printed: an optional sign, optional thousands commas, an optional fraction.
 _NUMBER = re.compile(r"-?\d{1,3}(,\d{3})+|-?\d+(\.\d+)?")
 #: Decimal places to shift a published number by, to get the unit of our metrics (fractions, single counts).
@@ -74,7 +72,7 @@ def _validate(header: list[str], rows: list[list[str]], path: Path) -> None:
         elif row["mark"] not in MARKS:
             wrong = f"mark is '{row['mark']}'; choose one of {', '.join(filter(None, MARKS))}, or leave it empty."
         elif row["unit"] not in UNITS:
-            wrong = f"unit is '{row['unit']}'; choose one of {', '.join(sorted(UNITS))}."
+            wrong = f"unit is '{row['unit']}'; choose one of {', '.join(UNITS)}."
         elif key in seen:
             same = f"{', '.join(KEY)} are those of line {seen[key]} ({', '.join(key)})"
             wrong = f"{same}; tell the two numbers apart by `condition`."

@@ -48,7 +48,7 @@ def render(cells: Cells) -> Table:
         for line in models.lines_of(cells, {pair: own}, [*PARTS, *features], partial(_place, cells, pair), None)
     ]
     picture = draw.Picture([part for name in cells.experiment.datasets for part in _parts(cells, name, maps)])
-    told, label_heads = dict(layers=list(PLACES), n_squares=N_SQUARES), (*cells.label_heads, "layer")
+    told, label_heads = dict(n_squares=N_SQUARES), (*cells.label_heads, "layer")
     return Table.of(cells, told, found, label_heads, heads, lines, picture=picture, drawn=_drawn(cells, maps))
 
 

@@ -41,7 +41,6 @@ def render(cells: Cells) -> Table:
     names = [next(iter(series.values()))]
     told: dict[str, object] = dict(
         named=names,
-        series=series,
         label=label,
         rows=list(rows.values()),
         reasons=reasons(cells, curves),

@@ -42,16 +42,7 @@ def render(cells: Cells) -> Table:
     options = cells.options(Options)
     extra, array = EXTRAS[options.layer]
     found = models.rows_of(cells, extra, MDI, partial(_numbers, array, options))
-    share = MDI if options.normalise else SHARE
-    facts = []
-    for pair, own in found.items():
-        runs = [run[array] for run in cells.arrays(*pair, extra)]
-        left_out, negative = sum(not len(run) for run in runs), sum(int((run < 0).sum()) for run in runs)
-        bars = [row for (name, metric), row in own.items() if metric == share and name != SUM and row.mean is not None]
-        largest = max(bars, key=lambda row: row.number, default=None)
-        one = dict(name=cells.name(*pair), n=len(runs), left_out=left_out, negative=negative, largest=largest)
-        facts.append(one)
-    told = dict(columns=extra == COLUMNS, normalise=options.normalise, facts=facts)
+    told = dict(columns=extra == COLUMNS, normalise=options.normalise)
     metrics = (MDI, RAW if options.normalise else SHARE)
     head = metric_head(MDI) + ", normalised" * options.normalise
     lines = models.lines_of(cells, found, metrics, lambda name, metric: (feature_words(name), metric), "n", _text)

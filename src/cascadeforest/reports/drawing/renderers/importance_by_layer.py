@@ -1,9 +1,8 @@
 """Importance of relevant and of irrelevant features, by layer and by class (interp-fig6): means over repeats."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 
 import numpy as np
 
@@ -37,19 +36,7 @@ def render(cells: Cells) -> Table:
     heads = [_words(group) for group in groups] or [metric_head(MDI)]
     lines = models.lines_of(cells, found, groups or [""], _place, "n", _text)
     picture = draw.Picture(models.parts_of(cells, found, _part))
-    told = {"rising": list(_rising(cells, found))}
-    return Table.of(cells, told, found, (*cells.label_heads, "MDI"), heads, lines, "repeats", picture)
-
-
-def _rising(cells: Cells, found: Mapping[Pair, Found]) -> Iterable[dict[str, object]]:
-    """Yield the relevant features whose mean importance is larger at each layer than at the one before, and others."""
-    for pair, own in found.items():
-        layers, _, groups = _parts(own)
-        curves = {_words(g): [own[f"{g}, {part}", MDI].number for part in layers] for g in groups if g != IRRELEVANT}
-        rising = [name for name, values in curves.items() if all(b > a for a, b in pairwise(values))]
-        others = [name for name in curves if name not in rising]
-        if len(layers) > 1:
-            yield {"name": cells.name(*pair), "rising": rising, "others": others, "n": len(layers)}
+    return Table.of(cells, {}, found, (*cells.label_heads, "MDI"), heads, lines, "repeats", picture)
 
 
 def grouped(importances: np.ndarray, n_relevant: int) -> np.ndarray:

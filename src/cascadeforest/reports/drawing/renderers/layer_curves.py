@@ -42,8 +42,7 @@ def render(cells: Cells) -> Table:
         size = [f"{cell.n_train if part == TRAIN else cell.n_test:,}" for cell in cells.all(*pair)[:1]]
         lines += numbered_lines(cells, (*cells.labels(*pair), words), shown, "".join(size))
     picture = draw.Picture([_part(cells, dataset) for dataset in cells.experiment.datasets], legend=True)
-    told, label_heads = dict(empty=list(_empty(cells))), (*cells.label_heads, "rows")
-    return Table.of(cells, told, found, label_heads, heads, lines, "number of rows", picture, drawn)
+    return Table.of(cells, {}, found, (*cells.label_heads, "rows"), heads, lines, "number of rows", picture, drawn)
 
 
 def _curves(cells: Cells, pair: Pair) -> Curves:
@@ -130,11 +129,3 @@ def _shares(cells: Cells, dataset: str) -> Iterable[draw.Mark]:
         if none.any():
             look = draw.Look(colour if len(columns) > 1 else draw.ORANGE, "x")
             yield draw.points(at[none], np.full(none.sum(), 2.5), look, "layer with a share of 0", size=5)
-
-
-def _empty(cells: Cells) -> Iterable[Mapping[str, object]]:
-    """Yield the layers without a share in the sum, model by model."""
-    for pair in cells.pairs:
-        if len(shares := _factors(cells, pair).get("shares", ())):
-            layers = [str(k) for k, share in enumerate(shares, start=1) if share < NOTHING]
-            yield {"name": cells.name(*pair), "layers": layers, "n": len(shares)}

@@ -47,7 +47,7 @@ def render(cells: Cells) -> Table:
         raise ConfigError(f"{place} is {list(informative)}; give a list of columns below {n_features}.")
     facts = {pair: {row.key[2:]: row for row in _facts(cells, *pair, frame)} for pair, frame in frames.items()}
     drawn = tuple(row for pair, frame in frames.items() for row in _drawn(cells, *pair, frame))
-    told = dict(frames=frames, facts=facts, informative=informative)
+    told = dict(frames=frames, facts=facts)
     heads = ["features", "of these at a root", *(f"marginal importance, {name}" for name in STATISTICS)]
     lines = models.lines_of(cells, facts, ["columns", "columns_at_a_root", *STATISTICS], _place)
     picture = draw.Picture([_part(cells, dataset, frames, informative) for dataset in cells.experiment.datasets])

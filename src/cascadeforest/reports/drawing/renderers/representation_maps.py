@@ -53,7 +53,7 @@ def render(cells: Cells) -> Table:
     rows = {row.key: row for row in _facts(cells, options)}
     metrics = (LINEAR,) if options.separability else (PLANE, FEATURES)
     names = [f"layer {layer}" if layer else "the input" for layer in options.layers]
-    told = dict(options=options, names=names, perplexity=PERPLEXITY, starts=list(_starts(cells, options)))
+    told = dict(options=options, names=names, perplexity=PERPLEXITY)
     lines = []
     for pair in cells.pairs:
         shown = [rows[*pair, f"layer {layer}", metric] for metric, layer in product(metrics, options.layers)]
@@ -89,20 +89,6 @@ def _start_ratios(cells: Cells, pair: Pair, options: Options) -> dict[int, np.nd
         return {}
     arrays = cells.first_arrays(*pair, options.starts)
     return dict(zip(arrays["layers"].tolist(), arrays["ratios"], strict=True))
-
-
-def _starts(cells: Cells, options: Options) -> Iterable[Mapping[str, object]]:
-    """Yield in how many planes the last layer shown has a smaller S_A / S_E than the first, model by model."""
-    for pair in cells.pairs:
-        ratios, found = _start_ratios(cells, pair, options), _values(cells, pair, options)
-        planes = [
-            np.append(ratios[layer], value)
-            for layer in (options.layers[0], options.layers[-1])
-            if layer in ratios and isinstance(value := found.get((PLANE, layer)), float)
-        ]
-        if len(planes) == 2:
-            lower = int((planes[1] < planes[0]).sum())
-            yield {"name": cells.name(*pair), "lower": lower, "n": len(planes[0])}
 
 
 def _accuracies(found: Mapping[tuple[str, int], float | str]) -> dict[int, float]:
