@@ -43,8 +43,6 @@ def test_rates_are_shares_of_all_rows_and_add_up_with_the_papers_numbers_below(s
     assert means(shown, "ddbf_f", "test_pass_rate") == pytest.approx([0.5, 0.1, 0.01, 0.61])
     assert means(shown, "ddbf_f", "fit_cpu_seconds") == [4.0, 1.0, 0.5, 5.5]
     assert means(shown, "ddbf_f", "predict_cpu_seconds") == [0.5, 0.25, 0.125, 0.875]
-    (note,) = (note for note in shown.table(NAME).view.notes if "annulled" in note)
-    assert note.startswith(f"{DATA}, ddbf_f: 1 of the divisions shown were annulled")
     line = shown.line(NAME, DATA, "random_forest", "training time (CPU s)")
     assert line == ["no iterations"] * 3 + ["3.00"]
     rows = shown.rows(NAME)

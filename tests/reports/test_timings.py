@@ -148,7 +148,6 @@ def test_a_failed_turn_is_shown_and_the_other_rounds_count(suite):
     assert (row.n, row.mean) == (2, pytest.approx(math.sqrt(32)))
     cost = found(suite, "hidf", "in turn", FIT)
     assert (cost.status, cost.note) == ("failed", "MemoryError: no room")
-    assert "Timed in turn, failed: hiDF on adult: MemoryError: no room." in suite.notes(NAME)
     results = read_results(suite.root, suite.name)
     assert results.incomplete() == [NAME]
     assert "hidf on adult, in turn" in index_page(results, suite.folder, Declared())

@@ -202,11 +202,8 @@ def told_in_turn(cells: Cells, rows: Sequence[TidyRow]) -> dict[str, object] | N
     planned, there = cells.results.plan.timings_of(cells.experiment.id), _timed(cells)
     if not planned:
         return None
-    names, floor = costs.names_of(cells, planned[0]), COST_FLOORS["CPU s"]
+    names = costs.names_of(cells, planned[0])
     rounds = [one for timed in there for one in timed.rounds]
-    pairs = [(timed, metric) for timed in there for metric in costs.TIMES if costs.itself(cells, timed, metric)]
-    factors = [costs.machine(cells, *pair) for pair in pairs]
-    small = [row for row in rows if row.condition == costs.IN_TURN and row.metric in costs.TIMES]
     datasets, known = [timing.dataset for timing in planned], {timed.timing.dataset for timed in there}
     busiest = max((one.elsewhere for one in rounds), default=0.0)
     return dict(
@@ -215,19 +212,12 @@ def told_in_turn(cells: Cells, rows: Sequence[TidyRow]) -> dict[str, object] | N
         datasets=datasets,
         smaller=[dataset for dataset in datasets if dataset not in cells.experiment.datasets],
         n_rounds=sorted({len(timed.rounds) for timed in there}),
-        factors=[f"{end:.2f}" for end in dict.fromkeys((min(factors), max(factors)))] if factors else [],
         processors=sorted({str(one.provenance.host.get("processor", "an unknown processor")) for one in rounds}),
         busiest=busiest if busiest > IDLE else None,
         counted=any(row.metric in COUNTS for row in rows),
         importances=costs.has_importances(planned[0]),
-        floor=floor,
-        is_small=any(row.mean is not None and row.mean < floor for row in small),
+        floor=COST_FLOORS["CPU s"],
         missing=[dataset for dataset in datasets if dataset not in known],
-        failures=[
-            f"{cells.label(column)} on {timed.timing.dataset}: {failure.error}: {failure.message}"
-            for timed in there
-            for column, failure in timed.failures
-        ],
     )
 
 

@@ -1,108 +1,30 @@
 """Markdown, LaTeX and HTML of a table; each writer only knows how its format writes a `TableView`."""
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import groupby
 
-from cascadeforest.reports.drawing.lines import PUBLISHED, SUMMARY, Cell, Row, TableView
+from cascadeforest.reports.drawing.lines import PUBLISHED, Cell, Row, TableView
 from cascadeforest.reports.drawing.words import environment
 
 #: Marks that a table sets in bold, and the sign that others put behind the number.
 BOLD_MARKS = frozenset({"best", "predicted"})
 SIGNS = {"second": "•", "worse": "•", "worse_2": "◦", "worse_both": "•◦", "differs": "≠"}
 
-# Markdown ------------------------------------------------------------------------------------------------------------
-
 
 def to_markdown(view: TableView) -> str:
     """Write a table as Markdown: heading, table, tables that are folded away, notes, deviations."""
-    template = environment().get_template("table.md.j2")
-    return template.render(view=view, bold=BOLD_MARKS, signs=SIGNS, escape=html.escape)
-
-
-# LaTeX ---------------------------------------------------------------------------------------------------------------
-
-_MATH = {
-    "±": "pm",
-    "×": "times",
-    "•": "bullet",
-    "◦": "circ",
-    "≠": "neq",
-    "≤": "leq",
-    "≥": "geq",
-    "→": "rightarrow",
-    "√": "surd",
-    "†": "dagger",
-}
-_GREEK = {"α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "θ": "theta", "μ": "mu", "σ": "sigma", "Σ": "Sigma"}
-_TEXT = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum", "|": "bar", '"': "quotedbl"}
-_TEXT |= {"<": "less", ">": "greater"}
-_LATEX = str.maketrans(
-    {character: f"\\{character}" for character in "&%$#_{}"}
-    | {character: rf"$\{name}$" for character, name in (_MATH | _GREEK).items()}
-    | {character: rf"\text{name}{{}}" for character, name in _TEXT.items()}
-    | {"−": r"$-$", "…": r"\ldots{}", "°": r"$^\circ$"}
-)
+    return _written(view, "table.md.j2")
 
 
 def to_latex(view: TableView) -> str:
     """Write a table as a LaTeX ``table`` that needs the package booktabs only, with all that stands below it."""
-    lines = [
-        r"% needs \usepackage{booktabs}",
-        r"\begin{table}",
-        r"\centering",
-        rf"\caption{{{_latex(view.title)} (suite {_latex(view.suite)})}}",
-        rf"\label{{tab:{view.name}}}",
-        *_latex_tabular(view),
-    ]
-    for below in view.folded:
-        lines += [r"\par\medskip", rf"{_latex(below.title)}\par\smallskip", *_latex_tabular(below)]
-    sentences = [*view.notes, *(f"Deviation: {sentence}" for sentence in view.deviations)]
-    if sentences:
-        # A minipage breaks the lines of a long note also in a centred table.
-        lines += [r"\par\smallskip", r"\begin{minipage}{\linewidth}\footnotesize"]
-        lines += [rf"{_latex(sentence)}\par" for sentence in sentences]
-        lines.append(r"\end{minipage}")
-    return "\n".join([*lines, r"\end{table}"]) + "\n"
+    return _written(view, "table.tex.j2")
 
 
-def _latex_tabular(view: TableView) -> list[str]:
-    columns = "l" * len(view.label_heads) + "r" * len(view.heads) + ("l" if view.size_head else "")
-    lines = [
-        rf"\begin{{tabular}}{{{columns}}}",
-        r"\toprule",
-        _latex_line([_latex(head) for head in view.all_heads]),
-        r"\midrule",
-    ]
-    for index, row in enumerate(view.rows):
-        labels = view.new_labels(index)
-        if index and labels[0] is not None:
-            summary_begins = row.kind == SUMMARY and view.rows[index - 1].kind != SUMMARY
-            lines.append(r"\midrule" if summary_begins else r"\addlinespace")
-        cells = [_latex_cell(cell, row.kind, span) for cell, span in row.merged()]
-        size = [_latex(row.size)] if view.size_head else []
-        lines.append(_latex_line([*(_latex(label or "") for label in labels), *cells, *size]))
-    return [*lines, r"\bottomrule", r"\end{tabular}"]
-
-
-def _latex(text: str) -> str:
-    return text.translate(_LATEX)
-
-
-def _latex_line(cells: Sequence[str]) -> str:
-    # A line that begins with "[" would be read as the option of the \\ before it.
-    line = " & ".join(cells)
-    return rf"{{}}{line} \\" if line.startswith("[") else rf"{line} \\"
-
-
-def _latex_cell(cell: Cell, kind: str, span: int) -> str:
-    text = _latex(cell.text)
-    if cell.is_word:
-        return rf"\multicolumn{{{span}}}{{l}}{{\textit{{{text}}}}}"
-    text = rf"\textbf{{{text}}}" if cell.mark in BOLD_MARKS else text
-    text = rf"{text}~{_latex(SIGNS[cell.mark])}" if cell.mark in SIGNS else text
-    return rf"{{\small {text}}}" if kind == PUBLISHED and text else text
+def _written(view: TableView, template: str) -> str:
+    return environment().get_template(template).render(view=view, bold=BOLD_MARKS, signs=SIGNS, escape=html.escape)
 
 
 # HTML ----------------------------------------------------------------------------------------------------------------

@@ -189,7 +189,6 @@ def text(
     words: str,
     anchor: str = "center bottom",
     colour: str = BLACK,
-    bold: bool = False,
     halo: bool = False,
 ) -> Mark:
     """Return words at a place of the panel, in units of the axes.
@@ -204,7 +203,7 @@ def text(
         from matplotlib.patheffects import withStroke
 
         edge = [withStroke(linewidth=2, foreground="white")] if halo else []
-        axes.annotate(words, (x, y), fontweight="bold" if bold else "normal", path_effects=edge, **style)
+        axes.annotate(words, (x, y), path_effects=edge, **style)
 
     return Mark(draw)
 

@@ -34,6 +34,15 @@ if TYPE_CHECKING:
 
 _URL = re.compile(r"(https?://[^\s<>\"]+[^\s<>\".,;)])")
 _MARKDOWN = str.maketrans({character: f"\\{character}" for character in r"\`*_|[]<>"})
+#: Characters with their names in LaTeX, in mathematics and in text.
+_MATH = "±pm ×times •bullet ◦circ ≠neq ≤leq ≥geq →rightarrow √surd †dagger αalpha βbeta γgamma δdelta θtheta μmu σsigma"
+_TEXT = '\\backslash ~asciitilde ^asciicircum |bar "quotedbl <less >greater'
+_LATEX = str.maketrans(
+    {character: f"\\{character}" for character in "&%$#_{}"}
+    | {word[0]: rf"$\{word[1:]}$" for word in _MATH.split()}
+    | {word[0]: rf"\text{word[1:]}{{}}" for word in _TEXT.split()}
+    | {"Σ": r"$\Sigma$", "−": r"$-$", "…": r"\ldots{}", "°": r"$^\circ$"}
+)
 
 
 def notes_and_caption(cells: Cells, facts: Mapping[str, object]) -> tuple[tuple[str, ...], str]:
@@ -90,6 +99,7 @@ def environment() -> Environment:
     )
     made.filters |= {
         "md": lambda text: text.translate(_MARKDOWN),
+        "tex": lambda text: text.translate(_LATEX),
         "listed": listed,
         "zip": zip,
         "head": metric_head,

@@ -39,14 +39,8 @@ def render(cells: Cells) -> Table:
     leads = _leads(cells, series)
     rows = {row.key: row for row in (*curves, *_means(cells, series), *(one.row for one in leads))}
     names = [next(iter(series.values()))]
-    told: dict[str, object] = dict(
-        named=names,
-        label=label,
-        rows=list(rows.values()),
-        reasons=reasons(cells, curves),
-        protocols=protocols(cells, names),
-    )
-    told |= {"intervals": told_of(leads)}
+    told: dict[str, object] = dict(named=names, label=label, rows=list(rows.values()), reasons=reasons(cells, curves))
+    told |= dict(protocols=protocols(cells, names), intervals=told_of(leads))
     heads = [*(f"ratio {ratio:g}" for ratio in series), f"mean from {BEYOND:g} on"]
     lines, label_heads = _lines(cells, series, f"class {label}", rows), ("data set", "quantity", "model")
     picture = draw.Picture([_part(cells, series, f"class {label}", rows)], legend=True)

@@ -36,10 +36,7 @@ def render(cells: Cells) -> Table:
         labels=labels,
         ratios=ratios,
         floor=floor,
-        is_small=any(row.metric == WHOLE_COST and row.mean is not None and row.mean < floor for row in found.values()),
         columns=columns,
-        spread=any(row.std is not None for row in found.values()),
-        copies=COPIES if any(name.endswith(COPIES) for name in experiment.datasets) else "",
     )
     ratios = [*(f"{label} : training" for label in labels), *ratios]
     heads = [f"{words} (CPU s)" for words in ("training", *labels, *(f"training and {label}" for label in labels))]

@@ -24,14 +24,11 @@ TIMES, RATES = ("fit_cpu_seconds", "predict_cpu_seconds"), ("train_pass_rate", "
 def render(cells: Cells) -> Table:
     """Make the table."""
     rows = {row.key: row for pair in cells.pairs for row in _rows(cells, *pair)}
-    annulled = {
-        cells.name(*pair): sum(int((~run["is_valid"][:N_SHOWN]).sum()) for run in cells.arrays(*pair, EXTRA) if run)
-        for pair in cells.pairs
-    }
     heads = [*(f"Iteration {k}" for k in range(1, N_SHOWN + 1)), f"First {N_SHOWN}, or all"]
     lines = [line for dataset in cells.experiment.datasets for line in said_once(_lines(cells, dataset, rows))]
-    told = dict(n_shown=N_SHOWN, annulled=annulled, kinds=kinds(cells))
-    return Table.of(cells, told, rows.values(), ("data set", "model", ""), heads, lines)
+    return Table.of(
+        cells, dict(n_shown=N_SHOWN, kinds=kinds(cells)), rows.values(), ("data set", "model", ""), heads, lines
+    )
 
 
 def quantities(arrays: Mapping[str, np.ndarray]) -> dict[tuple[str, str], float]:

@@ -57,16 +57,13 @@ def render(cells: Cells) -> Table:
 
 def _is_tie(cells: Cells, dataset: str, column: str, mean: str) -> bool:
     """Return whether a model fell back in every repeat, divided the rows as the mean does and has its numbers."""
-    arrays = zip(cells.arrays(dataset, column, EXTRA), cells.arrays(dataset, mean, EXTRA), strict=False)
-    found = zip(arrays, cells.all(dataset, column), cells.all(dataset, mean), strict=False)
-    same = [
-        bool(mine["fell_back"].any())
+    found = []
+    for name in (column, mean):
         # The last iteration answers all rows that are left, whoever is easy in it.
-        and mine["easy_counts_train"][:-1].tolist() == other["easy_counts_train"][:-1].tolist()
-        and all(cell.metrics.get(metric) == twin.metrics.get(metric) for metric in cells.experiment.metrics)
-        for (mine, other), cell, twin in found
-    ]
-    return bool(same) and all(same)
+        easy = [run["easy_counts_train"][:-1].tolist() for run in cells.arrays(dataset, name, EXTRA)]
+        found.append((easy, [cells.metric(dataset, name, metric) for metric in cells.experiment.metrics]))
+    fell_back = [bool(run["fell_back"].any()) for run in cells.arrays(dataset, column, EXTRA)]
+    return bool(fell_back) and all(fell_back) and found[0] == found[1]
 
 
 def _rows(cells: Cells, scored: list[TidyRow], means: dict[str, str], ties: set[Pair]) -> Iterable[TidyRow]:
