@@ -77,9 +77,8 @@ def errors_of(cells: Cells, metric: str) -> tuple[pd.DataFrame, list[str]]:
     UserError
         If the reference has no number.
     """
-    frame = scores.averages(scores.repeats(cells))
-    means = frame[frame.metric == metric].pivot(index="dataset", columns="model", values="mean").astype(float)
-    means = means.reindex(index=counted_once(cells)).dropna(axis=1, how="all")
+    means = scores.means_of(scores.averages(cells), metric, counted_once(cells), list(cells.experiment.columns))
+    means = means.dropna(axis=1, how="all")
     if REFERENCE not in means:
         raise UserError(f"the arena has no {metric} of {REFERENCE}. Run it first: make run ONLY={ARENA}")
     means = means[means[REFERENCE].notna()]

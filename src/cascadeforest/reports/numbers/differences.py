@@ -92,7 +92,7 @@ def difference(
         sides = []
         for one in (column, reference):
             own = [cell for cell in cells.all(dataset, one) if repeats is None or cell.repeat in repeats]
-            values = [value for cell in own if (value := _value(cell, metric)) is not None]
+            values = [value for cell in own if (value := value_of(cell, metric)) is not None]
             if not own or len(values) < len(own):
                 status, note = cells.status(dataset, one)
                 lacking = f"the model gives no {known_metric(metric).label}"
@@ -139,7 +139,8 @@ def _over_repeats(found: Difference, leads: Sequence[float], own: Sequence[Score
     return replace(found, interval=interval, why=f"{len(leads)} {_REPEATS.get(found.design, found.design)}")
 
 
-def _value(cell: ScoredCell, metric: str) -> float | None:
+def value_of(cell: ScoredCell, metric: str) -> float | None:
+    """Return a metric of a cell, also its error rate; None if it has none."""
     right = cell.metrics.get("accuracy") if metric == "error_rate" else None
     return cell.metrics.get(metric) if right is None else 1 - right
 

@@ -5,7 +5,7 @@ import io
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import pandas as pd
 
@@ -85,13 +85,3 @@ def parse_csv(text: str, place: str) -> list[dict[str, str]]:
     if tuple(reader.fieldnames or ()) not in _HEADS:
         raise ConfigError(f"{place}: the columns are {reader.fieldnames}; they must be {', '.join(COLUMNS)}.")
     return [dict.fromkeys(OF_INTERVALS, "") | row for row in reader]
-
-
-def to_rows(frame: pd.DataFrame) -> list[TidyRow]:
-    """Return the rows of a frame that has the key and any of the other columns; missing values become None or ""."""
-    known = [name for name in (*COLUMNS, "values") if name in frame]
-    rows = []
-    for values in frame[known].astype(object).itertuples(index=False, name=None):
-        told: dict[str, Any] = {name: v for name, v in zip(known, values, strict=True) if v is not None and v == v}
-        rows.append(TidyRow(**told | {name: int(told[name]) for name in ("n", "n_test") if name in told}))
-    return rows

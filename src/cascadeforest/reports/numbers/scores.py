@@ -1,24 +1,20 @@
-"""Scores of models on data sets: tidy frames, and what is counted over all data sets.
-
-A frame of repeats has a row for each repeat: the key of the tidy table, `repeat`, `value` and `n_test`; where there is
-no number, `status` and `note` say why. `averages` makes a tidy frame of it.
-"""
+"""Scores of models on data sets, and what is counted over all data sets."""
 
 import math
 from collections.abc import Collection, Iterable, Sequence
-from statistics import fmean, stdev
+from dataclasses import replace
 
 import pandas as pd
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.experiments.metrics import COST_METRICS, METRICS
 from cascadeforest.experiments.plan import NOT_IMPLEMENTED, Experiment
-from cascadeforest.reports.numbers.cells import Cells
-from cascadeforest.reports.numbers.differences import counted_once
-from cascadeforest.reports.numbers.frame import ALL, KEY, OK, UNAVAILABLE
+from cascadeforest.reports.numbers.cells import Cells, Values
+from cascadeforest.reports.numbers.differences import counted_once, value_of
+from cascadeforest.reports.numbers.frame import ALL, OK, UNAVAILABLE, TidyRow
 from cascadeforest.reports.numbers.metrics import COMPARED, known_metric
-from cascadeforest.reports.numbers.splits import ALL_SPLITS, by_split, split_name
-from cascadeforest.reports.numbers.statistics import average_ranks, compare_means, complete, ranked, sign
+from cascadeforest.reports.numbers.splits import ALL_SPLITS, conditions, split_name
+from cascadeforest.reports.numbers.statistics import average_ranks, compare_means, ranked, sign
 
 REGRESSION_METRICS = frozenset({"rmse"})
 #: Metrics that a model of either task has.
@@ -34,55 +30,35 @@ def metrics_for(cells: Cells, dataset: str) -> list[str]:
     return [metric for metric in cells.experiment.metrics if metric in COMMON_METRICS or metric not in other]
 
 
-# Frames ---------------------------------------------------------------------------------------------------------------
+# Rows -----------------------------------------------------------------------------------------------------------------
 
 
-def frame_of_repeats(rows: Iterable[Sequence[object]]) -> pd.DataFrame:
-    """Return a frame of repeats: key, repeat, value, n_test, status, note."""
-    return pd.DataFrame(list(rows), columns=[*KEY, "repeat", "value", "n_test", "status", "note"])
+def averages(cells: Cells) -> list[TidyRow]:
+    """Return the rows of all scores of the experiment, in the order data set, column, metric."""
+    return [score(cells, *pair, metric) for pair in cells.pairs for metric in metrics_for(cells, pair[0])]
 
 
-def repeats(cells: Cells) -> pd.DataFrame:
-    """Return the frame of repeats of the experiment, in the order data set, column, metric, repeat."""
-    rows: list[tuple[object, ...]] = []
-    for dataset, column in cells.pairs:
-        status = cells.status(dataset, column)
-        for metric in metrics_for(cells, dataset):
-            key = dataset, column, "", metric
-            reason = "not a cascade" if metric == "n_layers" else f"the model gives no {known_metric(metric).label}"
-            for cell in cells.all(dataset, column):
-                value = cell.metrics.get(metric, math.nan)
-                told = (OK, "") if value == value else (UNAVAILABLE, reason)
-                rows.append((*key, cell.repeat, value, cell.n_test, *told))
-            if status[0] != OK:
-                rows.append((*key, math.nan, math.nan, math.nan, *status))
-    return frame_of_repeats(rows)
+def score(
+    cells: Cells, dataset: str, column: str, metric: str, condition: str = "", repeats: Collection[int] | str = ()
+) -> TidyRow:
+    """Return mean and deviation of a metric; no number if a repeat has none. `repeats`: which, or why none (all)."""
+    every = cells.all(dataset, column)
+    own = every if isinstance(repeats, str) else [cell for cell in every if not repeats or cell.repeat in repeats]
+    found = [value_of(cell, metric) for cell in own]
+    values: Values = repeats if isinstance(repeats, str) and own else [math.nan if v is None else v for v in found]
+    reason = "not a cascade" if metric == "n_layers" else f"the model gives no {known_metric(metric).label}"
+    n_test = min((cell.n_test for cell in own), default=None)
+    row = cells.row(dataset, column, condition, metric, values, why_not=reason, n_test=n_test)
+    return with_published(cells, row)
 
 
-def averages(values: pd.DataFrame) -> pd.DataFrame:
-    """Return the tidy frame of a frame of repeats: mean, std (ddof = 1), n, n_test; no number if a repeat has none."""
-    frame = values.groupby(list(KEY), sort=False, as_index=False).agg(
-        mean=("value", fmean),  # exact sum: independent of the order, so equal results tie
-        std=("value", lambda found: stdev(found.tolist()) if len(found) > 1 and found.notna().all() else math.nan),
-        n=("value", "size"),
-        n_test=("n_test", "min"),
-        status=("status", lambda found: next((status for status in found if status != OK), OK)),
-        note=("note", "max"),
-        values=("value", tuple),
-    )
-    lacking = frame.status != OK
-    values = frame["values"].mask(lacking)
-    return frame.assign(n=frame["n"].mask(lacking), n_test=frame.n_test.mask(lacking), values=values)
-
-
-def with_published(cells: Cells, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the tidy frame with the paper's numbers."""
-    rows = frame[list(KEY)].itertuples()
-    found = [cells.published.number(row.dataset, row.model, row.metric, row.condition) for row in rows]
-    return frame.assign(
-        published=[math.nan if number is None else float(number.value) for number in found],
-        published_std=[math.nan if number is None or number.std is None else float(number.std) for number in found],
-    )
+def with_published(cells: Cells, row: TidyRow) -> TidyRow:
+    """Return a row with the paper's number and its deviation."""
+    number = cells.published.number(row.dataset, row.model, row.metric, row.condition)
+    if number is None:
+        return replace(row, published=None)
+    spread = None if number.std is None else float(number.std)
+    return replace(row, published=float(number.value), published_std=spread)
 
 
 def compared_columns(experiment: Experiment) -> list[str]:
@@ -90,26 +66,36 @@ def compared_columns(experiment: Experiment) -> list[str]:
     return list(experiment.rank_columns or experiment.columns)
 
 
-def scores(cells: Cells, values: pd.DataFrame) -> pd.DataFrame:
-    """Return the tidy frame of scores, with ranks, marks and the paper's numbers."""
-    frame = ranked(averages(values), compared_columns(cells.experiment), cells.experiment.marks)
-    return with_published(cells, frame)
+def scores(cells: Cells, rows: Iterable[TidyRow] | None = None) -> list[TidyRow]:
+    """Return the rows of scores, by default of all, with ranks and marks."""
+    found = averages(cells) if rows is None else list(rows)
+    return ranked(found, compared_columns(cells.experiment), cells.experiment.marks)
 
 
-def split_scores(cells: Cells, values: pd.DataFrame, n_printed: int) -> pd.DataFrame:
-    """Return the tidy frame of scores within each split, and over all; measured costs are not compared.
+def split_scores(cells: Cells, n_printed: int) -> Iterable[TidyRow]:
+    """Yield the rows of scores within each split, and over all; measured costs are not compared.
 
     Over all splits the paper's number is the mean of the numbers that it prints of each.
     """
-    frame = scores(cells, by_split(cells, values, n_printed))
-    costs = frame.metric.isin(COST_METRICS)
-    frame = frame.assign(rank=frame["rank"].mask(costs), mark=frame.mark.mask(costs, ""))
-    for row in frame[frame.condition == ALL_SPLITS].itertuples():
+    rows = (
+        score(cells, dataset, column, metric, condition, repeats)
+        for dataset, column in cells.pairs
+        for condition, repeats in conditions(cells, dataset, n_printed).items()
+        for metric in metrics_for(cells, dataset)
+    )
+    for row in scores(cells, rows):
+        if row.metric in COST_METRICS:
+            row = replace(row, rank=None, mark="")
         keys = [(row.dataset, row.model, row.metric, split_name(k)) for k in range(n_printed)]
         printed = [number.value for key in keys if (number := cells.published.number(*key)) is not None]
-        if len(printed) == n_printed:
-            frame.loc[row.Index, "published"] = float(sum(printed) / n_printed)
-    return frame
+        is_mean = row.condition == ALL_SPLITS and len(printed) == n_printed
+        yield replace(row, published=float(sum(printed) / n_printed)) if is_mean else row
+
+
+def means_of(rows: Iterable[TidyRow], metric: str, datasets: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
+    """Return the means of a metric, NaN where there is none, with data sets as rows and models as columns."""
+    found = {(row.dataset, row.model): row.mean for row in rows if row.metric == metric}
+    return pd.DataFrame([[found.get((name, one)) for one in columns] for name in datasets], datasets, columns, float)
 
 
 # Differences ----------------------------------------------------------------------------------------------------------
@@ -152,18 +138,20 @@ def ranked_datasets(experiment: Experiment) -> list[str]:
     return [name for name in experiment.datasets if experiment.base(name) in wanted] or list(experiment.datasets)
 
 
-def summaries(cells: Cells, values: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the tidy rows over all data sets: average ranks, and wins by means."""
+def summaries(cells: Cells, scored: Sequence[TidyRow]) -> list[TidyRow]:
+    """Return the rows over all data sets: average ranks, and wins by means."""
     experiment = cells.experiment
-    rows: list[tuple[object, ...]] = []
+    rows: list[TidyRow] = []
 
     def add(column: str, condition: str, name: str, mean: float, n: int, needed: list[str], why_not: str) -> None:
         lacks_model = any(one in experiment.missing_models for one in needed)
         told = (OK, "") if n else (NOT_IMPLEMENTED, "") if lacks_model else (UNAVAILABLE, f"on no data set {why_not}")
-        rows.append((ALL, column, condition, name, mean if n else math.nan, n or math.nan, *told))
+        row = TidyRow(ALL, column, condition, name, mean if n else None, n=n or None, status=told[0], note=told[1])
+        rows.append(with_published(cells, row))
 
     def count(metric: str, reference: str, condition: str) -> None:
-        found, only = complete(values[values.metric == metric]), cells.common.controls
+        found = {(row.dataset, row.model): row.values for row in scored if row.metric == metric}
+        only = cells.common.controls
         for column in (name for name in experiment.columns if only.get(name, reference) == reference):
             both = [(found.get((d, reference)), found.get((d, column))) for d in counted_once(cells)]
             wins = [compare_means(own, other, sign(metric) < 0) for own, other in both if own and other]
@@ -174,11 +162,11 @@ def summaries(cells: Cells, values: pd.DataFrame, frame: pd.DataFrame) -> pd.Dat
     for metric, condition in summarised_metrics(experiment).items():
         if experiment.average_rank is not None:
             compared = compared_columns(experiment)
-            means = sign(metric) * frame[frame.metric == metric].pivot(index="dataset", columns="model", values="mean")
-            found, n = average_ranks(means.reindex(index=ranked_datasets(experiment), columns=compared))
+            means = sign(metric) * means_of(scored, metric, ranked_datasets(experiment), compared)
+            found, n = average_ranks(means)
             for column in compared:
                 mean, n_ranked = found.get(column, math.nan), n if column in found else 0
                 add(column, condition, "average_rank", mean, n_ranked, [column], "has every compared model a number")
         if experiment.win_tie_lose is not None:
             count(metric, experiment.win_tie_lose, condition)
-    return with_published(cells, pd.DataFrame(rows, columns=[*KEY, "mean", "n", "status", "note"]))
+    return rows

@@ -1,12 +1,8 @@
 """Which repeats of a data set share a split, read off the cells: each has the seed that drew its split."""
 
 import itertools
-import math
-
-import pandas as pd
 
 from cascadeforest.reports.numbers.cells import Cells
-from cascadeforest.reports.numbers.frame import UNAVAILABLE
 
 FIRST_SPLIT, ALL_SPLITS = "first split", "all splits"
 NO_REPEATS, ONE_SPLIT, SINGLE = "no repeats of it", "repeats of one split", "one repeat a split"
@@ -32,15 +28,14 @@ def shared_splits(cells: Cells) -> dict[str, list[list[int]]]:
     return {name: groups for name, groups in found.items() if len(groups) > 1 and not are_single(groups)}
 
 
-def parts(cells: Cells, values: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Divide a frame of repeats into the first split of each data set, as the papers show it, and all splits.
+def parts(cells: Cells) -> dict[str, dict[str, list[int]]]:
+    """Return, by data set, the repeats of the first split, as the papers show it, and of all splits; none: all.
 
     Where there is one split, or each repeat has its own, the first part has all repeats and the second none.
     """
     shared = shared_splits(cells)
-    after_first = {name: {repeat for group in groups[1:] for repeat in group} for name, groups in shared.items()}
-    later = [row.repeat in after_first.get(row.dataset, ()) for row in values.itertuples()]
-    return {FIRST_SPLIT: values[[not one for one in later]], ALL_SPLITS: values[values["dataset"].isin(shared)]}
+    first = {dataset: shared[dataset][0] if dataset in shared else [] for dataset in cells.experiment.datasets}
+    return {FIRST_SPLIT: first, ALL_SPLITS: {dataset: [] for dataset in shared}}
 
 
 def split_name(k: int) -> str:
@@ -64,19 +59,6 @@ def conditions(cells: Cells, dataset: str, n_printed: int) -> dict[str, list[int
     if len(found) != 1:
         found[ALL_SPLITS] = ONE_SPLIT if are_told_apart and len(groups) == 1 else sorted(itertools.chain(*groups))
     return found
-
-
-def by_split(cells: Cells, values: pd.DataFrame, n_printed: int) -> pd.DataFrame:
-    """Return the frame of repeats with the conditions of its data sets, in the order data set, model, condition."""
-    found = []
-    for (dataset, _), own in values.groupby(["dataset", "model"], sort=False):
-        has_run = own.repeat.notna().any()
-        for condition, chosen in conditions(cells, dataset, n_printed).items():
-            part = own if isinstance(chosen, str) or not has_run else own[own.repeat.isin(chosen)]
-            if isinstance(chosen, str) and has_run:
-                part = own.drop_duplicates("metric").assign(value=math.nan, status=UNAVAILABLE, note=chosen)
-            found.append(part.assign(condition=condition))
-    return pd.concat(found)
 
 
 def kinds(cells: Cells) -> dict[tuple[int, tuple[int, ...]], list[str]]:

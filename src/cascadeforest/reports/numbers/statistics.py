@@ -5,17 +5,17 @@ their repeats.
 """
 
 import math
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.reports.numbers.frame import OK
+from cascadeforest.reports.numbers.frame import TidyRow
 from cascadeforest.reports.numbers.metrics import known_metric
 
 #: Mark of a model that another one is significantly better than, as the papers' files have it.
@@ -32,19 +32,27 @@ def sign(metric: str) -> float:
     return math.nan if higher is None else -1.0 if higher else 1.0
 
 
-def ranked(frame: pd.DataFrame, compared: Sequence[str], rule: str) -> pd.DataFrame:
-    """Return the tidy frame with `rank` and `mark` of each mean.
+def ranked(rows: Iterable[TidyRow], compared: Collection[str], rule: str) -> list[TidyRow]:
+    """Return the tidy rows with `rank` and `mark` of each mean.
 
     Models are compared within a data set, condition and metric: those of `compared` have a rank, and of all models the
     best has a mark. Equal means share the average of their ranks, and the mark. A mean that is compared with no other
     has no mark. `rule` is `marks` of the experiment.
     """
-    means = frame["mean"] * frame.metric.map(sign)
-    line = [frame.dataset, frame.condition, frame.metric]
-    groups = means.groupby(line, sort=False)
-    places = groups.rank(method="dense").where(groups.transform("count") > 1)
-    ranks = means.where(frame.model.isin(compared)).groupby(line, sort=False).rank()
-    return frame.assign(rank=ranks, mark=[_MARKS[rule].get(place, "") for place in places])
+    lines: dict[tuple[str, ...], dict[str, float]] = {}
+    for row in (rows := list(rows)):
+        if row.mean is not None and not math.isnan(mean := sign(row.metric) * row.mean):
+            lines.setdefault((row.dataset, row.condition, row.metric), {})[row.model] = mean
+    found = []
+    for row in rows:
+        means = lines.get((row.dataset, row.condition, row.metric), {})
+        if (own := means.get(row.model)) is not None:
+            others = [means[name] for name in compared if name in means]
+            rank = (1 + sum(other < own for other in others) + sum(other <= own for other in others)) / 2
+            place = sorted(set(means.values())).index(own) + 1 if len(means) > 1 else 0
+            row = replace(row, rank=rank if row.model in compared else None, mark=_MARKS[rule].get(place, ""))
+        found.append(row)
+    return found
 
 
 def average_ranks(means: pd.DataFrame) -> tuple[dict[str, float], int]:
@@ -116,31 +124,20 @@ class RankSumTest:
         return better and bool(p < self.level) and (statistic > 0) == higher_is_better
 
 
-def complete(values: pd.DataFrame) -> dict[tuple[str, str], list[float]]:
-    """Return the numbers of the repeats by data set and model, where no repeat lacks one."""
-    groups = values.groupby(["dataset", "model"], sort=False)
-    return {key: part["value"].tolist() for key, part in groups if (part.status == OK).all()}
-
-
 def mark_worse(
-    frame: pd.DataFrame,
-    values: pd.DataFrame,
-    test: RankSumTest,
-    columns: Collection[str],
-    place: str,
-    second: bool = False,
-) -> pd.DataFrame:
-    """Return the tidy frame with the mark `WORSE` of the `columns` that a test finds worse than its column.
+    rows: Iterable[TidyRow], place: str, tests: Iterable[tuple[RankSumTest | None, Collection[str]]]
+) -> list[TidyRow]:
+    """Return the tidy rows with the mark of what a test, and a second one, finds worse than its column.
 
-    `second`: of a second test, whose mark is another one. `ConfigError` if the test, the option at `place`, cannot be
-    made of these columns.
+    `tests` has the options `test` and `second_test` at `place`, with the columns that each has; `ConfigError` if one
+    cannot be made of these.
     """
-    tested, found = test.tested(columns, place), complete(values)
-    marks = {WORSE: WORSE_BOTH} if second else {}
-
-    def is_worse(row: Any) -> bool:
-        own, other = found.get((row.dataset, test.column), []), found.get((row.dataset, row.model), [])
-        return bool(row.model in tested and own and other) and test.is_better(own, other, sign(row.metric) < 0)
-
-    own = WORSE_2 if second else WORSE
-    return frame.assign(mark=[marks.get(row.mark, own) if is_worse(row) else row.mark for row in frame.itertuples()])
+    found = list(rows)
+    values = {row.key: row.values for row in found}
+    for (option, mark), (test, columns) in zip((("test", WORSE), ("second_test", WORSE_2)), tests, strict=True):
+        tested = test.tested(columns, f"{place}/{option}") if test else ()
+        for k, row in enumerate(found):
+            own = values.get((row.dataset, test.column, *row.key[2:])) if test and row.model in tested else ()
+            if test and own and row.values and test.is_better(own, row.values, sign(row.metric) < 0):
+                found[k] = replace(row, mark=WORSE_BOTH if row.mark == WORSE else mark)
+    return found

@@ -5,19 +5,16 @@ ranked and marked against each other (default all), ``test`` the column that the
 ``second_test`` another one.
 """
 
-import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-
-import pandas as pd
+from dataclasses import dataclass, replace
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.drawing import Cells, Table, numbered_lines, reasons
 from cascadeforest.reports.numbers import importances
 from cascadeforest.reports.numbers.differences import Difference, of_repeats
-from cascadeforest.reports.numbers.frame import OK, UNAVAILABLE, TidyRow, to_rows
-from cascadeforest.reports.numbers.scores import averages, frame_of_repeats, with_published
-from cascadeforest.reports.numbers.statistics import RankSumTest, complete, mark_worse, ranked
+from cascadeforest.reports.numbers.frame import TidyRow
+from cascadeforest.reports.numbers.scores import with_published
+from cascadeforest.reports.numbers.statistics import RankSumTest, mark_worse, ranked
 
 AUC = "roc_auc"
 NOT_FINITE = "an importance is no finite number"
@@ -41,15 +38,10 @@ def render(cells: Cells) -> Table:
     compared, place = list(options.compared or columns), f"{experiment.place}/options"
     if unknown := [name for name in compared if name not in columns]:
         raise ConfigError(f"{place}/compared has '{unknown[0]}'; choose from {', '.join(columns)}.")
-    values = frame_of_repeats(_repeats(cells, columns))
-    frame = ranked(averages(values), compared, experiment.marks)
-    frame = mark_worse(frame, values, options.test, [*compared, *options.test.named()], f"{place}/test")
-    references = [options.test.column]
-    if second := options.second_test:
-        frame = mark_worse(frame, values, second, columns, f"{place}/second_test", second=True)
-        references.append(second.column)
-    rows = to_rows(with_published(cells, frame))
-    below = [one for name in references for one in _differences(cells, columns, values, name)]
+    tests = (options.test, [*compared, *options.test.named()]), (options.second_test, columns)
+    rows = mark_worse(ranked(_areas(cells, columns), compared, experiment.marks), place, tests)
+    references = [test.column for test, _ in tests if test]
+    below = [one for name in references for one in _differences(cells, columns, rows, name)]
     lines = []
     for dataset in experiment.datasets:
         shown = [row for row in rows if row.dataset == dataset]
@@ -75,28 +67,24 @@ def render(cells: Cells) -> Table:
 
 
 def _differences(
-    cells: Cells, columns: Mapping[str, importances.ImportanceColumn], values: pd.DataFrame, reference: str
+    cells: Cells, columns: Mapping[str, importances.ImportanceColumn], rows: Iterable[TidyRow], reference: str
 ) -> Iterable[Difference]:
     """Yield the differences of the areas of each importance and of the one that others are compared with."""
-    found = complete(values)
+    found = {(row.dataset, row.model): row.values for row in rows}
     for dataset in cells.experiment.datasets:
         for name in columns:
-            own, other = (found.get((dataset, one), []) for one in (name, reference))
+            own, other = (found[dataset, one] for one in (name, reference))
             row = TidyRow(dataset, name, f"against {reference}", f"{AUC}_difference")
             n = min(len(own), len(other))  # an importance that takes long is of the first repeats only
             if name != reference and n:
                 yield of_repeats(cells, row, own[:n], other[:n], columns[name].model)
 
 
-def _repeats(cells: Cells, columns: Mapping[str, importances.ImportanceColumn]) -> Iterable[tuple[object, ...]]:
-    """Yield the AUC of each repeat, for a frame of repeats."""
+def _areas(cells: Cells, columns: Mapping[str, importances.ImportanceColumn]) -> Iterable[TidyRow]:
+    """Yield the AUC of each importance."""
     for dataset in cells.experiment.datasets:
         for name, column in columns.items():
-            key, status = (dataset, name, "", AUC), cells.status(dataset, column.model)
             saved = cells.arrays(dataset, column.model, column.extra)
-            for repeat, arrays in enumerate(saved):
-                area = importances.ranking_auc(arrays["importances"])
-                # A rank among numbers that are not finite is none.
-                yield (*key, repeat, area, math.nan, *((OK, "") if math.isfinite(area) else (UNAVAILABLE, NOT_FINITE)))
-            if not saved:
-                yield (*key, math.nan, math.nan, math.nan, *status)
+            areas = [importances.ranking_auc(arrays["importances"]) for arrays in saved]
+            row = cells.row(dataset, column.model, "", AUC, areas, why_not=NOT_FINITE)
+            yield with_published(cells, replace(row, model=name, n_test=None))  # a rank of what is not finite is none

@@ -12,8 +12,8 @@ from cascadeforest.experiments.plan import Experiment
 from cascadeforest.reports.drawing import Cells, Row, Table, draw, metric_head, numbered_lines, reasons, scaled, told_of
 from cascadeforest.reports.drawing.words import protocols
 from cascadeforest.reports.numbers.differences import Difference, difference
-from cascadeforest.reports.numbers.frame import Key, TidyRow, to_rows
-from cascadeforest.reports.numbers.scores import repeats, scores
+from cascadeforest.reports.numbers.frame import Key, TidyRow
+from cascadeforest.reports.numbers.scores import scores
 
 ACCURACY, RECALL, GAP = "accuracy", "recall", "accuracy_gap"
 #: The paper's text compares DDBF, whose columns begin with `OWN`, with this column, for ratios from this one on.
@@ -65,7 +65,7 @@ def variants(experiment: Experiment, label: str) -> dict[float, str]:
 def _drawn(cells: Cells, series: Mapping[float, str], label: str) -> list[TidyRow]:
     """Return accuracy and recall of each model on each variant."""
     of_accuracy = Cells(replace(cells.experiment, metrics=(ACCURACY,)), cells.results)
-    rows = to_rows(scores(of_accuracy, repeats(of_accuracy)))
+    rows = scores(of_accuracy)
     return rows + [_recall(cells, v, column, label) for v in series.values() for column in cells.experiment.columns]
 
 

@@ -6,6 +6,7 @@ suites bound them. Shown are the repeats of the first split of each data set, an
 all repeats at once where each has its own split.
 """
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -19,8 +20,8 @@ from cascadeforest.reports.drawing.lines import NOT_PRINTED, Lines, difference_w
 from cascadeforest.reports.numbers import scores
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.differences import Difference, difference
-from cascadeforest.reports.numbers.frame import Key, TidyRow, to_rows
-from cascadeforest.reports.numbers.splits import ALL_SPLITS, FIRST_SPLIT, kinds, parts, shared_splits
+from cascadeforest.reports.numbers.frame import Key, TidyRow
+from cascadeforest.reports.numbers.splits import ALL_SPLITS, FIRST_SPLIT, kinds, parts
 
 TREES, LAYERS = "n_estimators", "max_layers"
 #: Two columns that are compared.
@@ -121,9 +122,11 @@ def _numbers(
 ) -> Iterable[tuple[Key, TidyRow]]:
     """Yield a row for each column and each pair's difference by part; conditions have real numbers of trees."""
     partner = {second: first for first, second in pairs}
-    for part, values in parts(cells, scores.repeats(cells)).items():
+    metric, columns = cells.experiment.metrics[0], cells.experiment.columns
+    for part, chosen in parts(cells).items():
         is_first = part == FIRST_SPLIT
-        rows = to_rows(scores.with_published(cells, scores.averages(values)))
+        places = itertools.product(chosen.items(), columns)
+        rows = [scores.score(cells, data, column, metric, repeats=own) for (data, own), column in places]
         for row in [*rows, *(one.row for one in compared[part])]:
             names = [row.model, partner[row.model]] if row.condition else [row.model]
             trees = " and ".join(str(sizes[name]) for name in names if sizes[name])
@@ -135,11 +138,9 @@ def _numbers(
 
 def _differences(cells: Cells, pairs: Iterable[Pair], metric: str, part: str) -> Iterable[Difference]:
     """Yield the differences of a part: on the first split, where several repeats share it, seeds are what varies."""
-    shared, is_first = shared_splits(cells), part == FIRST_SPLIT
-    for dataset in cells.experiment.datasets if is_first else shared:
-        repeats = shared[dataset][0] if is_first and dataset in shared else None
+    for dataset, repeats in parts(cells)[part].items():
         for first, second in pairs:
-            yield difference(cells, dataset, second, first, metric, repeats, None if repeats is None else "given")
+            yield difference(cells, dataset, second, first, metric, repeats or None, "given" if repeats else None)
 
 
 def _lines(

@@ -61,11 +61,11 @@ def render(cells: Cells) -> Table:
     """Make picture and table."""
     experiment, options = cells.experiment, cells.options(Options)
     cells.check_columns("control", [options.control])
-    frame = scores.averages(scores.repeats(cells))
+    scored = scores.averages(cells)
     ranked = [metric for metric in experiment.metrics if metric not in COST_METRICS and METRICS[metric] is not None]
-    rankings = [_ranking(cells, frame, metric, options.control) for metric in ranked]
+    rankings = [_ranking(cells, scored, metric, options.control) for metric in ranked]
     rows = {row.key: row for ranking in rankings for row in ranking.rows(options.control)}
-    rows |= {row.key: row for row in _cost_ratios(cells, frame, options.control)}
+    rows |= {row.key: row for row in _cost_ratios(cells, scored, options.control)}
     ratios = [metric for metric in experiment.metrics if metric in COST_METRICS]
     tested = f"against {options.control}"
     keys = [key for one in ranked for key in ((one, RANK), (one, WINS), (f"{one}, {tested}", P))]
@@ -96,23 +96,21 @@ def render(cells: Cells) -> Table:
     return Table.of(cells, told, rows.values(), ("model",), heads, lines, "data sets", picture)
 
 
-def _ranking(cells: Cells, frame: pd.DataFrame, metric: str, control: str) -> Ranking:
+def _ranking(cells: Cells, scored: list[TidyRow], metric: str, control: str) -> Ranking:
     """Compare all models that have any number of a metric, on all data sets where the control has one."""
-    means = frame[frame.metric == metric].pivot(index="dataset", columns="model", values="mean") * sign(metric)
-    means = means.reindex(index=counted_once(cells), columns=list(cells.experiment.columns))
+    means = sign(metric) * scores.means_of(scored, metric, counted_once(cells), list(cells.experiment.columns))
     means = means.dropna(axis=1, how="all")
     means = means[means[control].notna()] if control in means else means.iloc[:0]
     missing = [(str(dataset), str(column)) for dataset, column in means.isna().stack().loc[lambda is_na: is_na].index]
     return Ranking(metric, means.apply(lambda own: own.fillna(means[control])), tuple(missing))
 
 
-def _cost_ratios(cells: Cells, frame: pd.DataFrame, control: str) -> Iterable[TidyRow]:
+def _cost_ratios(cells: Cells, scored: list[TidyRow], control: str) -> Iterable[TidyRow]:
     """Yield the geometric mean over the data sets of each model's cost divided by the control's."""
     for metric in cells.experiment.metrics:
         if metric in COST_METRICS:
-            costs = frame[frame.metric == metric].pivot(index="dataset", columns="model", values="mean")
-            costs = costs.reindex(index=counted_once(cells), columns=list(cells.experiment.columns))
-            logs = np.log(costs.where(costs > 0)).astype(float)
+            costs = scores.means_of(scored, metric, counted_once(cells), list(cells.experiment.columns))
+            logs = np.log(costs.where(costs > 0))
             for column in cells.experiment.columns:
                 ratios = (logs[column] - logs[control]).dropna()
                 row = TidyRow(ALL, column, f"against {control}", f"{metric}_ratio", n=len(ratios) or None)

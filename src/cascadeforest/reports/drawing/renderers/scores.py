@@ -17,7 +17,7 @@ from cascadeforest.reports.drawing import lines as draw
 from cascadeforest.reports.drawing.lines import SUMMARY
 from cascadeforest.reports.numbers import costs, scores
 from cascadeforest.reports.numbers.differences import Difference, difference, outcomes, pairs_of
-from cascadeforest.reports.numbers.frame import ALL, Key, TidyRow, to_rows
+from cascadeforest.reports.numbers.frame import ALL, Key, TidyRow
 from cascadeforest.reports.numbers.metrics import COMPARED, COST_FLOORS
 from cascadeforest.reports.numbers.splits import conditions, kinds
 
@@ -67,10 +67,9 @@ class Layout:
 def render(cells: Cells) -> Table:
     """Make the table."""
     experiment, options = cells.experiment, _checked(cells)
-    values = scores.repeats(cells)
-    frame = scores.scores(cells, values)
-    measured = to_rows(scores.split_scores(cells, values, options.splits) if options.splits else frame)
-    rows = [*measured, *to_rows(scores.summaries(cells, values, frame)), *costs.memory_rows(cells)]
+    scored = scores.scores(cells)
+    measured = list(scores.split_scores(cells, options.splits)) if options.splits else scored
+    rows = [*measured, *scores.summaries(cells, scored), *costs.memory_rows(cells)]
     found, below = _differences(cells, options)
     counts = [
         row

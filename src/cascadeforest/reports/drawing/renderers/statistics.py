@@ -7,15 +7,13 @@ each class, ``test`` a test of one model's errors against others. The error is 1
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-import pandas as pd
-
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.drawing import Cell, Cells, Row, Table, number_text, numbered_lines, published_cell
 from cascadeforest.reports.drawing.words import reasons
 from cascadeforest.reports.numbers.differences import difference, pairs_of
-from cascadeforest.reports.numbers.frame import UNAVAILABLE, TidyRow, to_rows
+from cascadeforest.reports.numbers.frame import UNAVAILABLE, TidyRow
 from cascadeforest.reports.numbers.importances import explained_by_rows
-from cascadeforest.reports.numbers.scores import repeats, scores
+from cascadeforest.reports.numbers.scores import score, scores
 from cascadeforest.reports.numbers.statistics import RankSumTest, mark_worse
 
 ACCURACY, ERROR, RMSE, REGRESSION = "accuracy", "error_rate", "rmse", "regression"
@@ -38,7 +36,7 @@ def render(cells: Cells) -> Table:
     """Make the table."""
     experiment, options = cells.experiment, cells.options(Options)
     facts = [row for dataset in experiment.datasets for row in _facts(cells, dataset, options)]
-    errors = to_rows(_errors(cells, options)) if experiment.columns else []
+    errors = _errors(cells, options) if experiment.columns else []
     found = [
         difference(cells, dataset, *pair, ERROR if _metric(cells, dataset) == ACCURACY else RMSE)
         for pair in pairs_of(cells)
@@ -76,25 +74,16 @@ def _facts(cells: Cells, dataset: str, options: Options) -> Iterable[TidyRow]:
         yield TidyRow(dataset, "", f"class {name}", CLASS_COUNT, mean=float(facts["class_counts"][name]))
 
 
-def _errors(cells: Cells, options: Options) -> pd.DataFrame:
-    """Return the tidy frame of test errors."""
+def _errors(cells: Cells, options: Options) -> list[TidyRow]:
+    """Return the rows of test errors."""
     experiment = cells.experiment
     if set(experiment.metrics) != {ACCURACY, RMSE}:
         found = f"{experiment.place}/metrics is {list(experiment.metrics)}"
         raise ConfigError(f"{found}; errors are made of {ACCURACY} and {RMSE}.")
-    values = repeats(cells)
-    values = values[values.metric == values.dataset.map({name: _metric(cells, name) for name in experiment.datasets})]
-    of_classes = values.metric == ACCURACY
-    errors = values.value.mask(of_classes, 1 - values.value)
-    values = values.assign(value=errors, metric=values.metric.mask(of_classes, ERROR))
-    frame = scores(cells, values)
-    if options.test is None:
-        return frame
-    place = f"{experiment.place}/options"
-    frame = mark_worse(frame, values, options.test, experiment.columns, f"{place}/test")
-    if options.second_test is None:
-        return frame
-    return mark_worse(frame, values, options.second_test, experiment.columns, f"{place}/second_test", second=True)
+    metrics = {name: ERROR if _metric(cells, name) == ACCURACY else RMSE for name in experiment.datasets}
+    rows = scores(cells, (score(cells, *pair, metrics[pair[0]]) for pair in cells.pairs))
+    tests = [(test, experiment.columns) for test in (options.test, options.second_test)]
+    return mark_worse(rows, f"{experiment.place}/options", tests)
 
 
 def _metric(cells: Cells, dataset: str) -> str:

@@ -12,9 +12,9 @@ from cascadeforest.reports.drawing import Cells, Pair, Table, metric_head, numbe
 from cascadeforest.reports.drawing.lines import Lines
 from cascadeforest.reports.drawing.words import reasons
 from cascadeforest.reports.numbers.differences import difference
-from cascadeforest.reports.numbers.frame import Key, TidyRow, to_rows
+from cascadeforest.reports.numbers.frame import Key, TidyRow
 from cascadeforest.reports.numbers.metrics import COMPARED
-from cascadeforest.reports.numbers.scores import metrics_for, repeats, scores
+from cascadeforest.reports.numbers.scores import metrics_for, scores
 from cascadeforest.reports.numbers.splits import kinds
 
 EXTRA = "iterations"
@@ -33,7 +33,7 @@ def render(cells: Cells) -> Table:
     """Make the table."""
     experiment, means = cells.experiment, cells.options(Options).means
     cells.check_columns("means", (*means, *means.values()))
-    scored = to_rows(scores(cells, repeats(cells)))
+    scored = scores(cells)
     for dataset, column in cells.pairs:
         if not all(cells.arrays(dataset, column, EXTRA)):
             place = f"{experiment.place}/models/{column}"
