@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from cascadeforest.experiments.plan import Pair
-from cascadeforest.reports.drawing import Table, common_places, difference_cell, draw, mean_text, metric_head, models
+from cascadeforest.reports.drawing import Table, common_places, draw, mean_text, metric_head, models
 from cascadeforest.reports.drawing.lines import number_cell
 from cascadeforest.reports.numbers.cells import PLACES, Cells, by_layer, means
 from cascadeforest.reports.numbers.differences import of_repeats
@@ -49,14 +49,13 @@ def render(cells: Cells) -> Table:
 
 
 def _changes(cells: Cells, found: Mapping[Pair, Found], definitions: Sequence[str]) -> Iterable[dict[str, object]]:
-    """Yield by how much the quality of MDI changes from the first to the last layer, model by model."""
+    """Yield the definitions with which the quality of MDI rises from the first to the last layer, model by model."""
     for pair, own in found.items():
         rows = {DEFINITIONS[name][0]: row for name in definitions if (row := own.get((_at(CHANGE, name), DIFFERENCE)))}
         if rows:
             rising = [words for words, row in rows.items() if row.low is not None and row.low > 0]
-            parts = [{"words": words, "text": difference_cell(row).text} for words, row in rows.items()]
             decided = any(row.low is not None for row in rows.values())
-            yield {"name": cells.name(*pair), "parts": parts, "rising": rising, "decided": decided}
+            yield {"name": cells.name(*pair), "several": len(rows) > 1, "rising": rising, "decided": decided}
 
 
 def ranked_pairs(importances: np.ndarray) -> float:
