@@ -35,11 +35,6 @@ TIMES: Final = (FIT, "predict_cpu_seconds", WHOLE_COST)
 Rounds: TypeAlias = list[Mapping[str, float]]
 
 
-def ratio_name(metric: str) -> str:
-    """Return the metric of the rows that compare a metric with the reference."""
-    return DIFFERENCE if metric == "accuracy" else f"{metric}_ratio"
-
-
 # Ordinary cells -----------------------------------------------------------------------------------------------------
 
 

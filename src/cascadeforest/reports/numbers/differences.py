@@ -220,8 +220,8 @@ class _Pair:
                 own, other = (row_values(one, self.metric, both[k][1]) for k, one in enumerate(rows) if one)
                 if own is None or other is None:
                     return f"what a row adds to {known_metric(self.metric).label} was not kept"
-                strata = own.strata
-                values.append(own.values - other.values)
+                strata = own[1]
+                values.append(own[0] - other[0])
             if strata is not None and np.unique(strata, return_counts=True)[1].min() < 2:
                 return ONE_ROW
             tests.append(there[0])

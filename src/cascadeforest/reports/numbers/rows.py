@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -152,20 +151,13 @@ def by_cell(arrays: Mapping[str, np.ndarray]) -> CellRows:
     return found
 
 
-@dataclass(frozen=True)
-class RowValues:
-    """What each test row adds to a metric of one model in one repeat."""
-
-    values: np.ndarray  # their mean is the metric
-    strata: np.ndarray | None = None  # classes within which rows vary, where the metric weighs the classes
-
-
-def row_values(rows: Arrays, metric: str, value: float) -> RowValues | None:
+def row_values(rows: Arrays, metric: str, value: float) -> tuple[np.ndarray, np.ndarray | None] | None:
     """Return a number of each test row whose mean is the metric of a cell, `value`; None if what it takes is not kept.
 
     Accuracy and log loss are such means. Of RMSE, balanced accuracy and the area under the ROC curve it is the linear
     part: by it the metric changes if the row weighs a little more. Its variance gives the variance of the metric (delta
     method); for areas it is that of DeLong et al. (1988). `rows` is what was kept of the cell (`by_cell`).
+    Classes follow within which rows vary, where the metric weighs the classes.
     """
     strata = None
     if metric in ("accuracy", "error_rate") and "right" in rows:
@@ -191,4 +183,4 @@ def row_values(rows: Arrays, metric: str, value: float) -> RowValues | None:
         parts, strata = rows["area"].astype(float), rows["class"]
     else:
         return None
-    return RowValues(parts - parts.mean() + value, strata)
+    return parts - parts.mean() + value, strata

@@ -61,15 +61,10 @@ def with_published(cells: Cells, row: TidyRow) -> TidyRow:
     return replace(row, published=float(number.value), published_std=spread)
 
 
-def compared_columns(experiment: Experiment) -> list[str]:
-    """Return the columns that are ranked against each other."""
-    return list(experiment.rank_columns or experiment.columns)
-
-
 def scores(cells: Cells, rows: Iterable[TidyRow] | None = None) -> list[TidyRow]:
     """Return the rows of scores, by default of all, with ranks and marks."""
     found = averages(cells) if rows is None else list(rows)
-    return ranked(found, compared_columns(cells.experiment), cells.experiment.marks)
+    return ranked(found, cells.experiment.rank_columns or cells.experiment.columns, cells.experiment.marks)
 
 
 def split_scores(cells: Cells, n_printed: int) -> Iterable[TidyRow]:
@@ -161,7 +156,7 @@ def summaries(cells: Cells, scored: Sequence[TidyRow]) -> list[TidyRow]:
 
     for metric, condition in summarised_metrics(experiment).items():
         if experiment.average_rank is not None:
-            compared = compared_columns(experiment)
+            compared = list(experiment.rank_columns or experiment.columns)
             means = sign(metric) * means_of(scored, metric, ranked_datasets(experiment), compared)
             found, n = average_ranks(means)
             for column in compared:

@@ -182,7 +182,17 @@ def _check_union(new: Results, kept: Results, declared: Mapping[str, Experiment]
         [name for name in kept.drawable() if name not in declared or not declared[name].is_implemented],
         f"Give it back, or accept the whole suite: {again} MESSAGE='why'",
     )
-    conflicts = list(_conflicts(new, kept))
+    conflicts: list[tuple[str, list[str]]] = []  # what is not the same in both, and the stored experiments showing it
+    for dataset in sorted(kept.summaries.keys() & new.summaries.keys()):
+        if fields := _differing(kept.summaries[dataset], new.summaries[dataset]):
+            names = [name for name in kept.drawable() if dataset in kept.experiments[name].present()]
+            conflicts.append((f"{dataset} is prepared otherwise now (other {', '.join(fields)})", names))
+    for pair in sorted(kept.runs.keys() & new.runs.keys()):
+        before, after = ({cell.repeat: vars(cell) for cell in part.runs[pair].cells} for part in (kept, new))
+        both = before.keys() & after.keys()
+        if fields := sorted({field for r in both for field in _differing(before[r], after[r])} - {"key"}):
+            names = [name for name in kept.drawable() if pair in kept.experiments[name].needed_runs()]
+            conflicts.append((f"{pair[1]} on {pair[0]} is another run now (other {', '.join(fields)})", names))
     shown_by = {name for _, names in conflicts for name in names}
     together = [name for name in declared if name in shown_by or name in new.drawable()]
     refuse(
@@ -191,20 +201,6 @@ def _check_union(new: Results, kept: Results, declared: Mapping[str, Experiment]
         f"Accept the stored ones anew with it: {again} ONLY='{' '.join(together)}' MESSAGE='why'\n"
         f"or give them up: DROP='{' '.join(name for name in together if name in shown_by)}'",
     )
-
-
-def _conflicts(new: Results, kept: Results) -> Iterable[tuple[str, list[str]]]:
-    """Yield what is not the same in both parts, and the stored experiments that show it."""
-    for dataset in sorted(kept.summaries.keys() & new.summaries.keys()):
-        if fields := _differing(kept.summaries[dataset], new.summaries[dataset]):
-            names = [name for name in kept.drawable() if dataset in kept.experiments[name].present()]
-            yield f"{dataset} is prepared otherwise now (other {', '.join(fields)})", names
-    for pair in sorted(kept.runs.keys() & new.runs.keys()):
-        before, after = ({cell.repeat: vars(cell) for cell in part.runs[pair].cells} for part in (kept, new))
-        both = before.keys() & after.keys()
-        if fields := sorted({field for r in both for field in _differing(before[r], after[r])} - {"key"}):
-            names = [name for name in kept.drawable() if pair in kept.experiments[name].needed_runs()]
-            yield f"{pair[1]} on {pair[0]} is another run now (other {', '.join(fields)})", names
 
 
 def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:

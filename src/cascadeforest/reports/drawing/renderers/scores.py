@@ -194,6 +194,9 @@ def _summary_lines(
 def _ratio_lines(layout: Layout, reference: str) -> Iterable[Row]:
     cells, against = layout.cells, f"against {reference}"
 
+    def name(metric: str) -> str:
+        return costs.DIFFERENCE if metric == "accuracy" else f"{metric}_ratio"
+
     def text(row: TidyRow) -> str:
         if row.metric == costs.DIFFERENCE:
             return f"{draw.difference_cell(row).text} points"
@@ -206,7 +209,7 @@ def _ratio_lines(layout: Layout, reference: str) -> Iterable[Row]:
 
     for dataset in cells.experiment.datasets:
         label = f"{dataset}, cost of {cells.label(reference)} divided by the model's"
-        for labels, _, rows in layout.lines(dataset, against, costs.ratio_name):
+        for labels, _, rows in layout.lines(dataset, against, name):
             if any(row is not None and (row.mean is not None or row.published is not None) for row in rows):
                 yield from draw.numbered_lines(cells, (label, *labels), rows, None, text, NOT_COMPARED, printed)
 
