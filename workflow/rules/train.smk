@@ -39,6 +39,8 @@ rule time:
         done="results/{suite}/timings/{experiment}.done",
     log:
         "results/{suite}/logs/time/{experiment}.log",
+    # Before what is drawn and tracked at the end, which can then use all cores.
+    priority: 2
     conda:
         "../../environment.yml"
     threads: ALL_CORES
