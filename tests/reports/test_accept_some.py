@@ -188,6 +188,8 @@ def test_stored_tables_that_contradict_can_be_given_up(three):
     assert f"or give them up: DROP='{FIRST}'" in three.refused(SECOND)
     with pytest.raises(UserError, match=rf"--drop names {SECOND}, not stored in .*Stored are {FIRST}, {THIRD}"):
         accept(three.root, three.name, "why", [SECOND], [SECOND])
+    with pytest.raises(UserError, match="without --only: then nothing stays anyway"):
+        accept(three.root, three.name, "why", drop=[FIRST])
     accept(three.root, three.name, "why", [SECOND], [FIRST])
     assert read_provenance(three.root / "reports/smoke")["tables"] == [SECOND, THIRD]
     assert redraw_stored(three.root, three.name).differences == ()

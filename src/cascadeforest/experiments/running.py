@@ -113,7 +113,7 @@ def _run(
 ) -> int:
     folder = root / "results" / plan.suite
     (folder / STOPPING).unlink(missing_ok=True)
-    if n := _end_the_future(root / "data", folder):
+    if n := _reset_future_times(root / "data", folder):
         stream.write(f"The clock was set back: {n:,} files were newer than now, and got the present time.\n")
     progress, log = Progress(plan, folder, targets), folder / LOG
     page = folder / "index.html"
@@ -175,7 +175,7 @@ def _run(
     return process.returncode
 
 
-def _end_the_future(*folders: Path) -> int:
+def _reset_future_times(*folders: Path) -> int:
     """Set the times of files from the future to now, and return how many there were.
 
     Snakemake fails a job whose input is newer than its output.

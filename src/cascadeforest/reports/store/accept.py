@@ -41,6 +41,8 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = (), dro
             "--message is empty. Say why these numbers are taken as the stored ones; it is kept with them: "
             f"make accept SUITE={suite} MESSAGE='new baseline: gbdt'"
         )
+    if drop and not only:
+        raise UserError(f"--drop is {', '.join(drop)}, without --only: then nothing stays anyway. Leave it out.")
     stored, folder = root / "reports" / suite, root / "results" / suite
     store.recover(stored)
     everything = read_results(root, suite)
@@ -59,8 +61,8 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = (), dro
         before = store.read_stored(root, suite)
         given_up = {*results.drawable(), *drop}
         if unknown := sorted({*drop} - {*before.drawable()}):
-            stay = f"{', '.join(before.drawable())}"
-            raise UserError(f"--drop names {', '.join(unknown)}, not stored in {stored}. Stored are {stay}.")
+            known = ", ".join(before.drawable())
+            raise UserError(f"--drop names {', '.join(unknown)}, not stored in {stored}. Stored are {known}.")
         kept = before.only([name for name in store.without_claims(before) if name not in given_up])
         _check_union(results, kept, everything.experiments)
         rows, earlier = _united_rows(rows, kept, stored), _earlier(stored, kept)
