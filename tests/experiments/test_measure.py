@@ -9,7 +9,9 @@ from concurrent.futures import ProcessPoolExecutor
 import numpy as np
 import pytest
 
+from cascadeforest.baselines.tuned import TunedClassifier
 from cascadeforest.experiments import measure as module
+from cascadeforest.experiments.fitting import make_tiny
 from cascadeforest.experiments.measure import measure
 
 SIZE_MIB = 64
@@ -93,3 +95,13 @@ def test_other_systems_sample_and_say_so():
     cost = in_fresh_process(measure_by_sampling)
     assert cost.method == "psutil samples"
     assert cost.peak_mib == pytest.approx(SIZE_MIB, abs=4)
+
+
+def test_a_warm_up_searches_no_parameters():
+    learner = {"estimator": "sklearn.ensemble:RandomForestClassifier", "params": {"max_depth": 3}}
+    search = TunedClassifier(learner, {"min_samples_leaf": {"choice": [1, 5]}}, n_candidates=20)
+    X = np.arange(60.0).reshape(-1, 1)
+    tiny = make_tiny(search).fit(X, np.arange(60) % 3)
+    assert tiny.candidates_ == [{}]
+    assert (tiny.learner_.n_estimators, tiny.learner_.max_depth) == (2, 3)
+    assert "n_estimators" not in learner["params"]

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 #: Bounds for the warm-up fit, which only has to load what the real fit will use.
 WARM_UP_ROWS = 60
-WARM_UP_CAPS = {"n_estimators": 2, "max_layers": 2, "max_iter": 2}
+WARM_UP_CAPS = {
+    **{"n_estimators": 2, "max_layers": 2, "max_iter": 2, "n_folds": 2},
+    **{"search_estimators": 2, "search_layers": 2, "n_candidates": 1},
+}
 #: What models choose while they are fitted, by the name in the cell: the attribute that says it.
 CHOSEN = {
     "gamma": "gamma_",
@@ -368,15 +371,20 @@ def _warm_up(run: Run, X: np.ndarray, y: np.ndarray, threads: int) -> None:
 
 
 def make_tiny(estimator: Model) -> Model:
-    """Bound an unfitted model's trees, layers and iterations to what a warm-up needs; return the same model."""
+    """Bound an unfitted model's trees, layers and iterations to what a warm-up needs; return the same model.
+
+    So are those of the learner whose parameters a model searches, and of the search one candidate is left.
+    """
     known = estimator.get_params()
-    return estimator.set_params(
-        **{
-            name: min(known[name], cap)
-            for name, cap in WARM_UP_CAPS.items()
-            if isinstance(known.get(name), int) and not isinstance(known[name], bool)
-        }
-    )
+    bounded: dict[str, Any] = {
+        name: min(known[name], cap)
+        for name, cap in WARM_UP_CAPS.items()
+        if isinstance(known.get(name), int) and not isinstance(known[name], bool)
+    }
+    if isinstance(learner := known.get("learner"), Mapping):
+        tiny = make_tiny(make_estimator(learner["estimator"], learner.get("params", {}), 0, 1))
+        bounded["learner"] = {"estimator": learner["estimator"], "params": tiny.get_params(deep=False)}
+    return estimator.set_params(**bounded)
 
 
 @contextmanager
