@@ -1,10 +1,10 @@
 """MLflow: an index of the results, for browsing and comparing; rebuilt from them at will.
 
 Training never touches MLflow. `sync` brings a store into line with the results, as its only writer. It can be killed at
-any time: a run gets the tag ``result_sha`` as the last thing before it is terminated, and a summary after its repeats,
-so that the next `sync` recognises and replaces what is unfinished. A summary also keeps the digest of the files behind
-it (``source_sha``): where that is equal, neither the files nor the repeats' runs are read. The experiment keeps one of
-all summaries of a suite: where that is equal, no run is read.
+any time: a run is terminated when all of it is there, and a summary after its repeats, so that the next `sync`
+recognises and replaces what is unfinished. The tag ``result_sha`` says what a run shows. A summary also keeps the digest
+of the files behind it (``source_sha``): where that is equal, neither the files nor the repeats' runs are read. The
+experiment keeps one of all summaries of a suite: where that is equal, no run is read.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from cascadeforest._version import __version__
@@ -70,6 +71,9 @@ DESCRIPTIONS = {
 # MLflow takes 100 parameters and 1,000 values in all in one call of log_batch.
 METRICS_PER_BATCH, PARAMS_PER_BATCH = 900, 100
 RUNS_PER_PAGE = 1_000
+#: Tag of a repeat with the id of its summary, below which the UI shows it.
+PARENT_TAG = "mlflow.parentRunId"
+NO_TAGS: Mapping[str, str] = MappingProxyType({})
 #: From so many changed groups on, the repeats of a suite are listed at once and not group by group.
 MANY_GROUPS = 20
 
@@ -318,12 +322,12 @@ class _Mirror:
         records = group.make()
         parent_id, is_new = "", False
         for record in records[:1]:
-            parent_id, is_new = self._begin(CELLS, record, present)
+            parent_id, is_new = self._begin(CELLS, record, present, {"source_sha": group.source})
             if not is_new:
                 # Should this sync be killed now, the next one must look at the repeats again.
                 self.client.set_tag(parent_id, "source_sha", "")
         for record in records[1:]:
-            self._run(CELLS, record, repeats.pop(record.key, []), parent_id)
+            self._run(CELLS, record, repeats.pop(record.key, []), {PARENT_TAG: parent_id})
         for key in [key for key in repeats if key.rpartition("/")[0] == group.key]:
             self._delete(repeats.pop(key))
         if not records:
@@ -331,19 +335,23 @@ class _Mirror:
             return set()
         if is_new:
             self._finish(records[0], parent_id)
-        self.client.set_tag(parent_id, "source_sha", group.source)
+        else:
+            self.client.set_tag(parent_id, "source_sha", group.source)
         return {name for name, _, _ in records[0].metrics}
 
-    def _run(self, name: str, record: RunRecord, present: Sequence[Run], parent_id: str | None = None) -> None:
+    def _run(self, name: str, record: RunRecord, present: Sequence[Run], added: Mapping[str, str] = NO_TAGS) -> None:
         """Make one run as the record says."""
-        run_id, is_new = self._begin(name, record, present, parent_id)
+        run_id, is_new = self._begin(name, record, present, added)
         if is_new:
             self._finish(record, run_id)
 
     def _begin(
-        self, name: str, record: RunRecord, present: Sequence[Run], parent_id: str | None = None
+        self, name: str, record: RunRecord, present: Sequence[Run], added: Mapping[str, str] = NO_TAGS
     ) -> tuple[str, bool]:
-        """Find the run that is as the record says, or log one that is not finished yet; its id, whether it is new."""
+        """Find the run that is as the record says, or log one that is not finished yet; its id, whether it is new.
+
+        What the tags `added` say is not part of the record.
+        """
         current = [
             run
             for run in present
@@ -355,29 +363,30 @@ class _Mirror:
             self.counts["unchanged"] += 1
             run = current[0]
             # The summary may be a new run, because another repeat changed.
-            if parent_id and run.data.tags.get("mlflow.parentRunId") != parent_id:
-                self.client.set_tag(run.info.run_id, "mlflow.parentRunId", parent_id)
+            if PARENT_TAG in added and run.data.tags.get(PARENT_TAG) != added[PARENT_TAG]:
+                self.client.set_tag(run.info.run_id, PARENT_TAG, added[PARENT_TAG])
             return run.info.run_id, False
         # Parameters are immutable and a killed sync leaves a part: replace, never patch.
         for run in outdated:
             self.client.delete_run(run.info.run_id)
         self.counts["replaced" if outdated else "created"] += 1
-        return self._log(self.experiments[name].experiment_id, record, parent_id), True
+        return self._log(self.experiments[name].experiment_id, record, added), True
 
-    def _log(self, experiment_id: str, record: RunRecord, parent_id: str | None) -> str:
+    def _log(self, experiment_id: str, record: RunRecord, added: Mapping[str, str]) -> str:
         from mlflow.entities import Metric, Param
         from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
-        tags = record.tags | {
+        tags = {
+            **record.tags,
+            **added,
             "run_key": record.key,
+            "result_sha": record.digest,
             "mlflow.source.name": "cascadeforest",
             "mlflow.source.type": "PROJECT",
             "mlflow.user": "cascadeforest",
         }
         if "git_commit" in record.tags:
             tags["mlflow.source.git.commit"] = record.tags["git_commit"]
-        if parent_id:
-            tags["mlflow.parentRunId"] = parent_id
         run = self.client.create_run(experiment_id, record.start_ms, tags, record.name)
         run_id = run.info.run_id
         metrics = [Metric(name, value, record.end_ms, step) for name, value, step in record.metrics]
@@ -410,7 +419,7 @@ class _Mirror:
         self.client.log_table(run_id, frame.where(frame.notna(), ""), f"{name}.json")
 
     def _finish(self, record: RunRecord, run_id: str) -> None:
-        self.client.set_tag(run_id, "result_sha", record.digest)  # last: an interrupted run lacks it
+        # Last: an interrupted run is left as running.
         self.client.set_terminated(run_id, record.status, record.end_ms)
 
     def _delete(self, runs: Iterable[Run]) -> None:
@@ -421,7 +430,8 @@ class _Mirror:
 
 def _is_current(group: GroupRecord, summaries: Sequence[Run]) -> bool:
     """Whether the summary in the store says that it and its repeats were made from these files."""
-    return len(summaries) == 1 and summaries[0].data.tags.get("source_sha") == group.source
+    ended = [run for run in summaries if run.info.status != "RUNNING"]
+    return len(summaries) == len(ended) == 1 and ended[0].data.tags.get("source_sha") == group.source
 
 
 def _write_model(folder: Path, arrays: Mapping[str, np.ndarray]) -> None:
