@@ -2,9 +2,9 @@
 
 Training never touches MLflow. `sync` brings a store into line with the results, as its only writer. It can be killed at
 any time: a run is terminated when all of it is there, and a summary after its repeats, so that the next `sync`
-recognises and replaces what is unfinished. The tag ``result_sha`` says what a run shows. A summary also keeps the digest
-of the files behind it (``source_sha``): where that is equal, neither the files nor the repeats' runs are read. The
-experiment keeps one of all summaries of a suite: where that is equal, no run is read.
+recognises and replaces what is unfinished. The tag ``result_sha`` says what a run shows. A summary also keeps the
+digest of the files behind it (``source_sha``): where that is equal, neither the files nor the repeats' runs are read.
+The experiment keeps one of all summaries of a suite: where that is equal, no run is read.
 """
 
 from __future__ import annotations
