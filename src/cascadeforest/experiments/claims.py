@@ -143,6 +143,11 @@ class Claim:
     id: str = ""
     digest: str = field(default="", compare=False)
 
+    @property
+    def is_log(self) -> bool:
+        """Whether what is estimated is a logarithm."""
+        return self.statistic in ("ratio", "spread")
+
     def read_as(self, reading: Reading) -> Claim:
         """Return the claim with the evidence that a reading asks for."""
         changes = {

@@ -50,7 +50,6 @@ class Evidence:
     metric: str  # of the numbers; ratios and differences have names of their own
     state: State  # whether it counts
     note: str  # what its interval stands on, or why it does not count
-    is_log: bool = False  # whether the estimate is a logarithm
     comparison: Comparison | None = field(default=None, repr=False)  # also of bounded numbers, which do not count
     published: float | None = None  # the same of the paper's numbers
 
@@ -259,11 +258,10 @@ class _Search:
         if len(mine.values) <= self.first > 0:
             return replace(found, note=f"no repeats beyond the {self.first} that were known")
         estimate, note = _estimate(claim, own, other, self.first)
-        is_log = claim.statistic in ("ratio", "spread")
-        value = claim.value if claim.value is not None else 1.0 if is_log else 0.0
+        value = claim.value if claim.value is not None else 1.0 if claim.is_log else 0.0
         region = _region(claim, mine, other[0] if other else None)
         try:
-            bar = criterion(str(claim.rule), math.log(value) if is_log else value, region)
+            bar = criterion(str(claim.rule), math.log(value) if claim.is_log else value, region)
         except ValueError as error:
             raise ConfigError(f"{CLAIMS_FILE}: {claim.id}: {part.metric}: {error}") from None
         comparison = Comparison(dataset, ", ".join(filter(None, (rival, condition))), estimate, bar)
@@ -273,7 +271,7 @@ class _Search:
         elif state == "judged" and (inactive := self._inactive(mine)):
             state, note = "inactive", inactive
         published = _published(claim, mine.metric, *(one.printed for one in (mine, *other[:1])))
-        return replace(found, state=state, note=note, is_log=is_log, comparison=comparison, published=published)
+        return replace(found, state=state, note=note, comparison=comparison, published=published)
 
     def _inactive(self, own: _Side) -> str:
         """Return why the mechanism of the claim was not active; empty if it was, or if that was not recorded."""

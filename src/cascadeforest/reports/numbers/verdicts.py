@@ -1,7 +1,6 @@
 """Verdicts: what the results of a suite say of each claim, and on which numbers."""
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -73,14 +72,6 @@ class Verdict:
 def verdicts(sources: Sources) -> list[Verdict]:
     """Judge all claims, in the order of the file."""
     return [_verdict(claim, sources) for claim in sources.results.claims.claims.values()]
-
-
-def counts(found: Iterable[Verdict]) -> dict[str, Counter[str]]:
-    """Return, by paper, how many claims have each verdict."""
-    by_paper: dict[str, Counter[str]] = {}
-    for one in found:
-        by_paper.setdefault(one.claim.paper, Counter())[one.verdict] += 1
-    return by_paper
 
 
 def _verdict(claim: Claim, sources: Sources) -> Verdict:
@@ -170,8 +161,8 @@ def _why_open(claim: Claim, decision: Decision, found: Judged) -> Iterable[str]:
         yield decisive.note
     # How many times the data a published effect asks for, unless it had been found, or is no support.
     published, smallest = decisive.published, decision.smallest
-    if published is not None and smallest is not None and not (decisive.is_log and published <= 0):
-        lead = (math.log(published) if decisive.is_log else published) - one.criterion.edge
+    if published is not None and smallest is not None and not (claim.is_log and published <= 0):
+        lead = (math.log(published) if claim.is_log else published) - one.criterion.edge
         needed = smallest - one.criterion.edge
         if lead * needed > 0 and abs(needed) > abs(lead):
             times = (needed / lead) ** 2
@@ -209,16 +200,11 @@ def shown(value: float, is_log: bool) -> float | None:
     return math.exp(value) if is_log else value
 
 
-def is_log(claim: Claim) -> bool:
-    """Whether the estimates of a claim are logarithms."""
-    return claim.statistic in ("ratio", "spread")
-
-
 def _summary(one: Verdict, judged: Judged, condition: str, verdict: str, note: str) -> TidyRow:
     row = TidyRow(ALL, one.claim.id, condition, VERDICT, mark=verdict, note=note, published=one.claim.value)
     if judged.decision is None:
         return row
-    estimate, scale, smallest = judged.decision.decisive.estimate, is_log(one.claim), judged.decision.smallest
+    estimate, scale, smallest = judged.decision.decisive.estimate, one.claim.is_log, judged.decision.smallest
     row = replace(_with(row, estimate.value, estimate.interval, scale), n=len(judged.decision.judged))
     return row if smallest is None else replace(row, smallest=shown(smallest, scale))
 
@@ -230,7 +216,7 @@ def _with(row: TidyRow, value: float, ends: tuple[float, float], scale: bool) ->
 
 
 def _of_means(one: Verdict, judged: Judged, prefix: str) -> Iterable[TidyRow]:
-    scale, decision = is_log(one.claim), judged.decision
+    scale, decision = one.claim.is_log, judged.decision
     for comparison in decision.judged if decision and decision.means else ():
         row = TidyRow(ALL, one.claim.id, f"{prefix}{comparison.rival}", MEAN)
         yield _with(row, comparison.estimate.value, comparison.estimate.interval, scale)
@@ -247,6 +233,5 @@ def _of_evidence(one: Verdict, evidence: Evidence, prefix: str) -> TidyRow:
     if evidence.comparison is None:
         return row
     estimate, says = evidence.comparison.estimate, _SAYS[decide([evidence.comparison], "all").outcome]
-    return replace(
-        _with(row, estimate.value, estimate.interval, evidence.is_log), mark=says if row.status == OK else ""
-    )
+    row = _with(row, estimate.value, estimate.interval, one.claim.is_log)
+    return replace(row, mark=says if row.status == OK else "")

@@ -1,5 +1,6 @@
 """The papers' claims, each with its verdict, the number that decides, and where that stands."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -36,15 +37,14 @@ def render(cells: Cells) -> Table:
     """Make the table."""
     results = cells.results
     lines, papers = judged(results), results.plan.papers
+    names = {one.paper: papers[one.paper].short if one.paper in papers else OURS for one in lines}
     rows = []
     for one in lines:
-        paper = papers[one.paper].short if one.paper in papers else "ours"
         words = Cell(one.words, is_word=bool(one.words))
         own = Cell(one.verdict.verdict, is_word=True), Cell(one.number), words, Cell(", ".join(one.experiments))
-        rows.append(Row((paper, one.verdict.claim.says, ""), own))
-    counts = verdicts.counts(one.verdict for one in lines)
+        rows.append(Row((names[one.paper], one.verdict.claim.says, ""), own))
     told = {
-        "counts": {papers[key].short if key in papers else OURS: counts[key] for key in counts},
+        "counts": {name: Counter(a.verdict.verdict for a in lines if a.paper == key) for key, name in names.items()},
         "verdicts": verdicts.VERDICTS,
         "file": CLAIMS_FILE,
         "digest": digest_of_claims(results.claims.claims)[:12],
@@ -81,7 +81,7 @@ def _line(one: Verdict) -> ClaimLine:
     decision, decisive = one.primary.decision, one.primary.decisive
     if decision is None:
         return ClaimLine(one, "", "", tuple(experiments))
-    comparison, scale = decision.decisive, verdicts.is_log(one.claim)
+    comparison, scale = decision.decisive, one.claim.is_log
     metric = one.claim.evidence[0].metric
     numbers = [verdicts.shown(value, scale) for value in (comparison.estimate.value, *comparison.estimate.interval)]
     text = _number(one, metric, numbers, scale)
