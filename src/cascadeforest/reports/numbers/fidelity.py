@@ -16,6 +16,7 @@ from cascadeforest.data.schemas import read_schema, validate
 from cascadeforest.data.typed_json import from_json
 from cascadeforest.experiments.plan import Experiment
 from cascadeforest.reports.numbers.frame import ALL, TidyRow
+from cascadeforest.reports.numbers.importances import is_of_rest
 from cascadeforest.reports.numbers.metrics import COST_RATIOS, COSTS
 from cascadeforest.reports.numbers.published import Published, PublishedNumber
 from cascadeforest.reports.numbers.results import Results
@@ -140,17 +141,26 @@ def _compared(
 ) -> list[Compared]:
     found: list[Compared] = []
     places: dict[tuple[str, ...], list[int]] = {}
+    columns: Any = experiment.options.get("columns", {})
     for row in rows:
         printed = published.number(row.dataset, row.model, row.metric, row.condition)
         if row.mean is None or printed is None:
             continue
-        kind, facts, size = _kind(row), results.summaries.get(row.dataset, {}), _size(results, row.dataset)
-        n_rows = 0 if _is_given(row.dataset, declared) else _test_rows(experiment, row, facts)
+        is_cost = row.metric in COSTS or row.metric in COST_RATIOS
+        kind: Kind = "cost" if is_cost else "count" if row.dataset == ALL else "score" if row.model else "fact"
+        facts, size = results.summaries.get(row.dataset, {}), _size(results, row.dataset)
+        n_rows = (row.n or 0) * (row.n_test or 0)
+        if facts and experiment.designs[row.dataset] != "made":  # each test row counts once
+            n_rows = min(n_rows, facts["rows"])
+        if parse_variant(row.dataset)[0] in declared.same_test_rows and not is_of_rest(row.dataset):
+            n_rows = 0
         counts = list(facts.get("class_counts", {}).values())
         width = tolerance(row, printed, n_rows, counts) if kind == "score" else None
         graded = grade(row, printed, width) if kind in ("score", "fact") and not size else ""
         note = str(facts.get("note") or "") if kind == "fact" else ""
-        bounds = _bounds(experiment, row)
+        column = columns.get(row.model, {}).get("model", row.model)
+        bounded = experiment.bounds.get(column, {}).get(row.dataset, {}).items()
+        bounds = tuple(f"{name} {bound.here:g} of {bound.unbounded:g}" for name, bound in bounded)
         key = experiment.base(row.dataset), *published.place(row.model, row.condition, row.metric), row.metric
         places.setdefault(key, []).append(len(found))
         found.append(Compared(experiment, row, printed, kind, False, size, width, graded, None, bounds, note))
@@ -159,39 +169,12 @@ def _compared(
     return [replace(one, is_first=place in first) for place, one in enumerate(found)]
 
 
-def _kind(row: TidyRow) -> Kind:
-    if row.metric in COSTS or row.metric in COST_RATIOS:
-        return "cost"
-    return "count" if row.dataset == ALL else "score" if row.model else "fact"
-
-
 def _size(results: Results, dataset: str) -> str:
     """Return why a data set has another size than the paper's; empty if it does not."""
-    if dataset == ALL:
-        return ""
     if whole := results.summaries.get(dataset, {}).get("subset_of"):
         return f"a subset of {whole}"
     operations = map(parse_operation, parse_variant(dataset)[1])
     return next((f"{one.count:,} {one.kind}" for one in operations if one.kind in _RESIZED), "")
-
-
-def _is_given(dataset: str, declared: Declared) -> bool:
-    """Whether both sides were tested on the same rows."""
-    name, operations = parse_variant(dataset) if dataset != ALL else (ALL, ())
-    return name in declared.same_test_rows and not any(one.startswith("rest-") for one in operations)
-
-
-def _test_rows(experiment: Experiment, row: TidyRow, facts: Mapping[str, Any]) -> int:
-    """Return how many test rows are behind a number, each counted once; 0 if none are."""
-    n = (row.n or 0) * (row.n_test or 0)
-    return n if not facts or experiment.designs[row.dataset] == "made" else min(n, facts["rows"])
-
-
-def _bounds(experiment: Experiment, row: TidyRow) -> tuple[str, ...]:
-    columns: Any = experiment.options.get("columns", {})
-    column = columns.get(row.model, {}).get("model", row.model)
-    found = experiment.bounds.get(column, {}).get(row.dataset, {})
-    return tuple(f"{name} {bound.here:g} of {bound.unbounded:g}" for name, bound in found.items())
 
 
 # Grades --------------------------------------------------------------------------------------------------------------

@@ -62,7 +62,7 @@ def explained_by_rows(
     """
     found = {(row.dataset, row.model): row for row in rows if row.mean is not None and row.published is not None}
     for dataset, other in itertools.permutations(experiment.datasets, 2):
-        is_twin = _is_of_rest(dataset) and not _is_of_rest(other)
+        is_twin = is_of_rest(dataset) and not is_of_rest(other)
         if not is_twin or experiment.base(dataset) != experiment.base(other):
             continue
         both = [(found.get((other, model)), found.get((dataset, model)), label) for model, label in labels.items()]
@@ -75,7 +75,8 @@ def explained_by_rows(
             yield {"dataset": dataset, "other": other, "parts": parts}
 
 
-def _is_of_rest(dataset: str) -> bool:
+def is_of_rest(dataset: str) -> bool:
+    """Whether a variant is tested on other rows than the given ones."""
     return any(operation.startswith("rest-") for operation in parse_variant(dataset)[1])
 
 
