@@ -2,11 +2,10 @@
 
 import csv
 import statistics
-from types import SimpleNamespace
 
 import pytest
 
-from cascadeforest.reports.numbers import cells
+from cascadeforest.reports.numbers import frame
 from cascadeforest.reports.numbers.frame import COLUMNS
 from cascadeforest.reports.store.check import allowed, check, compare, compare_exactly
 
@@ -131,8 +130,7 @@ def test_what_follows_from_moved_means_must_follow(suite, row, column):
 def test_another_formula_is_found_on_any_machine(suite, monkeypatch, libraries):
     """The deviation of the population in place of the sample's: small enough for every tolerance."""
     stored(suite, libraries)
-    other = SimpleNamespace(fmean=statistics.fmean, stdev=statistics.pstdev)
-    monkeypatch.setattr(cells, "statistics", other)
+    monkeypatch.setattr(frame, "stdev", statistics.pstdev)
     assert ("adult / gbdt / accuracy", "std (redrawn from the stored cells)") in suite.drifts()
 
 

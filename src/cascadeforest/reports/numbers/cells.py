@@ -1,7 +1,6 @@
 """What the repeats of an experiment gave: cells, saved arrays, and tidy rows of numbers found in them."""
 
 import math
-import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
@@ -212,11 +211,8 @@ class Cells:
         numbers = [float(value) for value in found]
         if not all(map(math.isfinite, numbers)):
             return replace(row, status=UNAVAILABLE, note=why_not)
-        mean, spread = numbers[0], None
-        if len(numbers) > 1:
-            mean, spread = statistics.fmean(numbers), statistics.stdev(numbers)
         n_test = self.n_test(dataset, column) if n_test is None else n_test
-        return replace(row, mean=mean, std=spread, n=len(numbers), n_test=n_test, values=tuple(numbers))
+        return replace(row.over(numbers), n_test=n_test, values=tuple(numbers))
 
 
 def _is_met(cell: ScoredCell, name: str) -> bool:

@@ -8,7 +8,7 @@ import itertools
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Final, NamedTuple, TypeAlias
 
 from cascadeforest.experiments.metrics import COST_METRICS
@@ -67,10 +67,10 @@ def ratio_rows(
             yield replace(row, status=status, note=note)
             continue
         mean, of_repeats = found
-        row = replace(row, n=len(of_repeats), n_test=cells.n_test(dataset, column))
-        yield replace(row, mean=mean, std=stdev(of_repeats) if len(of_repeats) > 1 else None)
+        row = replace(row.over(of_repeats), mean=mean, n_test=cells.n_test(dataset, column))
+        yield row
         for name, end in ENDS.items() if len(of_repeats) > 1 else ():
-            yield replace(row, condition=f"{row.condition}, {name}", mean=end(of_repeats), published=None)
+            yield replace(row, condition=f"{row.condition}, {name}", mean=end(of_repeats), std=None, published=None)
 
 
 def published_ratio(cells: Cells, base: str, column: str, reference: str, metric: str) -> float | None:
@@ -110,7 +110,7 @@ def ratio(cells: Cells, dataset: str, column: str, reference: str, metric: str) 
     if timed is None or not pairs:
         return None
     n = len(pairs[0])
-    wide = machine(cells, timed, metric) if n > 1 else intervals.SINGLE_TIMING
+    wide = intervals.machine_factor(*(itself(cells, timed, metric) or ([], []))) if n > 1 else intervals.SINGLE_TIMING
     words = f"{n} round{'s' if n > 1 else ''} in turn, widened by {wide:.2f} for the machine"
     return Ratio(intervals.cost_ratio(*pairs, wide), n, words)
 
@@ -125,11 +125,6 @@ def itself(cells: Cells, timed: Timed, metric: str) -> tuple[list[float], list[f
     """Return what a model cost in its first and in its second turn of each round; None if that was not measured."""
     series, name = series_of(cells, timed), reference_of(cells, timed.timing)
     return _pairs(series.get((name, True), []), series.get((name, False), []), metric)
-
-
-def machine(cells: Cells, timed: Timed, metric: str) -> float:
-    """Return the factor by which ratios of a metric are widened for the machine."""
-    return intervals.machine_factor(*(itself(cells, timed, metric) or ([], [])))
 
 
 # What was timed -----------------------------------------------------------------------------------------------------
@@ -177,9 +172,9 @@ def rows(cells: Cells) -> Iterable[TidyRow]:
         series, reference = series_of(cells, timed), reference_of(cells, timing)
         for name in names_of(cells, timing):
             for metric in _metrics(timing):
-                row = _told(TidyRow(timing.dataset, name, IN_TURN, metric), timed, name)
-                values = [one.get(metric) for one in series.get((name, False), [])]
-                yield row if None in values or not values else _mean(row, [one for one in values if one is not None])
+                row, rounds = TidyRow(timing.dataset, name, IN_TURN, metric), series.get((name, False), [])
+                is_whole = rounds and all(metric in one for one in rounds)
+                yield row.over([one[metric] for one in rounds]) if is_whole else _told(row, timed, name)
                 if name != reference:
                     yield _ratio_row(cells, timed, name, reference, metric)
         for metric in _metrics(timing):
@@ -193,16 +188,11 @@ def rows(cells: Cells) -> Iterable[TidyRow]:
         for column, rounds in counts.items():
             for name in () if has_importances(timing) else COUNTS:
                 if all(name in one for one in rounds):
-                    yield _mean(TidyRow(timing.dataset, column, "", name), [one[name] for one in rounds])
+                    yield TidyRow(timing.dataset, column, "", name).over([one[name] for one in rounds])
 
 
 def _metrics(timing: Timing) -> tuple[str, ...]:
     return (WHOLE_COST,) if has_importances(timing) else TIMES[:2]
-
-
-def _mean(row: TidyRow, values: Sequence[float]) -> TidyRow:
-    spread = stdev(values) if len(values) > 1 else None
-    return replace(row, mean=fmean(values), std=spread, n=len(values), status="ok", note="")
 
 
 def _with_ratio(row: TidyRow, one: Estimate) -> TidyRow:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Final
 
 import numpy as np
@@ -101,7 +101,7 @@ def difference(
             sides.append(list(zip(own, values, strict=True)))
         variants.append(list(zip(*sides, strict=True)))
     pair = _Pair(cells, metric, variants)
-    row = replace(_mean(row, pair.leads), n_test=min(cell.n_test for one in variants[0] for cell, _ in one))
+    row = replace(row.over(pair.leads), n_test=min(cell.n_test for one in variants[0] for cell, _ in one))
     is_error, rival = metric == "error_rate", printed[1]
     region = intervals.region(
         "accuracy" if is_error else metric,
@@ -117,12 +117,8 @@ def of_repeats(cells: Cells, row: TidyRow, own: Sequence[float], other: Sequence
     `row` has the key, and the cells of the column `model` say how many rows were for training and test.
     """
     leads = [a - b for a, b in zip(own, other, strict=True)]
-    found = Difference(_mean(row, leads), cells.experiment.designs[row.dataset])
+    found = Difference(row.over(leads), cells.experiment.designs[row.dataset])
     return _decided(_over_repeats(found, leads, cells.all(row.dataset, model)), "", None)
-
-
-def _mean(row: TidyRow, leads: Sequence[float]) -> TidyRow:
-    return replace(row, mean=fmean(leads), std=stdev(leads) if len(leads) > 1 else None, n=len(leads))
 
 
 def _over_repeats(found: Difference, leads: Sequence[float], own: Sequence[ScoredCell]) -> Difference:

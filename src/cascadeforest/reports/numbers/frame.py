@@ -2,10 +2,11 @@
 
 import csv
 import io
-from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TypeAlias
+from statistics import fmean, stdev
+from typing import Self, TypeAlias
 
 import pandas as pd
 
@@ -47,6 +48,11 @@ class TidyRow:
     def key(self) -> Key:
         """What names the row."""
         return self.dataset, self.model, self.condition, self.metric
+
+    def over(self, values: Sequence[float]) -> Self:
+        """Return the row with the mean and the deviation of a number of each repeat."""
+        mean, spread = (fmean(values), stdev(values)) if len(values) > 1 else (values[0], None)
+        return replace(self, mean=mean, std=spread, n=len(values))
 
     @property
     def number(self) -> float:
