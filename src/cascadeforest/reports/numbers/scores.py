@@ -1,5 +1,6 @@
 """Scores of models on data sets, and what is counted over all data sets."""
 
+import itertools
 import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
@@ -10,7 +11,7 @@ from cascadeforest.data.errors import ConfigError
 from cascadeforest.experiments.metrics import COST_METRICS, METRICS
 from cascadeforest.experiments.plan import NOT_IMPLEMENTED, Experiment
 from cascadeforest.reports.numbers.cells import Cells, Values
-from cascadeforest.reports.numbers.differences import counted_once, value_of
+from cascadeforest.reports.numbers.differences import Difference, counted_once, difference, value_of
 from cascadeforest.reports.numbers.frame import ALL, OK, UNAVAILABLE, TidyRow
 from cascadeforest.reports.numbers.metrics import COMPARED, known_metric
 from cascadeforest.reports.numbers.splits import ALL_SPLITS, conditions, split_name
@@ -101,6 +102,13 @@ def check_once(cells: Cells, option: str, columns: Sequence[str]) -> None:
     cells.check_columns(option, columns)
     if twice := [column for column in columns if columns.count(column) > 1]:
         raise ConfigError(f"{cells.experiment.place}/options/{option} has '{twice[0]}' more than once.")
+
+
+def differences(cells: Cells, pairs: Iterable[tuple[str, str]]) -> Iterable[Difference]:
+    """Yield what the first column of each pair is ahead of the second, by data set and metric of `COMPARED`."""
+    for pair, dataset in itertools.product(pairs, cells.experiment.datasets):
+        compared = [metric for metric in metrics_for(cells, dataset) if metric in COMPARED]
+        yield from (difference(cells, dataset, *pair, metric) for metric in compared)
 
 
 def compared_metric(experiment: Experiment, also: Collection[str] = REGRESSION_METRICS) -> str:

@@ -16,9 +16,9 @@ from cascadeforest.reports.drawing import Cell, Cells, Row, Table, differences_b
 from cascadeforest.reports.drawing import lines as draw
 from cascadeforest.reports.drawing.lines import SUMMARY
 from cascadeforest.reports.numbers import costs, scores
-from cascadeforest.reports.numbers.differences import Difference, difference, outcomes, pairs_of
+from cascadeforest.reports.numbers.differences import Difference, outcomes, pairs_of
 from cascadeforest.reports.numbers.frame import ALL, Key, TidyRow
-from cascadeforest.reports.numbers.metrics import COMPARED, COST_FLOORS
+from cascadeforest.reports.numbers.metrics import COST_FLOORS
 from cascadeforest.reports.numbers.splits import conditions, kinds
 
 NOT_COMPARED = "not compared"
@@ -99,14 +99,8 @@ def _differences(cells: Cells, options: Options) -> tuple[list[Difference], list
     if options.ratio_of:
         pairs += [(column, options.ratio_of) for column in experiment.columns if column != options.ratio_of]
     pairs += options.equal_trees.items()
-    found = {
-        (dataset, metric, pair): difference(cells, dataset, *pair, metric)
-        for pair in dict.fromkeys([*pairs, *below])
-        for dataset in experiment.datasets
-        for metric in scores.metrics_for(cells, dataset)
-        if metric in COMPARED
-    }
-    return list(found.values()), [one for (_, _, pair), one in found.items() if pair in below]
+    found = list(scores.differences(cells, dict.fromkeys([*pairs, *below])))
+    return found, [one for one in found if (one.row.model, one.row.condition.removeprefix("against ")) in below]
 
 
 def _checked(cells: Cells) -> Options:

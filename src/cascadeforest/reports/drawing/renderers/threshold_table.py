@@ -11,10 +11,8 @@ from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.drawing import Cells, Pair, Table, metric_head, number_cell, numbered_lines, said_once
 from cascadeforest.reports.drawing.lines import Lines
 from cascadeforest.reports.drawing.words import reasons
-from cascadeforest.reports.numbers.differences import difference
 from cascadeforest.reports.numbers.frame import Key, TidyRow
-from cascadeforest.reports.numbers.metrics import COMPARED
-from cascadeforest.reports.numbers.scores import metrics_for, scores
+from cascadeforest.reports.numbers.scores import differences, scores
 from cascadeforest.reports.numbers.splits import kinds
 
 EXTRA = "iterations"
@@ -44,13 +42,7 @@ def render(cells: Cells) -> Table:
     heads = [*map(metric_head, metrics), "easy in iteration 1 (% of training rows)", "fell back to the mean"]
     lines = [line for dataset in experiment.datasets for line in said_once(_lines(cells, dataset, rows, metrics))]
     same = {name: [data for data, other in cells.pairs if other == name and (data, name) in ties] for name in means}
-    found = [
-        difference(cells, dataset, *pair, metric)
-        for pair in means.items()
-        for dataset in experiment.datasets
-        for metric in metrics_for(cells, dataset)
-        if metric in COMPARED
-    ]
+    found = list(differences(cells, means.items()))
     told = dict(same=same, means=means, kinds=kinds(cells), reasons=reasons(cells, scored))
     return Table.of(cells, told, rows.values(), ("data set", "model"), heads, lines, compared=found)
 
