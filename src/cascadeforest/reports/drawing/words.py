@@ -14,14 +14,7 @@ from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cascadeforest.reports.drawing.lines import (
-    difference_cell,
-    feature_words,
-    is_abbreviated,
-    metric_head,
-    number_text,
-    signed_text,
-)
+from cascadeforest.reports.drawing.lines import difference_cell, is_abbreviated, metric_head, number_text
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import TidyRow
 from cascadeforest.reports.numbers.growth import hardly_easy, layers_with_interactions, without_layers
@@ -103,12 +96,10 @@ def environment() -> Environment:
         "listed": listed,
         "zip": zip,
         "head": metric_head,
-        "feature": feature_words,
         "label": metric_label,
         "number": number,
         "shown": lambda value, metric: number_text(metric, value, None),
         "difference": lambda row: difference_cell(row).text,
-        "signed": lambda value, metric: signed_text(metric, value, None),
         "sentence": lambda text: Markup(html_sentence(text)),
         # Narrow columns: more of them are in sight.
         "narrow": lambda text: Markup(re.sub(r" (?=\[)|(?<=,) (?=[a-z])", "<br>", html.escape(text))),
