@@ -18,6 +18,7 @@ from cascadeforest.reports.drawing.lines import (
     number_text,
     with_interval,
 )
+from cascadeforest.reports.drawing.words import together
 from cascadeforest.reports.numbers import costs
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.differences import EQUAL, OUTCOMES, Difference
@@ -118,11 +119,9 @@ def told_of(found: Sequence[Difference], is_control: bool = False) -> dict[str, 
     decided = [one for one in found if one.interval]
     n, metrics = len(decided), dict.fromkeys(one.row.metric for one in found)
     smallest = {_head(metric): _range(one for one in found if one.row.metric == metric) for metric in metrics}
-    none: dict[str, dict[str, None]] = {}
+    lacking = ((one.why, "", one.row.dataset) for one in found if one.why and not one.interval)
     needed: dict[str, int] = {}
     for one in found:
-        if one.why and not one.interval:
-            none.setdefault(one.why, {})[one.row.dataset] = None
         if one.rows_needed:
             needed[one.row.dataset] = max(needed.get(one.row.dataset, 0), one.rows_needed)
     return dict(
@@ -130,7 +129,7 @@ def told_of(found: Sequence[Difference], is_control: bool = False) -> dict[str, 
         this_fit=any(one.why.endswith("this fit") for one in found),
         these_rows=any(one.why.endswith("for these rows") for one in found),
         smallest={metric: text for metric, text in smallest.items() if text},
-        none={reason: list(datasets) for reason, datasets in none.items()},
+        none={reason: datasets for reason, _, datasets in together(lacking)},
         needed=needed,
         here=any(one.row.here_low is not None for one in found),
         only_here=any(one.only_here for one in found),

@@ -15,7 +15,7 @@ from cascadeforest.reports.drawing.fidelity import report
 from cascadeforest.reports.drawing.formats import to_html
 from cascadeforest.reports.drawing.renderers.claims import ClaimLine, all_rows, judged
 from cascadeforest.reports.drawing.table import SUFFIXES, make_table
-from cascadeforest.reports.drawing.words import bounds, environment
+from cascadeforest.reports.drawing.words import bounds, environment, together
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.fidelity import Declared, fidelity
 from cascadeforest.reports.numbers.results import Results, origin
@@ -35,6 +35,8 @@ def index_page(results: Results, folder: Path, declared: Declared) -> str:
     found = report(fidelity(results, {name: table.rows for name, table in tables.items()}, declared), results)
     facts, experiments = origin(results), results.experiments.values()
     rows = {name: all_rows(table) for name, table in tables.items()}
+    bounded = {name: bounds(Cells(results.experiments[name], results)) for name in tables}
+    absent = ((why, "", dataset) for experiment in experiments for dataset, why in experiment.absent.items())
     told: dict[str, Any] = dict(
         suite=results.suite,
         description=results.plan.suite_config.description,
@@ -47,8 +49,8 @@ def index_page(results: Results, folder: Path, declared: Declared) -> str:
         claims=list(_claims(results, judged(results, lambda name: rows.get(name, ())))),
         verdicts=VERDICTS,
         fidelity=found,
-        bounded=[name for name in tables if _is_bounded(Cells(results.experiments[name], results))],
-        lacking=_lacking(results),
+        bounded=[name for name, words in bounded.items() if not all(one.endswith(" repeats") for one in words)],
+        lacking={reason: datasets for reason, _, datasets in together(absent)},
         counts=Counter(experiment.status for experiment in experiments),
         left_out=results.plan.left_out,
         facts=facts,
@@ -80,20 +82,6 @@ def _failures(results: Results) -> Iterable[str]:
     for timed in results.timings:
         for column, one in timed.failures:
             yield f"{column} on {timed.timing.dataset}, in turn: {one.error}: {one.message}"
-
-
-def _is_bounded(cells: Cells) -> bool:
-    """Return whether the suite bounds more of an experiment than its repeats."""
-    return not all(words.endswith(" repeats") for words in bounds(cells))
-
-
-def _lacking(results: Results) -> dict[str, list[str]]:
-    """Return the reasons why data sets are not there, with the data sets."""
-    found: dict[str, dict[str, None]] = {}
-    for experiment in results.experiments.values():
-        for dataset, reason in experiment.absent.items():
-            found.setdefault(reason, {})[dataset] = None
-    return {reason: list(datasets) for reason, datasets in found.items()}
 
 
 def _picture(name: str, folder: Path) -> dict[str, Any] | None:
