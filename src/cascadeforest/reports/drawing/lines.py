@@ -189,11 +189,6 @@ def signed_text(metric: str, difference: float, std: float | None) -> str:
     return f"{sign}{number_text(metric, difference, std)}".replace("-", "−")
 
 
-def difference_words(metric: str) -> str:
-    """Return the label of the line of differences of a metric."""
-    return "difference (points)" if known_metric(metric).percent else "difference"
-
-
 def numbered_lines(
     cells: Cells,
     labels: Sequence[str],

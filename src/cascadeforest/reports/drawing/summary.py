@@ -5,7 +5,7 @@ from pathlib import Path
 from cascadeforest.experiments.plan import FIGURE, NOT_IMPLEMENTED
 from cascadeforest.experiments.progress import duration
 from cascadeforest.reports.numbers.frame import read_csv
-from cascadeforest.reports.numbers.results import Results, cpu_seconds
+from cascadeforest.reports.numbers.results import Results, origin
 
 #: Scores between 0 and 1 that the papers print.
 SHARES = frozenset({"accuracy", "roc_auc"})
@@ -14,7 +14,7 @@ SHARES = frozenset({"accuracy", "roc_auc"})
 def summary(results: Results, folder: Path) -> str:
     """Return what was made, how near published numbers are, and what is missing."""
     cells, kinds = results.all_cells(), [results.experiments[name].kind for name in results.drawable()]
-    n_figures, cost = kinds.count(FIGURE), duration(sum(map(cpu_seconds, cells)))
+    n_figures, cost = kinds.count(FIGURE), duration(origin(results)["cpu_seconds"])
     drawn = f"{_count(len(kinds) - n_figures, 'table')} and {_count(n_figures, 'figure')}"
     made = f"{drawn} show {_count(len(cells), 'fit')}, which took {cost} of CPU time."
     paths = [folder / "tables" / f"{name}.csv" for name in results.drawable()]

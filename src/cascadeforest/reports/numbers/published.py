@@ -135,7 +135,7 @@ class Published:
         own = record["std"], record["unit"]
         text, unit = own if own[0] else (apart["value"], apart["unit"])
         value, std = _decimal(record["value"], record["unit"]), _decimal(text, unit) if text else None
-        words = _words(record["note"])
+        words = record["note"].removeprefix(_TEXT).lstrip(": ")
         return PublishedNumber(value, std, record["mark"], record["unit"], words if words in _QUALIFIERS else "")
 
     def datasets(self) -> list[str]:
@@ -167,8 +167,3 @@ class Published:
 
 def _decimal(text: str, unit: str) -> Decimal:
     return Decimal(text.replace(",", "")).scaleb(_SHIFTS.get(unit, 0))
-
-
-def _words(note: str) -> str:
-    """Return what the text says around a number, of its note."""
-    return note.removeprefix(_TEXT).lstrip(": ")

@@ -175,7 +175,7 @@ def origin(results: Results) -> dict[str, Any]:
         "tables": results.drawable(),
         "cells": len(cells),
         "cells_without_rows": sum(cell.outputs is None for cell in cells),
-        "cpu_seconds": round(sum(map(cpu_seconds, cells)), 1),
+        "cpu_seconds": round(sum(cell.costs.fit_cpu_seconds + cell.costs.predict_cpu_seconds for cell in cells), 1),
         "run_commits": sorted({cell.provenance.git_commit or "not a checkout" for cell in cells}),
         "run_dates": sorted(dates),
         "versions": collected(pair for cell in cells for pair in cell.provenance.versions.items()),
@@ -183,8 +183,3 @@ def origin(results: Results) -> dict[str, Any]:
         "code_digests": collected((cell.estimator, cell.provenance.code_digest) for cell in cells),
         "data_digests": {name: facts["digest"] for name, facts in sorted(results.summaries.items())},
     }
-
-
-def cpu_seconds(cell: ScoredCell) -> float:
-    """Return what a cell cost: fit and prediction."""
-    return cell.costs.fit_cpu_seconds + cell.costs.predict_cpu_seconds

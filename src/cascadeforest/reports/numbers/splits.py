@@ -22,20 +22,14 @@ def are_single(groups: list[list[int]]) -> bool:
     return all(len(group) == 1 for group in groups)
 
 
-def shared_splits(cells: Cells) -> dict[str, list[list[int]]]:
-    """Return the splits of the data sets that have several with several repeats."""
-    found = {dataset: splits(cells, dataset) for dataset in cells.experiment.datasets}
-    return {name: groups for name, groups in found.items() if len(groups) > 1 and not are_single(groups)}
-
-
 def parts(cells: Cells) -> dict[str, dict[str, list[int]]]:
     """Return, by data set, the repeats of the first split, as the papers show it, and of all splits; none: all.
 
     Where there is one split, or each repeat has its own, the first part has all repeats and the second none.
     """
-    shared = shared_splits(cells)
-    first = {dataset: shared[dataset][0] if dataset in shared else [] for dataset in cells.experiment.datasets}
-    return {FIRST_SPLIT: first, ALL_SPLITS: {dataset: [] for dataset in shared}}
+    found = {dataset: splits(cells, dataset) for dataset in cells.experiment.datasets}
+    shared = {name: groups[0] for name, groups in found.items() if len(groups) > 1 and not are_single(groups)}
+    return {FIRST_SPLIT: {name: shared.get(name, []) for name in found}, ALL_SPLITS: {name: [] for name in shared}}
 
 
 def split_name(k: int) -> str:

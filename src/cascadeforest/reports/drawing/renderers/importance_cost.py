@@ -32,12 +32,7 @@ def render(cells: Cells) -> Table:
     found = {row.key: row for dataset in experiment.datasets for row in _rows(cells, dataset, model, columns)}
     first, *others = labels = [column.label for column in columns.values()]
     ratios, floor = [f"{other} : {first}" for other in others], COST_FLOORS["CPU s"]
-    told = dict(
-        labels=labels,
-        ratios=ratios,
-        floor=floor,
-        columns=columns,
-    )
+    told = dict(labels=labels, ratios=ratios, floor=floor, columns=columns)
     ratios = [*(f"{label} : training" for label in labels), *ratios]
     heads = [f"{words} (CPU s)" for words in ("training", *labels, *(f"training and {label}" for label in labels))]
     lines = [line for dataset in experiment.datasets for line in _lines(cells, dataset, model, columns, found)]

@@ -16,11 +16,12 @@ from typing import NamedTuple, TypeAlias, cast
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.drawing import Cell, Table, metric_head, numbered_lines, published_cell, reasons, said_once
 from cascadeforest.reports.drawing.folded import told_of
-from cascadeforest.reports.drawing.lines import NOT_PRINTED, Lines, difference_words
+from cascadeforest.reports.drawing.lines import NOT_PRINTED, Lines
 from cascadeforest.reports.numbers import scores
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.differences import Difference, difference
 from cascadeforest.reports.numbers.frame import Key, TidyRow
+from cascadeforest.reports.numbers.metrics import known_metric
 from cascadeforest.reports.numbers.splits import ALL_SPLITS, FIRST_SPLIT, kinds, parts
 
 TREES, LAYERS = "n_estimators", "max_layers"
@@ -153,7 +154,8 @@ def _lines(
     found: Mapping[Key, TidyRow],
 ) -> Iterable[Lines]:
     of_pair = f"{metric}_difference"
-    named = [(words, side, metric) for side, words in enumerate(sides)] + [(difference_words(of_pair), 1, of_pair)]
+    words = "difference (points)" if known_metric(metric).percent else "difference"
+    named = [*((own, side, metric) for side, own in enumerate(sides)), (words, 1, of_pair)]
     present = [part for part in (FIRST_SPLIT, ALL_SPLITS) if any(key[:2] == (part, dataset) for key in found)]
     for part in present:
         for words, side, name in named:
