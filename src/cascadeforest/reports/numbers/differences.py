@@ -8,6 +8,7 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from statistics import fmean
 from typing import Final
 
@@ -39,9 +40,7 @@ _REPEATS: Final = {"given": "seeds, for these rows", "made": "made data sets", "
 class Difference:
     """The tidy row of a difference, and what its interval stands on."""
 
-    row: (
-        TidyRow  # mean and deviation over the repeats, ends of the interval, smallest difference it could find, outcome
-    )
+    row: TidyRow  # mean, deviation, ends of the interval, smallest difference that it could find, outcome
     design: Design  # of the repeats
     interval: Estimate | None = field(default=None, repr=False)  # None if none is possible; `why` then says so
     why: str = ""  # what the interval holds for, or why there is none
@@ -306,14 +305,16 @@ def counted_once(cells: Cells) -> list[str]:
     return list(first.values())
 
 
-def outcomes(cells: Cells, found: Iterable[Difference], metric: str, reference: str) -> list[TidyRow]:
-    """Return the rows for all data sets that count what intervals decide of the reference against each other column."""
+def outcomes(cells: Cells, found: Iterable[Difference]) -> list[TidyRow]:
+    """Return the rows for all data sets that count what intervals decide of each reference against other columns."""
     once, flipped = counted_once(cells), {"win": "lose", "lose": "win"}
-    key = f"against {reference}", f"{metric}_difference"
-    counted = [one.row for one in found if (one.row.condition, one.row.metric) == key and one.row.dataset in once]
+    counted = [one.row for one in found]
+    metrics = dict.fromkeys(row.metric.removesuffix("_difference") for row in counted)
     rows = []
-    for column in cells.experiment.columns:
-        marks = [flipped.get(row.mark, row.mark) for row in counted if row.model == column and row.mark]
+    for reference, metric, column in product(cells.experiment.references, metrics, cells.experiment.columns):
+        key = column, f"against {reference}", f"{metric}_difference"
+        own = [row.mark for row in counted if row.key[1:] == key and row.dataset in once and row.mark]
+        marks = [flipped.get(mark, mark) for mark in own]
         lacks = {column, reference} & cells.experiment.missing_models.keys()
         told = (OK, "") if marks else (NOT_IMPLEMENTED, "") if lacks else (UNAVAILABLE, "no interval on any data set")
         for name in OUTCOMES if column != reference else ():

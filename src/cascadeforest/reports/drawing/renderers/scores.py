@@ -14,7 +14,6 @@ from functools import partial
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.drawing import Cell, Cells, Row, Table, differences_below, metric_head, reasons, told_of
 from cascadeforest.reports.drawing import lines as draw
-from cascadeforest.reports.drawing.lines import SUMMARY
 from cascadeforest.reports.numbers import costs, scores
 from cascadeforest.reports.numbers.differences import Difference, outcomes, pairs_of
 from cascadeforest.reports.numbers.frame import ALL, Key, TidyRow
@@ -71,12 +70,7 @@ def render(cells: Cells) -> Table:
     measured = list(scores.split_scores(cells, options.splits)) if options.splits else scored
     rows = [*measured, *scores.summaries(cells, scored), *costs.memory_rows(cells)]
     found, below = _differences(cells, options)
-    counts = [
-        row
-        for reference in experiment.references
-        for metric in dict.fromkeys(one.row.metric.removesuffix("_difference") for one in below)
-        for row in outcomes(cells, below, metric, reference)
-    ]
+    counts = outcomes(cells, below)
     rows += [*(one.row for one in found), *counts]
     if options.ratio_of:
         rows += costs.ratio_rows(cells, {row.key: row for row in measured}, options.ratio_of)
@@ -182,7 +176,7 @@ def _summary_lines(
         size = f"over {n} data set{'s' if n > 1 else ''}" if n else ""
         apart = ["reference" if column == reference else words for column in columns]
         first, *others = draw.numbered_lines(cells, (label, *labels), rows, size, text, apart, printed)
-        yield from (replace(first, kind=SUMMARY), *others)
+        yield from (replace(first, kind=draw.SUMMARY), *others)
 
 
 def _ratio_lines(layout: Layout, reference: str) -> Iterable[Row]:
