@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.reports.drawing import Cell, Cells, Row, Table, number_text, numbered_lines, published_cell
-from cascadeforest.reports.drawing.words import reasons
+from cascadeforest.reports.drawing import Cell, Cells, Row, Table, number_text, numbered_lines, published_cell, reasons
 from cascadeforest.reports.numbers.differences import difference, pairs_of
 from cascadeforest.reports.numbers.frame import UNAVAILABLE, TidyRow
 from cascadeforest.reports.numbers.importances import explained_by_rows
@@ -37,11 +36,7 @@ def render(cells: Cells) -> Table:
     experiment, options = cells.experiment, cells.options(Options)
     facts = [row for dataset in experiment.datasets for row in _facts(cells, dataset, options)]
     errors = _errors(cells, options) if experiment.columns else []
-    found = [
-        difference(cells, dataset, *pair, ERROR if _metric(cells, dataset) == ACCURACY else RMSE)
-        for pair in pairs_of(cells)
-        for dataset in experiment.datasets
-    ]
+    found = [difference(cells, d, *pair, _error(cells, d)) for pair in pairs_of(cells) for d in experiment.datasets]
     heads = [*options.facts.values(), *(["rows of each class"] if options.class_counts else [])]
     heads += [f"test error, {label}" for label in experiment.labels.values()]
     lines = [line for dataset in experiment.datasets for line in _lines(cells, dataset, options, [*facts, *errors])]
@@ -80,18 +75,17 @@ def _errors(cells: Cells, options: Options) -> list[TidyRow]:
     if set(experiment.metrics) != {ACCURACY, RMSE}:
         found = f"{experiment.place}/metrics is {list(experiment.metrics)}"
         raise ConfigError(f"{found}; errors are made of {ACCURACY} and {RMSE}.")
-    metrics = {name: ERROR if _metric(cells, name) == ACCURACY else RMSE for name in experiment.datasets}
-    rows = scores(cells, (score(cells, *pair, metrics[pair[0]]) for pair in cells.pairs))
+    rows = scores(cells, (score(cells, *pair, _error(cells, pair[0])) for pair in cells.pairs))
     tests = [(test, experiment.columns) for test in (options.test, options.second_test)]
     return mark_worse(rows, f"{experiment.place}/options", tests)
 
 
-def _metric(cells: Cells, dataset: str) -> str:
-    """Return what the error of a data set is made of; of one that is not prepared the paper's numbers say it."""
+def _error(cells: Cells, dataset: str) -> str:
+    """Return the error of a data set; of one that is not prepared the paper's numbers say which it is."""
     if facts := cells.facts(dataset):
-        return RMSE if facts["task"] == REGRESSION else ACCURACY
+        return RMSE if facts["task"] == REGRESSION else ERROR
     printed = any(cells.published.number(dataset, column, RMSE) for column in cells.experiment.columns)
-    return RMSE if printed else ACCURACY
+    return RMSE if printed else ERROR
 
 
 def _lines(cells: Cells, dataset: str, options: Options, rows: list[TidyRow]) -> list[Row]:
