@@ -88,7 +88,6 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        extensions=["jinja2.ext.do"],
     )
     made.filters |= {
         "md": lambda text: text.translate(_MARKDOWN),
