@@ -6,7 +6,6 @@ from statistics import fmean
 
 from cascadeforest.inference.intervals import most_by_chance
 from cascadeforest.reports.drawing.lines import (
-    NOT_PRINTED,
     SUMMARY,
     Cell,
     Row,
@@ -16,6 +15,7 @@ from cascadeforest.reports.drawing.lines import (
     metric_head,
     number_cell,
     number_text,
+    published_cell,
     with_interval,
 )
 from cascadeforest.reports.drawing.words import together
@@ -146,6 +146,7 @@ def told_of(found: Sequence[Difference], is_control: bool = False) -> dict[str, 
 def in_turn(cells: Cells, rows: Sequence[TidyRow]) -> Iterable[TableView]:
     """Yield the table of the rows that `cascadeforest.reports.numbers.costs.rows` gives; none without timings."""
     planned = cells.results.plan.timings_of(cells.experiment.id)
+    done = cells.results.timings_of(cells.experiment.id)
     found, metrics = {row.key: row for row in rows}, {row.metric for row in rows}
     printed = {row.metric for row in rows if row.published is not None}
     times, counts = ([name for name in of if name in metrics] for of in (costs.TIMES, COUNTS))
@@ -156,7 +157,7 @@ def in_turn(cells: Cells, rows: Sequence[TidyRow]) -> Iterable[TableView]:
     lines = []
     for timing in planned:
         names, reference = costs.names_of(cells, timing), costs.reference_of(cells, timing)
-        there = [one for timed in _timed(cells) if timed.timing.dataset == timing.dataset for one in timed.rounds]
+        there = [one for timed in done if timed.timing.dataset == timing.dataset for one in timed.rounds]
         size = f"{len(there)} × {min(one.n_train for one in there):,}" if there else ""
         for name, label in [*names.items(), (reference, f"{names[reference]}, against itself")]:
             is_itself, line = "against itself" in label, list[Cell]()
@@ -167,7 +168,7 @@ def in_turn(cells: Cells, rows: Sequence[TidyRow]) -> Iterable[TableView]:
                 cost = Cell("") if is_itself else number_cell(found[timing.dataset, name, costs.IN_TURN, metric])
                 line += [cost, _ratio(row) if row else nothing]
                 if ratio in printed:
-                    line.append(nothing if row is None or is_itself else _printed(row))
+                    line.append(nothing if row is None or is_itself else published_cell(cells, row))
             for name_of_count in counts:
                 row = found.get((timing.dataset, name, "", name_of_count))
                 text = "" if is_itself else number_text(row.metric, row.number, None) if row else "not counted"
@@ -180,14 +181,6 @@ def in_turn(cells: Cells, rows: Sequence[TidyRow]) -> Iterable[TableView]:
         yield _below(cells, title, ("data set", "model"), heads, "rounds × training rows", lines)
 
 
-def _timed(cells: Cells) -> list[costs.Timed]:
-    return cells.results.timings_of(cells.experiment.id)
-
-
-def _printed(row: TidyRow) -> Cell:
-    return NOT_PRINTED if row.published is None else Cell(number_text(row.metric, row.published, None))
-
-
 def _ratio(row: TidyRow) -> Cell:
     """Write a ratio with its interval."""
     if row.status != OK:
@@ -198,7 +191,8 @@ def _ratio(row: TidyRow) -> Cell:
 
 def told_in_turn(cells: Cells, rows: Sequence[TidyRow]) -> dict[str, object] | None:
     """Return what notes say of timings in turn; None if the experiment has none."""
-    planned, there = cells.results.plan.timings_of(cells.experiment.id), _timed(cells)
+    planned = cells.results.plan.timings_of(cells.experiment.id)
+    there = cells.results.timings_of(cells.experiment.id)
     if not planned:
         return None
     names = costs.names_of(cells, planned[0])
