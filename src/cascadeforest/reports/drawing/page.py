@@ -14,7 +14,7 @@ from cascadeforest.experiments.progress import duration
 from cascadeforest.reports.drawing.fidelity import report
 from cascadeforest.reports.drawing.formats import to_html
 from cascadeforest.reports.drawing.renderers.claims import ClaimLine, all_rows, judged
-from cascadeforest.reports.drawing.table import SUFFIXES, make_table
+from cascadeforest.reports.drawing.table import make_table
 from cascadeforest.reports.drawing.words import bounds, environment, together
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.fidelity import Declared, fidelity
@@ -43,7 +43,7 @@ def index_page(results: Results, folder: Path, declared: Declared) -> str:
         papers=list(_papers(results)),
         tables=tables,
         pictures={name: _picture(name, folder) for name, table in tables.items() if table.figure},
-        links_of={name: {FORMATS[suffix]: f"tables/{name}{suffix}" for suffix in SUFFIXES} for name in tables},
+        links_of={name: {form: f"tables/{name}{suffix}" for suffix, form in FORMATS.items()} for name in tables},
         html=lambda view: Markup(to_html(view)),
         address=_address,
         claims=list(_claims(results, judged(results, lambda name: rows.get(name, ())))),

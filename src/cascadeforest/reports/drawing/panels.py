@@ -208,8 +208,8 @@ def text(
     return Mark(draw)
 
 
-def critical_differences(ranks: pd.Series, p_values: pd.DataFrame, level: float = 0.05) -> Mark:
-    """Return models on a scale of average ranks; a bar joins models that no test tells apart (Demšar 2006)."""
+def critical_differences(ranks: pd.Series, p_values: pd.DataFrame) -> Mark:
+    """Return models on a scale of average ranks; a bar joins models that no test at 5 % tells apart (Demšar 2006)."""
     style: dict[str, Any] = {
         "label_fmt_left": "{label} ({rank:.1f})",
         "label_fmt_right": "({rank:.1f}) {label}",
@@ -222,7 +222,7 @@ def critical_differences(ranks: pd.Series, p_values: pd.DataFrame, level: float 
     def draw(axes: Axes) -> None:
         from scikit_posthocs import critical_difference_diagram
 
-        drawn = critical_difference_diagram(ranks, p_values, alpha=level, ax=axes, **style)
+        drawn = critical_difference_diagram(ranks, p_values, alpha=0.05, ax=axes, **style)
         for line in chain.from_iterable(drawn["crossbars"]):
             # Its points are in the order of a set, another one in each process.
             line.set_data(*zip(*sorted(zip(*line.get_data(), strict=True)), strict=True))

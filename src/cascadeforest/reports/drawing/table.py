@@ -24,8 +24,6 @@ from cascadeforest.reports.numbers.growth import growth_rows
 from cascadeforest.reports.numbers.metrics import COSTS
 from cascadeforest.reports.numbers.results import Results
 
-SUFFIXES = (".csv", ".md", ".tex")
-
 
 @dataclass(frozen=True)
 class Table:
