@@ -89,9 +89,9 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = (), dro
             "earlier": earlier,
             "git_commit": git_commit(root),
             "message": message.strip(),
+            **committed,
         }
         atomic_write(new / COSTS, costs_csv(_costs(together)))
-        reason |= committed
         store.write_provenance(new, together, reason)
         store.write_claims(root, suite, new)
         write_crate(root, new, together)

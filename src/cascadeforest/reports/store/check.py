@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from cascadeforest.data.errors import UserError
-from cascadeforest.experiments.plan import CLAIMS, Experiment
+from cascadeforest.experiments.plan import CLAIMS, Experiment, Pair
 from cascadeforest.experiments.records import PLAN_FILE
 from cascadeforest.reports.numbers import metrics
 from cascadeforest.reports.numbers.frame import ALL, COLUMNS, KEY, OF_INTERVALS, parse_csv, read_csv
@@ -26,6 +26,7 @@ from cascadeforest.reports.numbers.results import Results, read_results
 from cascadeforest.reports.store.stored import CELLS, drawn_files, read_stored, recover
 
 Row: TypeAlias = Mapping[str, str]
+Rows: TypeAlias = Sequence[Row]
 Key: TypeAlias = tuple[str, ...]
 #: Suites whose numbers of our own must come out the same to the last stored digit.
 EXACT_SUITES = frozenset({"smoke"})
@@ -175,7 +176,7 @@ def _stale_runs(results: Results, left_out: Collection[str]) -> Iterable[Finding
             yield Finding(name, words(pair), "run", "there", found, again)
 
 
-def _same_forests(name: str, before: Results, after: Results) -> set[tuple[str, str]]:
+def _same_forests(name: str, before: Results, after: Results) -> set[Pair]:
     """Pairs (data set, column) of `REPRODUCIBLE` estimators whose cells come from the same software, then and now."""
     new, old, found = after.experiments[name], before.experiments[name], set()
     for (dataset, repeats), (column, preset) in itertools.product(new.repeats.items(), new.columns.items()):
@@ -191,12 +192,7 @@ def _same_forests(name: str, before: Results, after: Results) -> set[tuple[str, 
 
 
 def compare(
-    name: str,
-    stored: Sequence[Row],
-    new: Sequence[Row],
-    experiment: Experiment,
-    suite: str,
-    exact: Collection[tuple[str, str]] = (),
+    name: str, stored: Rows, new: Rows, experiment: Experiment, suite: str, exact: Collection[Pair] = ()
 ) -> list[Finding]:
     """Compare two tidy tables of an experiment, whose rows are texts from `read_csv`.
 
@@ -204,8 +200,7 @@ def compare(
     """
     before, after = by_key(stored), by_key(new)
     if experiment.kind == CLAIMS:  # all follows from other tables, and is drawn anew from the cells
-        found = compare_exactly(name, stored, new, "other tables moved")
-        return [replace(one, is_drift=False) for one in found]
+        return [replace(one, is_drift=False) for one in compare_exactly(name, stored, new, "other tables moved")]
     both = {key: (before[key], after[key]) for key in before if key in after}
     moved = {_group(key) for key, (old, now) in both.items() if key[0] != ALL and old["mean"] != now["mean"]}
     findings: list[Finding] = []

@@ -9,10 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from cascadeforest.data.errors import ConfigError
-from cascadeforest.reports.drawing import Cells, Table, numbered_lines, reasons
+from cascadeforest.reports.drawing import Cells, Table, TidyRow, numbered_lines, reasons
 from cascadeforest.reports.numbers import importances
 from cascadeforest.reports.numbers.differences import Difference, of_repeats
-from cascadeforest.reports.numbers.frame import TidyRow
 from cascadeforest.reports.numbers.scores import with_published
 from cascadeforest.reports.numbers.statistics import RankSumTest, mark_worse, ranked
 

@@ -60,15 +60,9 @@ def judged(results: Results, rows: Callable[[str], Iterable[TidyRow]] | None = N
 
     `rows` gives the rows of a table; by default the table is made.
     """
-    sources = verdicts.Sources(results, rows or (lambda name: rows_of(name, results)))
+    rows = rows or (lambda name: all_rows(make_table(name, results)) if name in results.drawable() else ())
+    sources = verdicts.Sources(results, rows)
     return [_line(one) for one in verdicts.verdicts(sources)]
-
-
-def rows_of(name: str, results: Results) -> Iterable[TidyRow]:
-    """Return the rows of an experiment's table and of its picture; none of one that has neither."""
-    if name not in results.drawable():
-        return []
-    return all_rows(make_table(name, results))
 
 
 def all_rows(table: Table) -> list[TidyRow]:

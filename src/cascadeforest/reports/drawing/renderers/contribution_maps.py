@@ -157,9 +157,8 @@ def _parts(cells: Cells, dataset: str, maps: Mapping[Pair, list[Map]]) -> Iterab
     scales = {CONTRIBUTION: ("RdBu_r", (-largest, largest))}
 
     def panel(one: Map, titled: bool = True) -> Panel:
-        mark = draw.squares(
-            one.values, one.x, one.y, *scales.get(one.metric, ("cividis", (values.min(), values.max())))
-        )
+        scale = scales.get(one.metric, ("cividis", (values.min(), values.max())))
+        mark = draw.squares(one.values, one.x, one.y, *scale)
         title = "\n".join(filter(None, [one.layer and f"{one.layer} layer", one.feature or one.metric]))
         return Panel([mark], title if titled else "", Axis("x1"), Axis("\n".join(filter(None, [one.output, "x2"]))))
 

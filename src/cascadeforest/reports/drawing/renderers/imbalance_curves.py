@@ -82,9 +82,8 @@ def _recall(cells: Cells, variant: str, column: str, label: str) -> TidyRow:
 
 def _leads(cells: Cells, series: Mapping[float, str]) -> list[Difference]:
     """Return by how much DDBF is ahead at each ratio, and in the mean of those from `BEYOND` on."""
-    own = [
-        column for column in cells.experiment.columns if column.startswith(OWN) and AGAINST in cells.experiment.columns
-    ]
+    columns = cells.experiment.columns
+    own = [column for column in columns if column.startswith(OWN) and AGAINST in columns]
     places = [(variant, PAIR, [variant]) for variant in series.values()]
     if later := [variant for ratio, variant in series.items() if ratio >= BEYOND]:
         places.append((next(iter(series.values())), LATER_PAIR, later))

@@ -26,9 +26,8 @@ def render(cells: Cells) -> Table:
     rows = {row.key: row for pair in cells.pairs for row in _rows(cells, *pair)}
     heads = [*(f"Iteration {k}" for k in range(1, N_SHOWN + 1)), f"First {N_SHOWN}, or all"]
     lines = [line for dataset in cells.experiment.datasets for line in said_once(_lines(cells, dataset, rows))]
-    return Table.of(
-        cells, dict(n_shown=N_SHOWN, kinds=kinds(cells)), rows.values(), ("data set", "model", ""), heads, lines
-    )
+    told = dict(n_shown=N_SHOWN, kinds=kinds(cells))
+    return Table.of(cells, told, rows.values(), ("data set", "model", ""), heads, lines)
 
 
 def quantities(arrays: Mapping[str, np.ndarray]) -> dict[tuple[str, str], float]:

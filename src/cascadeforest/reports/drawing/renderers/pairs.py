@@ -84,7 +84,7 @@ def render(cells: Cells) -> Table:
     )
     lines = []
     for dataset in experiment.datasets:
-        lines += said_once(_lines(cells, dataset, pairs, sides, metric, sizes, found))
+        lines += said_once(_lines(cells, dataset, pairs, sides, sizes, found))
     return Table.of(cells, told, found.values(), ("data set", "model" if is_ladder else "trained"), heads, lines)
 
 
@@ -145,14 +145,9 @@ def _differences(cells: Cells, pairs: Iterable[Pair], metric: str, part: str) ->
 
 
 def _lines(
-    cells: Cells,
-    dataset: str,
-    pairs: Iterable[Pair],
-    sides: Iterable[str],
-    metric: str,
-    sizes: Sizes,
-    found: Mapping[Key, TidyRow],
+    cells: Cells, dataset: str, pairs: Iterable[Pair], sides: Iterable[str], sizes: Sizes, found: Mapping[Key, TidyRow]
 ) -> Iterable[Lines]:
+    metric = cells.experiment.metrics[0]
     of_pair = f"{metric}_difference"
     words = "difference (points)" if known_metric(metric).percent else "difference"
     named = [*((own, side, metric) for side, own in enumerate(sides)), (words, 1, of_pair)]
@@ -161,13 +156,13 @@ def _lines(
         for words, side, name in named:
             rows = [found[part, dataset, pair[side], name] for pair in pairs]
             labels = (dataset, f"{words}, {part}" if len(present) > 1 else words)
-            yield numbered_lines(cells, labels, rows, printed=partial(_printed, cells, metric, sizes)), rows
+            yield numbered_lines(cells, labels, rows, printed=partial(_printed, cells, sizes)), rows
 
 
-def _printed(cells: Cells, metric: str, sizes: Sizes, row: TidyRow) -> Cell:
+def _printed(cells: Cells, sizes: Sizes, row: TidyRow) -> Cell:
     """Write the paper's number, with its number of trees where it is not ours."""
     if row.published is None:
         return NOT_PRINTED
     cell, real, trees = published_cell(cells, row), sizes[row.model], _printed_trees(cells, row.model)
-    is_same = row.metric != metric or real is None or trees in ("", str(real.trees))
+    is_same = row.metric not in cells.experiment.metrics or real is None or trees in ("", str(real.trees))
     return cell if is_same else replace(cell, text=f"{cell.text} ({trees} trees)")

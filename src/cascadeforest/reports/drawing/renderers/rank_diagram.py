@@ -7,6 +7,7 @@ that has none on a data set. The first metric of the experiment is drawn; costs 
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -80,16 +81,13 @@ def render(cells: Cells) -> Table:
         lines += numbered_lines(cells, (cells.label(column),), own, size, lambda row: number_cell(row).text, apart)
     heads = [f"{metric_head(metric)}: {words}" for metric in ranked for words in HEADS.values()]
     heads += [f"{metric_head(metric)}, of {cells.label(options.control)}'s" for metric in ratios]
-    columns = experiment.columns
+    columns, by_metric = experiment.columns, {metric_head(one.metric): one for one in rankings}
     told = dict(
         control=cells.label(options.control),
         metric=metric_head(ranked[0]),
         datasets=list(rankings[0].numbers.index),
-        left_out={
-            metric_head(one.metric): [cells.label(column) for column in columns if column not in one.numbers]
-            for one in rankings
-        },
-        substituted={metric_head(one.metric): [cells.name(*pair) for pair in one.substituted] for one in rankings},
+        left_out={name: [cells.label(c) for c in columns if c not in one.numbers] for name, one in by_metric.items()},
+        substituted={name: [cells.name(*pair) for pair in one.substituted] for name, one in by_metric.items()},
         chosen_on=[name for name in rankings[0].numbers.index if experiment.base(name) in options.chosen_on],
     )
     picture = draw.Picture(_parts(cells, rankings[0], rows, ratios, options.control))
@@ -117,9 +115,7 @@ def _cost_ratios(cells: Cells, scored: list[TidyRow], control: str) -> Iterable[
                 if len(ratios):
                     yield replace(row, mean=float(np.exp(ratios.mean())))
                 else:
-                    told = (
-                        cells.status(dataset, one) for dataset in cells.experiment.datasets for one in (column, control)
-                    )
+                    told = (cells.status(*pair) for pair in product(cells.experiment.datasets, (column, control)))
                     status, note = next((one for one in told if one[0] != OK), (UNAVAILABLE, "no cost was measured"))
                     yield replace(row, status=status, note=note)
 

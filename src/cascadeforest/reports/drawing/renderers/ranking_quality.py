@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from cascadeforest.experiments.plan import Pair
-from cascadeforest.reports.drawing import Table, common_places, draw, mean_text, metric_head, models
-from cascadeforest.reports.drawing.lines import number_cell
+from cascadeforest.reports.drawing import Pair, Table, common_places, draw, mean_text, metric_head, models, number_cell
 from cascadeforest.reports.numbers.cells import PLACES, Cells, by_layer, means
 from cascadeforest.reports.numbers.differences import of_repeats
 from cascadeforest.reports.numbers.frame import Found, TidyRow
