@@ -9,7 +9,6 @@ from typing import Any
 from markupsafe import Markup
 
 from cascadeforest.experiments.claims import OURS
-from cascadeforest.experiments.plan import Experiment
 from cascadeforest.experiments.progress import duration
 from cascadeforest.reports.drawing.fidelity import report
 from cascadeforest.reports.drawing.formats import to_html
@@ -100,13 +99,9 @@ def _address(content: bytes, suffix: str = ".svg") -> str:
 
 def _papers(results: Results) -> Iterable[dict[str, Any]]:
     """Yield the experiments by paper; what belongs to none of them last."""
-    papers = results.plan.papers
-    by_paper: dict[str, list[Experiment]] = {key: [] for key in (*papers, BEYOND)}
-    for experiment in results.experiments.values():
-        by_paper[experiment.paper if experiment.paper in papers else BEYOND].append(experiment)
-    for key, own in by_paper.items():
-        title, source = "Beyond the papers", ""
-        if key in papers:
-            title, source = papers[key].title, f"{papers[key].short}; {papers[key].source}"
+    papers, experiments = results.plan.papers, results.experiments.values()
+    for key, paper in [*papers.items(), (BEYOND, None)]:
+        own = [one for one in experiments if (one.paper == key if paper else one.paper not in papers)]
+        title, source = (paper.title, f"{paper.short}; {paper.source}") if paper else ("Beyond the papers", "")
         if own:
             yield {"key": key, "title": title, "source": source, "experiments": own}

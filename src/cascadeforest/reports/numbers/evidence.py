@@ -197,12 +197,10 @@ class _Search:
                 for one in compared:
                     yield self._evidence(own, *one)
 
-    def _none(self, dataset: str, state: State, why: str) -> Evidence:
-        return Evidence(self.part.experiment, dataset, self._words(), self.part.metric, state, why)
-
-    def _words(self, rival: str = "", condition: str = "") -> str:
+    def _none(self, dataset: str, state: State, why: str, rival: str = "", condition: str = "") -> Evidence:
         rivals = rival or ", ".join(self.part.rivals)
-        return ", ".join(filter(None, (self.part.model + (f" against {rivals}" if rivals else ""), condition)))
+        words = ", ".join(filter(None, (self.part.model + (f" against {rivals}" if rivals else ""), condition)))
+        return Evidence(self.part.experiment, dataset, words, self.part.metric, state, why)
 
     def _compared(self, own: str, other: str) -> list[tuple[str, str, list[_Side], list[_Side]]]:
         """Return rival, condition, and numbers of the model and of the rival; of a correlation two curves."""
@@ -252,7 +250,7 @@ class _Search:
     def _evidence(self, dataset: str, rival: str, condition: str, own: list[_Side], other: list[_Side]) -> Evidence:
         claim, part, sides, mine = self.claim, self.part, [*own, *other], own[0]
         metric = part.metric if claim.statistic == "value" else f"{part.metric}_{claim.statistic}"
-        found = replace(self._none(dataset, "not run", ""), words=self._words(rival, condition), metric=metric)
+        found = replace(self._none(dataset, "not run", "", rival, condition), metric=metric)
         if lacking := next((one for one in sides if not one.values), None):
             return replace(found, note=lacking.why_not)
         if len(mine.values) <= self.first > 0:

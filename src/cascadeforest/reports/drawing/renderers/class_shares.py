@@ -99,12 +99,6 @@ def _drawn(cells: Cells, found: Mapping[Pair, list[Numbers]]) -> Iterable[TidyRo
                 yield cells.row(*pair, condition, metric, value)
 
 
-def _references(cells: Cells, begin: float) -> dict[str, str]:
-    """Return the paper's ratios, as printed, by condition, if its data begin with this ratio, up to a tenth."""
-    found = {text["condition"]: text["value"] for text in cells.published.texts() if text["metric"] == RATIO}
-    return found if BEFORE in found and abs(begin / float(found[BEFORE]) - 1) <= 0.1 else {}
-
-
 def _place(condition: str, metric: str) -> tuple[str, str]:
     """Return the line of a number, a state of the first repeat or a mean, and its column."""
     state, _, what = condition.removesuffix(OVER).removesuffix(", ").replace(ALL, "").partition(", ")
@@ -127,7 +121,10 @@ def _part(cells: Cells, dataset: str, frame: pd.DataFrame) -> draw.Part:
         panels.append(draw.Panel(stack, title, x, draw.Axis("training rows (%)", (0, 100))))
         ratios = own.loc[own.metric == RATIO, "mean"]
         marks.append(draw.line(range(len(ratios)), ratios, draw.look(number), cells.label(column)))
-    published = _references(cells, ratios.iloc[0])
+    # The paper's ratios, if its data begin with ours, up to a tenth.
+    published = {text["condition"]: text["value"] for text in cells.published.texts() if text["metric"] == RATIO}
+    if BEFORE not in published or abs(ratios.iloc[0] / float(published[BEFORE]) - 1) > 0.1:
+        published = {}
     for condition, digits in published.items():
         words = f"published, {condition}: {digits}"
         marks.append(draw.rule(y=float(digits), label=words, colour=draw.BLACK, line=draw.DASHED))

@@ -1,6 +1,6 @@
 """What models of two features predict everywhere (ddbf-fig6): a row of panels for each model, with the rows of data."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,7 +76,11 @@ def _part(cells: Cells, pair: Pair) -> Part:
     if not (arrays := cells.first_arrays(*pair, EXTRA)):
         return Part(title=cells.name(*pair), words=cells.reason(*pair))
     names = _classes(cells, pair)
-    regions = panels.squares(_colours(arrays), arrays["x"], arrays["y"], equal=False)
+    # Colours of the classes, paler where the model is less sure.
+    codes, strength = range(arrays["predicted"].max() + 1), 0.34 * arrays["confidence"][:, :, None]
+    colours = np.array([list(bytes.fromhex(panels.look(code).colour.removeprefix("#"))) for code in codes]) / 255
+    shades = 1 - strength + strength * colours[arrays["predicted"]]
+    regions = panels.squares(shades, arrays["x"], arrays["y"], equal=False)
     edges = panels.borders(arrays["predicted"], arrays["x"], arrays["y"])
     x, y = map(Axis, cells.options(Options).features)
     shown = []
@@ -88,11 +92,3 @@ def _part(cells: Cells, pair: Pair) -> Part:
         title = f"{kind}: {number(row)}{published_text(cells, row)}"
         shown.append(Panel([regions, edges, *panels.class_points(X, true, names, 4.0), ring], title, x, y))
     return Part([shown], title=cells.name(*pair), shared=True)
-
-
-def _colours(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Colours of the regions: those of the classes, paler where the model is less sure."""
-    strength, predicted = 0.34 * arrays["confidence"][:, :, None], arrays["predicted"]
-    codes = range(predicted.max() + 1)
-    colours = np.array([list(bytes.fromhex(panels.look(code).colour.removeprefix("#"))) for code in codes]) / 255
-    return 1 - strength + strength * colours[predicted]

@@ -70,14 +70,6 @@ def _place(condition: str, metric: str) -> tuple[str, str]:
     return f"{'local' if part.startswith('class ') else 'global'}, {part}", group
 
 
-def _parts(found: Found) -> tuple[list[str], list[str], list[str]]:
-    """Return the layers, the classes and the groups of features."""
-    split = [condition.split(", ", 1) for condition, _ in found if condition]
-    groups, parts = (list(dict.fromkeys(one[k] for one in split)) for k in (0, 1))
-    layers, classes = ([part for part in parts if part.startswith(kind)] for kind in ("layer ", "class "))
-    return layers, classes, groups
-
-
 def _text(found: Found) -> Callable[[TidyRow], str]:
     places = common_places((row.mean for row in found.values()), 4)
     return lambda row: mean_text(row, places)
@@ -85,7 +77,9 @@ def _text(found: Found) -> Callable[[TidyRow], str]:
 
 def _part(cells: Cells, pair: Pair, found: Found) -> draw.Part:
     """The panels of one model on one data set: layers, and classes."""
-    layers, classes, groups = _parts(found)
+    split = [condition.split(", ", 1) for condition, _ in found if condition]
+    groups, parts = (list(dict.fromkeys(one[k] for one in split)) for k in (0, 1))
+    layers, classes = ([part for part in parts if part.startswith(kind)] for kind in ("layer ", "class "))
     lines: list[draw.Mark] = []
     bars: list[draw.Mark] = [draw.rule(y=0)]
     for k, group in enumerate(groups):

@@ -41,7 +41,7 @@ def render(cells: Cells) -> Table:
         shown = [row for row in rows.values() if row.condition.partition(",")[0] == part]
         size = [f"{cell.n_train if part == TRAIN else cell.n_test:,}" for cell in cells.all(*pair)[:1]]
         lines += numbered_lines(cells, (*cells.labels(*pair), words), shown, "".join(size))
-    picture = draw.Picture([_part(cells, dataset) for dataset in cells.experiment.datasets], legend=True)
+    picture = draw.Picture([_part(cells, dataset, curves) for dataset in cells.experiment.datasets], legend=True)
     return Table.of(cells, {}, found, (*cells.label_heads, "rows"), heads, lines, "number of rows", picture, drawn)
 
 
@@ -90,14 +90,14 @@ def _drawn(curves: Curves) -> Iterable[tuple[tuple[str, str], float | str]]:
             yield (f"{part}, layer {k}", name), value if math.isfinite(value) else NO_MEAN
 
 
-def _part(cells: Cells, dataset: str) -> draw.Part:
+def _part(cells: Cells, dataset: str, curves: Mapping[Pair, Curves]) -> draw.Part:
     """The panels of one data set, one for each quantity, and the shares of the layers in the sum."""
-    curves = {column: own for column in cells.experiment.columns if (own := _curves(cells, (dataset, column)))}
-    if not curves:
+    found = {column: own for column in cells.experiment.columns if (own := curves[dataset, column])}
+    if not found:
         return draw.Part(title=dataset, words=cells.reasons(dataset))
-    axis = draw.layers_axis(max(len(values) for own in curves.values() for values in own.values()))
+    axis = draw.layers_axis(max(len(values) for own in found.values() for values in own.values()))
     marks: dict[str, list[draw.Mark]] = {name: [] for name in EXTRAS}
-    for column, own in curves.items():
+    for column, own in found.items():
         number = list(cells.experiment.columns).index(column)
         for (name, part), curve in own.items():
             # Kinds of rows differ in line and marker, with one model also in colour.

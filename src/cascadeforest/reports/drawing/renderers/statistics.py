@@ -12,7 +12,7 @@ from cascadeforest.reports.drawing import Cell, Cells, Row, Table, number_text, 
 from cascadeforest.reports.numbers.differences import difference, pairs_of
 from cascadeforest.reports.numbers.frame import UNAVAILABLE, TidyRow
 from cascadeforest.reports.numbers.importances import explained_by_rows
-from cascadeforest.reports.numbers.scores import score, scores
+from cascadeforest.reports.numbers.scores import score, scores, with_published
 from cascadeforest.reports.numbers.statistics import RankSumTest, mark_worse
 
 ACCURACY, ERROR, RMSE, REGRESSION = "accuracy", "error_rate", "rmse", "regression"
@@ -55,9 +55,7 @@ def _facts(cells: Cells, dataset: str, options: Options) -> Iterable[TidyRow]:
     """Yield the facts, then the counts of the classes in the order of their codes (JSON has them by name)."""
     facts, absent = cells.facts(dataset), cells.experiment.absent.get(dataset)
     for fact in options.facts:
-        row = TidyRow(dataset, "", "", fact)
-        if number := cells.published.number(dataset, "", fact):
-            row = replace(row, published=float(number.value))
+        row = with_published(cells, TidyRow(dataset, "", "", fact))
         if absent or not facts:
             yield replace(row, status=UNAVAILABLE, note=absent or "not prepared")
         elif facts.get(fact) is None:
