@@ -111,12 +111,9 @@ def differences(cells: Cells, pairs: Iterable[tuple[str, str]]) -> Iterable[Diff
         yield from (difference(cells, dataset, *pair, metric) for metric in compared)
 
 
-def compared_metric(experiment: Experiment, also: Collection[str] = REGRESSION_METRICS) -> str:
-    """Return the only metric of an experiment whose models are compared in pairs; `ConfigError` if there is none.
-
-    `also` are the metrics beside those of classifiers.
-    """
-    known = [metric for metric in COMPARED if metric in (METRICS.keys() - REGRESSION_METRICS) | set(also)]
+def compared_metric(experiment: Experiment) -> str:
+    """Return the only metric of an experiment whose classifiers are compared in pairs; `ConfigError` if it has none."""
+    known = [metric for metric in COMPARED if metric in METRICS.keys() - REGRESSION_METRICS]
     if len(experiment.metrics) != 1 or experiment.metrics[0] not in known:
         found = f"{experiment.place}/metrics is {list(experiment.metrics)}"
         raise ConfigError(f"{found}; a table of pairs has one metric: {', '.join(known[:-1])} or {known[-1]}.")

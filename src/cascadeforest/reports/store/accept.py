@@ -102,11 +102,10 @@ def _committed(root: Path, together: Results) -> dict[str, Json]:
     """Digests of the claims that results are stored with: those of before, as long as some cells of then stay."""
     if not together.claims.claims:
         return {}
-    before = None
     with suppress(UserError):  # nothing is stored, or by another version
         before = store.read_stored(root, together.suite)
-    if before is not None and {c.key for c in before.all_cells()} & {c.key for c in together.all_cells()}:
-        return {STORED: before.claims.committed or together.claims.digests}
+        if {c.key for c in before.all_cells()} & {c.key for c in together.all_cells()}:
+            return {STORED: before.claims.committed or together.claims.digests}
     return {STORED: together.claims.digests}
 
 

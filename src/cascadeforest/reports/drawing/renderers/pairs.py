@@ -57,7 +57,7 @@ Sizes: TypeAlias = Mapping[str, Size | None]
 def render(cells: Cells) -> Table:
     """Make the table."""
     experiment = cells.experiment
-    metric, options = scores.compared_metric(experiment, also=()), cells.options(Options)
+    metric, options = scores.compared_metric(experiment), cells.options(Options)
     pairs, is_ladder = options.pairs, not options.sides
     named = [column for pair in pairs for column in pair]
     scores.check_once(cells, "pairs", named)
