@@ -10,7 +10,6 @@ from cascadeforest.reports.drawing.lines import (
     Cell,
     Row,
     common_places,
-    difference_cell,
     feature_words,
     mean_text,
     metric_head,

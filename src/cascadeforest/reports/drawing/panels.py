@@ -171,11 +171,7 @@ def borders(classes: np.ndarray, x: np.ndarray, y: np.ndarray) -> Mark:
 
 
 def rule(
-    x: float | None = None,
-    y: float | None = None,
-    label: str = "",
-    colour: str = GREY,
-    line: LineStyle = (0, (2, 2)),
+    x: float | None = None, y: float | None = None, label: str = "", colour: str = GREY, line: LineStyle = (0, (2, 2))
 ) -> Mark:
     """Return a straight line over the whole panel, at `x` or at `y`."""
     style: dict[str, Any] = {"color": colour, "linewidth": 0.9, "linestyle": line, "label": label or "_"}
@@ -184,12 +180,7 @@ def rule(
 
 
 def text(
-    x: float,
-    y: float,
-    words: str,
-    anchor: str = "center bottom",
-    colour: str = BLACK,
-    halo: bool = False,
+    x: float, y: float, words: str, anchor: str = "center bottom", colour: str = BLACK, halo: bool = False
 ) -> Mark:
     """Return words at a place of the panel, in units of the axes.
 
