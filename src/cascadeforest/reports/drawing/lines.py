@@ -228,10 +228,8 @@ def numbered_lines(
     theirs = tuple(one if row is None else beside(row) for row, one in zip(rows, apart, strict=True))
     if any(row is not None and not one.is_word for row, one in zip(rows, theirs, strict=True)):
         lines.append(Row((*_set_apart(cells, labels, found), PUBLISHED), theirs, PUBLISHED))
-    drawn = [
-        None if row is None else cells.published.record(row.dataset, row.model, row.metric, row.condition)
-        for row in rows
-    ]
+    record = cells.published.record
+    drawn = [None if row is None else record(row.dataset, row.model, row.metric, row.condition) for row in rows]
     if any(drawn):
         unknown = Cell("–", is_word=True)
         found_there = [unknown if one is None else printed_cell("", one) for one in drawn]

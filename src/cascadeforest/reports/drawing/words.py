@@ -190,15 +190,10 @@ def stand_in(cells: Cells) -> Mapping[str, Sequence[str]]:
 
 def processors(cells: Cells) -> dict[str, list[str]]:
     """Return the data sets whose costs come from processors of several names, with these."""
-    experiment = cells.experiment
-    found = {
-        dataset: {
-            str(cell.provenance.host["processor"] or "an unknown processor")
-            for column in experiment.shown_columns()
-            for cell in cells.all(dataset, column)
-        }
-        for dataset in experiment.present()
-    }
+    found = {}
+    for dataset in cells.experiment.present():
+        ran = [cell for column in cells.experiment.shown_columns() for cell in cells.all(dataset, column)]
+        found[dataset] = {str(cell.provenance.host["processor"] or "an unknown processor") for cell in ran}
     return {dataset: sorted(names) for dataset, names in found.items() if len(names) > 1}
 
 

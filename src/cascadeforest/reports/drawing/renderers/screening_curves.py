@@ -37,12 +37,10 @@ def render(cells: Cells) -> Table:
     rows = tuple(_facts(cells, own, other))
     by_dataset = {dataset: [row for row in rows if row.dataset == dataset] for dataset in experiment.datasets}
     told = dict(label=cells.label(own), other=cells.label(other))
-    heads = [
-        metric_head(row.metric)
-        + (f", {row.condition}" if row.metric == "accuracy" else "")
-        + (f", {cells.label(other)}" if row.model == other else "")
-        for row in by_dataset[experiment.datasets[0]]
-    ]
+    heads = []
+    for row in by_dataset[experiment.datasets[0]]:
+        where = row.condition if row.metric == "accuracy" else "", cells.label(other) if row.model == other else ""
+        heads.append(", ".join(filter(None, (metric_head(row.metric), *where))))
     lines = [line for dataset, found in by_dataset.items() for line in numbered_lines(cells, (dataset,), found)]
     parts = [_part(cells, dataset, own, counts.get(dataset)) for dataset in experiment.datasets]
     picture = draw.Picture(parts, legend=True, legend_columns=2)
