@@ -64,7 +64,7 @@ def _data(n_rows: int, n_features: int, n_classes: int) -> tuple[np.ndarray, np.
 
 def _timed(call: Callable[..., Any], *arguments: Any, repeats: int = 1) -> tuple[Any, float, float]:
     """Result, least CPU seconds and greatest memory of a few calls."""
-    done = [measure(lambda: call(*arguments), profile=False) for _ in range(repeats)]
+    done = [measure(lambda: call(*arguments)) for _ in range(repeats)]
     return done[0][0], min(cost.cpu_seconds for _, cost in done), max(cost.peak_mib for _, cost in done)
 
 

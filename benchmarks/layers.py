@@ -50,7 +50,7 @@ def measure_cell(
     kinds = ["random_forest", SECOND[second]]
     GCForestClassifier(2, 2, estimators=kinds, max_layers=2).fit(X[:200], y[:200]).predict(X[:20])
     model = GCForestClassifier(2, trees, estimators=kinds, class_vectors=vectors, random_state=seed)
-    _, fit = measure(lambda: model.fit(X, y), profile=False)
+    _, fit = measure(lambda: model.fit(X, y))
     return {
         "accuracy": 100 * float(np.mean(model.predict(X_test) == y_test)),
         "layers": model.n_layers_,

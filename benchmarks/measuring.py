@@ -39,8 +39,8 @@ def measure_model(measure: Callable[..., Any], model: Any, X: Any, y: Any, X_tes
 
     `measure` is that of `cascadeforest.experiments.measure`, handed over because DF21's environment lacks our package.
     """
-    _, fit = measure(lambda: model.fit(X, y), profile=False)
-    calls = [measure(lambda: model.predict(X_test), profile=False) for _ in range(PREDICT_CALLS)]
+    _, fit = measure(lambda: model.fit(X, y))
+    calls = [measure(lambda: model.predict(X_test)) for _ in range(PREDICT_CALLS)]
     row = {
         "fit_cpu_seconds": fit.cpu_seconds,
         "predict_cpu_seconds": min(call.cpu_seconds for _, call in calls),

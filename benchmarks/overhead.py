@@ -64,13 +64,14 @@ sys.meta_path.insert(0, _Finder())
 #: What a process did, by words of its command; the first that fits counts.
 KINDS = {
     "drawing tables, figures and the page": ("cascadeforest.reports",),
+    "checking claims by fitting and explaining": ("cascadeforest.experiments", "claims"),
     "preparing data": ("cascadeforest.data",),
     "MLflow": ("cascadeforest.experiments", "track"),
     "training jobs, without the processes that fit": ("cascadeforest.experiments", "batch"),
     "Snakemake": ("snakemake",),
 }
 EXTRAS = "explaining, and other results beyond predictions"
-USEFUL = ("fitting", "predicting", EXTRAS, next(iter(KINDS)))
+USEFUL = ("fitting", "predicting", EXTRAS, *list(KINDS)[:2])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -76,9 +76,9 @@ def measure_cell(way: str, rows: int, trees: int, layers: int, folder: str, save
         GCForestCSClassifier(FORESTS, 2, **settings | {"max_layers": 2}).fit(X[:300], y[:300]).predict(X[:20])
         model = GCForestCSClassifier(FORESTS, trees, **settings)
         before, cpu = resident_bytes(), cpu_of_workers()
-        _, fit = measure(lambda: model.fit(X, y), profile=False)
+        _, fit = measure(lambda: model.fit(X, y))
         cpu = cpu_of_workers() - cpu
-    predicted, predict = measure(lambda: model.predict(X_test), profile=False)
+    predicted, predict = measure(lambda: model.predict(X_test))
     row = {
         "fit_cpu_seconds": fit.cpu_seconds + cpu,
         "main_cpu_seconds": fit.cpu_seconds,
@@ -92,7 +92,7 @@ def measure_cell(way: str, rows: int, trees: int, layers: int, folder: str, save
     }
     if save:
         file = Path(folder) / "saved"
-        _, kept = measure(lambda: save_model(model, file), profile=False)
+        _, kept = measure(lambda: save_model(model, file))
         with file.open("rb") as stream:
             row |= {"save_peak_mib": kept.peak_mib, "bytes": hashlib.file_digest(stream, "blake2b").hexdigest()}
     return row

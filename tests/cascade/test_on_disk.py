@@ -269,11 +269,11 @@ def test_memory_is_that_of_a_forest(tmp_path):
         *(4, 15), estimators=["completely_random_forest"], n_folds=6, max_layers=1, random_state=0
     )
     clone(model).fit(X[:200], y[:200])
-    own, in_memory = measure(lambda: clone(model).fit(X, y), profile=False)
+    own, in_memory = measure(lambda: clone(model).fit(X, y))
     size = own.layers_[0].nbytes / 2**20
     del own
     assert in_memory.peak_mib > size > 10
     model.set_params(layers_dir=tmp_path)
     for call in (lambda: model.fit(X, y), lambda: model.predict(X)):
-        _, cost = measure(call, profile=False)
+        _, cost = measure(call)
         assert cost.peak_mib < 0.5 * size

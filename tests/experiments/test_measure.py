@@ -12,7 +12,7 @@ import pytest
 from cascadeforest.baselines.tuned import TunedClassifier
 from cascadeforest.experiments import measure as module
 from cascadeforest.experiments.fitting import make_tiny
-from cascadeforest.experiments.measure import measure
+from cascadeforest.experiments.measure import measure, read_by_profiler
 
 SIZE_MIB = 64
 
@@ -65,7 +65,17 @@ def measure_slowly():
         time.sleep(0.2)
         return data.sum()
 
-    return measure(hold)[1]
+    context = multiprocessing.get_context("spawn")
+    profiler, other = context.Pipe()
+    process = context.Process(target=read_by_profiler, args=(other,))
+    process.start()
+    other.close()
+    measure(lambda: None, profiler=profiler)  # it can be asked more than once
+    cost = measure(hold, profiler=profiler)[1]
+    profiler.close()
+    process.join(30)
+    assert process.exitcode == 0, "it ends with the process that asks"
+    return cost
 
 
 def test_the_function_is_called_once_and_its_value_returned():
@@ -76,14 +86,14 @@ def test_the_function_is_called_once_and_its_value_returned():
 
 
 def test_cpu_time_leaves_out_waiting():
-    _, cost = measure(lambda: time.sleep(0.2), profile=False)
+    _, cost = measure(lambda: time.sleep(0.2))
     assert cost.wall_seconds >= 0.2
     assert cost.cpu_seconds < 0.1
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the exact way exists on Linux only")
 def test_linux_measures_exactly_and_says_so():
-    assert measure(lambda: None, profile=False)[1].method == "VmHWM"
+    assert measure(lambda: None)[1].method == "VmHWM"
 
 
 def measure_by_sampling():

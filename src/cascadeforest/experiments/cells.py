@@ -31,6 +31,8 @@ from cascadeforest.experiments.provenance import Provenance
 from cascadeforest.experiments.typed_files import read_typed, write_typed
 
 if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
     import numpy as np
 
 FORMAT = 2
@@ -274,7 +276,15 @@ def predictions(folder: Path, cell: Cell, remedy: str = REMEDY) -> dict[str, np.
     return read_arrays(folder, cell.outputs, remedy)
 
 
-def compute_cell(run: Run, repeat: int, data: Path, cache: Path, threads: int, provenance: Provenance) -> Cell:
+def compute_cell(
+    run: Run,
+    repeat: int,
+    data: Path,
+    cache: Path,
+    threads: int,
+    provenance: Provenance,
+    profiler: Connection | None = None,
+) -> Cell:
     """Fit a model on one repeat and write what it gave into the cache.
 
     For a run with `memory`, call it in a process of its own: it measures the memory of the whole process.
@@ -293,6 +303,8 @@ def compute_cell(run: Run, repeat: int, data: Path, cache: Path, threads: int, p
         Threads that the estimator may use.
     provenance : Provenance
         Kept in the cell.
+    profiler : Connection, optional
+        As for `cascadeforest.experiments.measure.measure`.
 
     Returns
     -------
@@ -300,7 +312,8 @@ def compute_cell(run: Run, repeat: int, data: Path, cache: Path, threads: int, p
         What was written.
     """
     started = time.time()
-    fit = fit_model(run, repeat, data, threads, listen=any(map(needs_log, run.extras_of(repeat))))
+    listen = any(map(needs_log, run.extras_of(repeat)))
+    fit = fit_model(run, repeat, data, threads, listen=listen, profiler=profiler)
     model, split = fit.fitted.estimator, fit.fitted.split
     key = cell_key(run, repeat, provenance)
 

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -21,10 +21,12 @@ from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.files import digest_of
 
 if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
     import numpy as np
     from scipy.sparse import csr_matrix
 
-    from cascadeforest.data.dataset import Split
+    from cascadeforest.data.dataset import Dataset, Split
     from cascadeforest.experiments.plan import Run
 
 #: Bounds for the warm-up fit, which only has to load what the real fit will use.
@@ -249,7 +251,9 @@ def make_estimator(target: str, params: Mapping[str, object], seed: int, threads
         raise ConfigError(f"config/models.yaml: {target} refuses its parameters {dict(params)}: {error}") from error
 
 
-def fit_model(run: Run, repeat: int, data: Path, threads: int, *, listen: bool = False) -> Fit:
+def fit_model(
+    run: Run, repeat: int, data: Path, threads: int, *, listen: bool = False, profiler: Connection | None = None
+) -> Fit:
     """Fit a model on one repeat, predict the test rows, and measure both.
 
     For a run with `memory`, call it in a process of its own: it measures the memory of the whole process.
@@ -266,6 +270,8 @@ def fit_model(run: Run, repeat: int, data: Path, threads: int, *, listen: bool =
         Threads that the estimator may use.
     listen : bool
         Keep what the model logs while it is fitted.
+    profiler : Connection, optional
+        As for `cascadeforest.experiments.measure.measure`.
 
     Returns
     -------
@@ -278,11 +284,10 @@ def fit_model(run: Run, repeat: int, data: Path, threads: int, *, listen: bool =
     """
     import numpy as np
 
-    from cascadeforest.data.dataset import load
     from cascadeforest.data.names import seed_for
     from cascadeforest.experiments.measure import MIB, measure
 
-    dataset = load(data)
+    dataset = load_data(data)
     split = dataset.split(repeat)
     X_train, X_test = _dense(split.X_train), _dense(split.X_test)
     # The model's seed is the same for every model: repeats are paired, and equal cells have one name.
@@ -303,10 +308,10 @@ def fit_model(run: Run, repeat: int, data: Path, threads: int, *, listen: bool =
     before = _settled_bytes() if run.memory else 0
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        log, fitting = measure(fit, memory=run.memory)
+        log, fitting = measure(fit, memory=run.memory, profiler=profiler)
         resident = (_settled_bytes() - before) / MIB if run.memory else None
         predict = partial(_predict, estimator, dataset.task, X_test)
-        outputs, predicting = measure(predict, memory=run.memory, profile=False)
+        outputs, predicting = measure(predict, memory=run.memory)
         if "predicted" not in outputs:
             # Not the largest probability: a model may decide otherwise (a tuned threshold, a weighted vote). Not
             # timed: the paper's test time is that of one pass.
@@ -332,6 +337,18 @@ def fit_model(run: Run, repeat: int, data: Path, threads: int, *, listen: bool =
         {"model": seed, "split": None if split.seed is None else int(split.seed)},
         tuple(sorted({f"{warning.category.__name__}: {warning.message}" for warning in caught})),
     )
+
+
+def load_data(path: Path) -> Dataset:
+    """Load a processed data set, or return what this process loaded last: one repeat follows the other."""
+    return _load_data(path, path.stat().st_mtime_ns if path.exists() else 0)
+
+
+@lru_cache(maxsize=1)
+def _load_data(path: Path, _changed: int) -> Dataset:
+    from cascadeforest.data.dataset import load
+
+    return load(path)
 
 
 def _settled_bytes() -> int:

@@ -33,7 +33,7 @@ from cascadeforest.experiments import provenance
 from cascadeforest.experiments.cells import Cell, compute_cell, predictions, read_cell
 from cascadeforest.experiments.code_digest import code_digest
 from cascadeforest.experiments.extras import module_of
-from cascadeforest.experiments.measure import release_memory
+from cascadeforest.experiments.measure import read_by_profiler, release_memory
 from cascadeforest.experiments.metrics import Scores, score
 from cascadeforest.experiments.plan import Plan, Run
 from cascadeforest.experiments.progress import SHOWN_SCORES
@@ -59,7 +59,7 @@ logger = logging.getLogger(__name__)
 
 #: Imported by the fork server besides the estimator's own module. Nothing here may compute at import.
 PRELOAD = (
-    *("sklearn.metrics", "memory_profiler"),
+    *("sklearn.metrics", "sklearn.model_selection", "memory_profiler"),
     *("cascadeforest.experiments.cells", "cascadeforest.data.processed", "cascadeforest.kernels"),
 )
 #: What decides a fit's numbers, besides the estimator and the extras; and what decides scores.
@@ -104,12 +104,17 @@ def digest_for(estimator: str, extras: Iterable[str] = (), params: Mapping[str, 
     params : mapping
         Parameters of the estimator; one may be another estimator, as ``{"estimator": ..., "params": ...}``.
     """
-    nested = [value["estimator"] for value in params.values() if isinstance(value, Mapping) and "estimator" in value]
-    modules = [str(target).partition(":")[0] for target in (estimator, *nested)]
+    modules = _modules(estimator, params)
     digest = code_digest([*modules, FITTING, *map(module_of, extras)])
     foreign = [module for module in modules if not module.startswith(("cascadeforest.", "sklearn."))]
     files = [file for module in foreign for file in loose_files(module)]
     return digest_of([digest, *map(sha256_of, files)]) if files else digest
+
+
+def _modules(estimator: str, params: Mapping[str, Json]) -> list[str]:
+    """Modules of an estimator and of estimators among its parameters."""
+    nested = [value["estimator"] for value in params.values() if isinstance(value, Mapping) and "estimator" in value]
+    return [str(target).partition(":")[0] for target in (estimator, *nested)]
 
 
 def loose_files(module: str) -> list[Path]:
@@ -188,7 +193,8 @@ def run_jobs(jobs: Sequence[Job], cache: Path, threads: int = 1, tell: Tell = _s
         if job.output:
             job.output.unlink(missing_ok=True)
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([*PRELOAD, *dict.fromkeys(job.run.estimator.partition(":")[0] for job in jobs)])
+    modules = [module for job in jobs for module in _modules(job.run.estimator, job.run.params)]
+    context.set_forkserver_preload([*PRELOAD, *dict.fromkeys(modules)])
     failed: list[UserError | JobFailed] = []
     with contextlib.closing(Worker(context)) as worker:
         runner = _Runner(worker, cache, threads, tell)
@@ -275,7 +281,7 @@ class _Runner:
 
     def _compute(self, run: Run, repeat: int, data: Path, origin: Provenance) -> None:
         # The peak of memory is that of a process: it must not have done anything before.
-        process = Worker(self.worker.context) if run.memory else self.worker
+        process = Worker(self.worker.context, profiled=True) if run.memory else self.worker
         try:
             process.call(compute_cell, run, repeat, data, self.cache, self.threads, origin)
         finally:
@@ -354,9 +360,9 @@ def _facts(data: Path, seed: int) -> dict[str, Json]:
 
 
 def _scores(data: Path, cache: Path, cells: Iterable[Cell]) -> list[Scores]:
-    from cascadeforest.data.dataset import load
+    from cascadeforest.experiments.fitting import load_data
 
-    dataset = load(data)
+    dataset = load_data(data)
     n_classes = len(dataset.class_names) if dataset.task == "classification" else None
     return [score(predictions(cache, cell), dataset.y[dataset.rows(cell.repeat).test], n_classes) for cell in cells]
 
@@ -380,10 +386,13 @@ class Worker:
     ----------
     context : multiprocessing.context.ForkServerContext
         Starts it, from a server that has imported the libraries but never computed.
+    profiled : bool
+        Each function also gets `profiler`, the connection of another process that runs `read_by_profiler`.
     """
 
-    def __init__(self, context: multiprocessing.context.ForkServerContext) -> None:
+    def __init__(self, context: multiprocessing.context.ForkServerContext, profiled: bool = False) -> None:
         self.context = context
+        self.profiled = profiled
         self._process: multiprocessing.process.BaseProcess | None = None
         self._connection: Connection | None = None
 
@@ -391,11 +400,7 @@ class Worker:
         """Call a function in the process; `Died`, or a UserError of it, says what became of it otherwise."""
         try:
             if self._process is None or self._connection is None:
-                connection, other = self.context.Pipe()
-                process = self.context.Process(target=_serve, args=(other,))
-                process.start()
-                other.close()
-                self._process, self._connection = process, connection
+                self._process, self._connection = self._start()
             answer = None
             with contextlib.suppress(EOFError, OSError):
                 self._connection.send((function, args, kwargs))
@@ -408,6 +413,19 @@ class Worker:
         if isinstance(answer, Exception):
             raise answer
         return answer[0]
+
+    def _start(self) -> tuple[multiprocessing.process.BaseProcess, Connection]:
+        own, profiler = {}, None
+        if self.profiled:
+            own["profiler"], profiler = self.context.Pipe()
+            self.context.Process(target=read_by_profiler, args=(profiler,)).start()
+        connection, other = self.context.Pipe()
+        process = self.context.Process(target=_serve, args=(other, own))
+        process.start()
+        for end in (other, profiler, *own.values()):  # each process ends when the other one's end is closed
+            if end is not None:
+                end.close()
+        return process, connection
 
     def close(self) -> None:
         """End the process."""
@@ -441,8 +459,11 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _serve(connection: Connection) -> None:
-    """Body of a process: calls what it is asked for; the result, or what went wrong, goes back through the pipe."""
+def _serve(connection: Connection, own: Mapping[str, Connection]) -> None:
+    """Body of a process: calls what it is asked for; the result, or what went wrong, goes back through the pipe.
+
+    Connections, which each function also gets, are `own`: they can be given to a process only when it starts.
+    """
     threading.Thread(target=_end_with_parent, daemon=True).start()
     gc.freeze()  # what the server imported: searching it for garbage takes longer than many a fit
     while True:
@@ -451,7 +472,7 @@ def _serve(connection: Connection) -> None:
         except EOFError:
             return
         try:
-            connection.send((function(*args, **kwargs),))
+            connection.send((function(*args, **kwargs, **own),))
         except UserError as error:
             connection.send(error)
         except Exception as error:

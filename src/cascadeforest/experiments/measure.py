@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
 import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TypeVar
 
@@ -42,7 +45,7 @@ class Measurement:
     method : str or None
         ``"VmHWM"`` (Linux) or ``"psutil samples"``.
     profiler_peak_mib : float or None
-        The same increment as memory-profiler saw it (samples every 0.01 s), None where it was not asked.
+        The same increment as memory-profiler saw it, None where it was not asked.
     """
 
     cpu_seconds: float
@@ -70,7 +73,9 @@ def resident_bytes() -> int:
     return psutil.Process().memory_info().rss
 
 
-def measure(function: Callable[[], T], *, memory: bool = True, profile: bool = True) -> tuple[T, Measurement]:
+def measure(
+    function: Callable[[], T], *, memory: bool = True, profiler: Connection | None = None
+) -> tuple[T, Measurement]:
     """Call a function once and measure what it cost.
 
     Call it after a small warm-up of the same code, since lazily imported libraries would be counted otherwise; for
@@ -82,8 +87,8 @@ def measure(function: Callable[[], T], *, memory: bool = True, profile: bool = T
         Called exactly once, without arguments.
     memory : bool
         Also measure memory.
-    profile : bool
-        Also read memory-profiler (starts a sampling process for the time of the call; about 20 ms).
+    profiler : Connection, optional
+        Of a process that runs `read_by_profiler`: also ask memory-profiler.
 
     Returns
     -------
@@ -96,26 +101,48 @@ def measure(function: Callable[[], T], *, memory: bool = True, profile: bool = T
         cpu, wall = time.process_time(), time.perf_counter()
         value = function()
         return value, Measurement(time.process_time() - cpu, time.perf_counter() - wall, None, None, None)
-    if profile:
-        from memory_profiler import memory_usage  # before the measurement begins: importing takes memory too
+    if profiler is not None:
+        profiler.send(os.getpid())
+        profiler.recv()
     release_memory()
     exact = _reset_high_water_mark()
     before = resident_bytes()
     sampler = None if exact else _PeakSampler()
     cpu, wall = time.process_time(), time.perf_counter()
-    profiler_peak = None
-    if profile:
-        # One iteration: by default a short call is repeated until there are enough samples.
-        samples, value = memory_usage(
-            (function, (), {}), interval=PROFILER_INTERVAL_SECONDS, max_iterations=1, retval=True
-        )
-        profiler_peak = max(samples) - before / MIB
-    else:
-        value = function()
+    value = function()
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
     peak = _status_bytes("VmHWM") if sampler is None else sampler.stop()
+    profiler_peak = None
+    if profiler is not None:
+        profiler.send(None)
+        profiler_peak = profiler.recv() - before / MIB
     method = "VmHWM" if sampler is None else "psutil samples"
     return value, Measurement(cpu, wall, max(peak - before, 0) / MIB, method, profiler_peak)
+
+
+def read_by_profiler(connection: Connection) -> None:
+    """Read the memory of another process by memory-profiler, every 0.01 s, from when it asks until it says stop.
+
+    The body of a process. memory-profiler would start one itself in the process that is measured, and within the time
+    that is measured.
+
+    Parameters
+    ----------
+    connection : Connection
+        Receives the number of the process, and anything when it has finished; sends None when the first reading was
+        made, and the highest, in MiB, at the end.
+    """
+    from memory_profiler import memory_usage
+
+    with suppress(EOFError):  # the other process has ended
+        while True:
+            process = connection.recv()
+            readings = memory_usage(process, interval=0)
+            connection.send(None)
+            while not connection.poll():
+                readings += memory_usage(process, interval=PROFILER_INTERVAL_SECONDS)
+            connection.recv()
+            connection.send(max(readings))
 
 
 def _status_bytes(field: str) -> int:
