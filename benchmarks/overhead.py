@@ -97,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if status != 0:
             print(f"error: the suite ended with status {status}")
             return 1
-        shares = add_up(total, checkout / "results" / "cells", told)
+        shares = add_up(total, checkout / "results", options.suite, told)
     overhead = total - sum(shares[name] for name in USEFUL)
     rows = [(name, number(seconds, 1), number(100 * seconds / total, 1)) for name, seconds in shares.items()]
     rows.append(("all", number(total, 1), "100.0"))
@@ -139,10 +139,13 @@ def reap() -> None:
             return
 
 
-def add_up(total: float, cells: Path, told: Path) -> dict[str, float]:
+def add_up(total: float, results: Path, suite: str, told: Path) -> dict[str, float]:
     """CPU seconds by what they were for; the remainder is that of the processes that fit."""
-    costs = [json.loads(path.read_text())["costs"] for path in cells.glob("*/*.json")]
-    shares = {what: sum(cost[f"{key}_cpu_seconds"] for cost in costs) for what, key in VERBS.items()}
+    costs = [json.loads(path.read_text())["costs"] for path in results.glob("cells/*/*.json")]
+    for path in results.glob(f"{suite}/timings/*.json"):  # models that are fitted in turn are in no cell
+        rounds = [one for part in json.loads(path.read_text())["parts"] for one in part["rounds"]]
+        costs += [turn["costs"] for one in rounds for turn in one["turns"]]
+    shares = {what: sum(cost.get(f"{key}_cpu_seconds", 0) for cost in costs) for what, key in VERBS.items()}
     extras = told / "extras"
     shares[EXTRAS] = sum(map(float, extras.read_text().split())) if extras.exists() else 0.0
     kinds: Counter[str] = Counter()
