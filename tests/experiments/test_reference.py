@@ -8,6 +8,9 @@ import yaml
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.experiments import reference
+from cascadeforest.experiments.batches import cost_lines, expected_costs, read_costs
+from cascadeforest.experiments.cost_page import cost_tables
+from cascadeforest.experiments.resolve import load_plan
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,8 +20,11 @@ def copy(tmp_path):
     for name in ("workflow/schemas", "config", "reports/standard/tables"):
         shutil.copytree(ROOT / name, tmp_path / name)
     (tmp_path / "docs").mkdir()
-    for name in ("README.md", "docs/models.md"):
+    for name in ("README.md", "docs/models.md", "docs/cost.md"):
         shutil.copy(ROOT / name, tmp_path / name)
+    for costs in (ROOT / "reports").glob("*/costs.csv"):
+        (tmp_path / "reports" / costs.parent.name).mkdir(exist_ok=True)
+        shutil.copy(costs, tmp_path / "reports" / costs.parent.name)
     return tmp_path
 
 
@@ -51,8 +57,17 @@ def test_every_key_has_a_description(name):
     assert list(undescribed(yaml.safe_load((ROOT / f"workflow/schemas/{name}.schema.yaml").read_text()))) == []
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/models.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/models.md", "docs/cost.md"])
 def test_a_page_without_its_marks_is_named(copy, page):
     (copy / page).write_text("# nothing here\n")
     with pytest.raises(ConfigError, match=f"{page} lacks"):
         reference.pages(copy)
+
+
+def test_the_page_of_costs_adds_up_as_the_list_of_experiments_does():
+    plan = load_plan(ROOT, {"suite": "paper"})
+    listed = cost_lines(plan, expected_costs(plan.runs, read_costs(ROOT)), 30)
+    hours = float(next(line for line in listed if line.startswith("all, shared")).split()[4])
+    cells = next(line for line in cost_tables(ROOT).splitlines() if line.startswith("| all, shared")).split(" | ")
+    assert float(cells[1].replace(",", "")) == pytest.approx(hours, abs=0.51)
+    assert int(cells[2]) == len(plan.runs)

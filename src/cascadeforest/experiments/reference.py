@@ -1,4 +1,4 @@
-"""Generated text: the reference of the configuration, the README's table of verdicts and the table of models.
+"""Generated text: the reference of the configuration, and tables of verdicts, models and costs.
 
 ``python -m cascadeforest.experiments reference --write`` renews them; a test fails while they are stale.
 """
@@ -15,10 +15,12 @@ from typing import Any
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.files import atomic_write, read_yaml
 from cascadeforest.experiments.code_digest import defines
+from cascadeforest.experiments.cost_page import cost_tables
 
 CONFIG_PAGE = Path("config/README.md")
 README = Path("README.md")
 MODEL_PAGE = Path("docs/models.md")
+COST_PAGE = Path("docs/cost.md")
 #: The accepted verdicts that the README counts.
 VERDICT_TABLE = Path("reports/standard/tables/claims.csv")
 #: Schema, and the files that it describes.
@@ -55,6 +57,7 @@ def pages(root: Path) -> dict[Path, str]:
         CONFIG_PAGE: config_reference(root),
         README: _between_marks(root, README, "verdicts", verdict_table(root)),
         MODEL_PAGE: _between_marks(root, MODEL_PAGE, "models", model_table(root)),
+        COST_PAGE: _between_marks(root, COST_PAGE, "costs", cost_tables(root)),
     }
 
 
@@ -80,10 +83,10 @@ def write(root: Path) -> list[Path]:
     list of Path
         The pages that were renewed.
     """
-    stale = [path for path, text in pages(root).items() if _present(root / path) != text]
-    for path in stale:
-        atomic_write(root / path, pages(root)[path])
-    return stale
+    stale = {path: text for path, text in pages(root).items() if _present(root / path) != text}
+    for path, text in stale.items():
+        atomic_write(root / path, text)
+    return list(stale)
 
 
 def differences(root: Path) -> str:

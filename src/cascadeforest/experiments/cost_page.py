@@ -1,0 +1,71 @@
+"""The tables of ``docs/cost.md``: what fits cost, and what the suite ``paper`` would take.
+
+All numbers come from ``reports/<suite>/costs.csv``, the measured costs of accepted runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from cascadeforest.data.files import read_yaml
+from cascadeforest.experiments.batches import COSTS, Cost, expected_costs, parse_costs, read_costs
+from cascadeforest.experiments.plan import Pair, Plan
+from cascadeforest.experiments.resolve import load_plan
+
+#: Of a cluster, or one large machine.
+CORES = 16
+
+
+def cost_tables(root: Path) -> str:
+    """Return both tables as Markdown, the second one with a sentence.
+
+    Parameters
+    ----------
+    root : Path
+        Folder of the repository.
+    """
+    accepted = parse_costs((root / "reports" / "standard" / COSTS).read_text(encoding="utf-8"))
+    lines = [
+        *_fit_lines(accepted, read_yaml(root / "config" / "models.yaml")),
+        "\n## What the suite `paper` takes\n",
+        *_suite_lines(load_plan(root, {"suite": "paper"}), read_costs(root)),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _fit_lines(costs: Mapping[Pair, Cost], models: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    yield "| data set | training rows | model | trees, rounds or epochs | CPU s | MiB |"
+    yield "|---|---:|---|---:|---:|---:|"
+    whole = [(cost.rows, pair[0], cost.seconds, pair[1]) for pair, cost in costs.items() if "+" not in pair[0]]
+    for rows, dataset, seconds, model in sorted(whole):
+        cost, preset = costs[dataset, model], model.partition("+")[0]
+        words = f"{models[preset]['label']} (`{preset}`)" if "label" in models.get(preset, {}) else f"`{preset}`"
+        size = f"{cost.size:,g}" if cost.size else ""
+        yield f"| {dataset} | {rows:,} | {words} | {size} | {seconds:,.2f} | {cost.mib:,.0f} |"
+
+
+def _suite_lines(plan: Plan, measured: list[tuple[Pair, Cost]]) -> Iterator[str]:
+    """Experiments, the most expensive first; no hours where no run has a measured size."""
+    costs = expected_costs(plan.runs, measured)
+    hours = {run.pair: costs[run.pair].seconds * len(run.repeats) / 3600 for run in plan.runs if run.pair in costs}
+    known = {run.pair for run in plan.runs}
+    needed = {name: known.intersection(each.needed_runs()) for name, each in plan.experiments.items()}
+    total = {name: sum(hours.get(pair, 0) for pair in pairs) for name, pairs in needed.items()}
+    yield "| experiment | CPU hours | runs | of them without a measured size |"
+    yield "|---|---:|---:|---:|"
+    for name in sorted(total, key=lambda name: (-total[name], name)):
+        if needed[name]:
+            unknown = len(needed[name] - hours.keys())
+            shown = f"{total[name]:,.1f}" if unknown < len(needed[name]) else ""
+            yield f"| `{name}` | {shown} | {len(needed[name])} | {unknown or ''} |"
+    unknown = len(known - hours.keys())
+    yield f"| all, shared runs once | {sum(hours.values()):,.0f} | {len(known)} | {unknown or ''} |"
+    longest = max(cost.seconds for cost in costs.values()) / 3600
+    largest = max(cost.mib for cost in costs.values()) / 1024
+    yield ""
+    yield (
+        f"That is {sum(hours.values()) / CORES:,.0f} hours on {CORES} cores, and more for the {unknown:,} runs of "
+        f"which no size was measured. The longest single fit takes {longest:,.1f} hours: a cluster of any size needs "
+        f"at least as long. The largest needs {largest:,.0f} GiB of memory."
+    )
