@@ -101,10 +101,10 @@ def measure(
         cpu, wall = time.process_time(), time.perf_counter()
         value = function()
         return value, Measurement(time.process_time() - cpu, time.perf_counter() - wall, None, None, None)
-    if profiler is not None:
+    release_memory()
+    if profiler is not None:  # after that: its first reading counts
         profiler.send(os.getpid())
         profiler.recv()
-    release_memory()
     exact = _reset_high_water_mark()
     before = resident_bytes()
     sampler = None if exact else _PeakSampler()
