@@ -1,6 +1,6 @@
 """Elo ratings and win rates of the arena's models, by TabArena's own evaluation package, `bencheval`.
 
-``make leaderboard SUITE=standard`` runs it on the accepted results of a suite; ``--fresh`` takes those of the last run.
+``make leaderboard`` runs it on the accepted results of a suite; ``--fresh`` takes those of the last run.
 The package is an extra of its own (`pip install 'cascadeforest[arena]'`, or `make setup EXTRAS=arena`).
 
 A data set is a task, and the mean error over its repeats is its result: 1 minus accuracy or AUC, or the log loss. A
@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Print the leaderboard and return the exit status: 2 for a user's mistake, 3 if bencheval is not installed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=Path, default=Path(), help="folder that holds results/ and reports/")
-    parser.add_argument("--suite", default="standard")
+    parser.add_argument("--suite", default="quick")
     parser.add_argument("--metric", choices=("accuracy", "roc_auc", "log_loss"), default="accuracy")
     parser.add_argument("--fresh", action="store_true", help="results/<suite> in place of reports/<suite>")
     options = parser.parse_args(arguments)

@@ -1,7 +1,10 @@
 """What must be there before anything is computed is looked for, and said in a sentence when it is not."""
 
+import os
 import shutil
+import sys
 from collections import namedtuple
+from pathlib import Path
 
 import pytest
 
@@ -9,7 +12,14 @@ from cascadeforest.data.errors import ConfigError, UserError
 from cascadeforest.experiments import prerequisites
 from cascadeforest.experiments.batches import make_batches
 from cascadeforest.experiments.plan import Experiment, Plan, Run, Suite
-from cascadeforest.experiments.prerequisites import check_mirror, check_prerequisites, check_room, check_targets, slips
+from cascadeforest.experiments.prerequisites import (
+    check_mirror,
+    check_prerequisites,
+    check_room,
+    check_targets,
+    slips,
+    use_this_python,
+)
 from cascadeforest.experiments.records import batch_path
 
 Usage = namedtuple("Usage", ["total", "used", "free"])
@@ -58,3 +68,10 @@ def test_too_little_room_is_said_before_the_run_and_only_what_is_missing_counts(
     mark.parent.mkdir(parents=True)
     mark.touch()
     check_room(tmp_path, plan)
+
+
+def test_jobs_run_the_python_of_the_workflow(monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    use_this_python()
+    assert shutil.which("python") == str(Path(sys.executable).with_name("python"))
+    assert os.environ["PATH"].endswith(f"{os.pathsep}/nowhere")

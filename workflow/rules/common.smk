@@ -27,12 +27,17 @@ from cascadeforest.experiments.claims import CHECKS_FILE, CLAIMS_FILE
 from cascadeforest.experiments.code_digest import PACKAGE_FOLDER, code_digest
 from cascadeforest.experiments.jobs import digest_for, spec_digest
 from cascadeforest.experiments.plan import CLAIMS
-from cascadeforest.experiments.prerequisites import check_prerequisites, slips
+from cascadeforest.experiments.prerequisites import (
+    check_prerequisites,
+    slips,
+    use_this_python,
+)
 from cascadeforest.experiments.provenance import libraries_of, versions
 from cascadeforest.experiments.records import DECISIVE, discard_damaged
 from cascadeforest.experiments.resolve import read_configuration, resolve_plan
 from cascadeforest.experiments.timing import timing_digest
 
+use_this_python()
 # The package checks and resolves the configuration, so that commands run by hand use the same plan. Differences from
 # the file come from --config or --configfile, and are passed on to the commands.
 try:

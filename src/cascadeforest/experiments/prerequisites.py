@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import shutil
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -18,6 +19,12 @@ MIB = 2**20
 BASE_MIB, CELL_MIB = 300, 0.4
 #: Targets besides the experiments.
 TARGETS = ("all", "default", "report", "check")
+
+
+def use_this_python() -> None:
+    """Let jobs run this Python, also where its environment is not activated (``.venv/bin/snakemake``)."""
+    folder = str(Path(sys.executable).parent)
+    os.environ["PATH"] = os.pathsep.join([folder, os.environ.get("PATH", os.defpath)])
 
 
 def check_prerequisites(root: Path, plan: Plan, targets: Iterable[str]) -> None:

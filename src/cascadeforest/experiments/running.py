@@ -127,14 +127,11 @@ def _run(
     stream.flush()
     settings = [f"{key}={value}" for key, value in overrides.items()]
     command = [sys.executable, "-m", "snakemake", *targets, "--cores", cores, "--config", *settings]
-    # Jobs call `python`: they get the one that runs this, also where its environment is not activated.
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     started, interrupted, line = time.monotonic(), False, Line(stream)
     with log.open("wb") as output:
         process = subprocess.Popen(
             command,
             cwd=root,
-            env=os.environ | {"PATH": path},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
