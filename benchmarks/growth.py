@@ -1,96 +1,82 @@
-"""How the cost of each model grows with rows and with trees; see docs/cost.md.
+"""How the cost of a random forest grows with rows: data of HIGGS's shape, one thread and two; see README.md.
 
-    python benchmarks/growth.py
-    python benchmarks/growth.py --rows 1000 4000 --trees 10 40 --models random_forest gcforest
-
-Each fit has a process of its own, with one thread. A cascade grows two layers, however good they are: else a number of
-layers that changes with the rows would hide how the cost of a layer grows.
+python benchmarks/growth.py --rows 100000 300000 1000000 2000000
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import sys
-from collections.abc import Mapping, Sequence
-from math import log
+import math
+from collections.abc import Sequence
 
-import numpy as np
-from forest_cases import RF, Case, make_higgs_like
-from measuring import THREAD_VARIABLES, WARM_UP_ROWS, Row, best, layout, machine, number, run_measurement
+from forest_cases import RF, Case
+from measuring import MIB, Row, layout, machine, number
 
-FEATURES = 28
-LAYERS = 2
-#: Class in `cascadeforest`, and what it is given beside trees and seed. The searches of mdDF are a tenth of its cost.
-_GROWN = {"max_layers": LAYERS, "patience": LAYERS}
-MODELS: Mapping[str, tuple[str, Mapping[str, object]]] = {
-    "random_forest": ("RandomForestClassifier", {}),
-    "gcforest": ("GCForestClassifier", _GROWN),
-    "gcforest_cs": ("GCForestCSClassifier", _GROWN),
-    "hidf": ("HiDFClassifier", _GROWN),
-    "mddf": ("MDDFClassifier", _GROWN),
-    "ddbf": ("DDBFClassifier", _GROWN),
-    "cascade_regressor": ("CascadeForestRegressor", _GROWN),
-}
+from forest import measure_group
+
+FEATURES, HIGGS_ROWS = 28, 11_000_000
+HEADER = [
+    "rows",
+    "fit, CPU s",
+    "CPU µs a row and tree",
+    "beside the first",
+    "peak memory of fit, MiB",
+    "trees, MiB",
+    "peak less trees, bytes a row and feature",
+    "accuracy",
+    "elapsed s, 1 thread",
+    "elapsed s, 2 threads",
+    "1 / 2",
+]
 
 
-def measure_cell(model: str, rows: int, trees: int) -> Row:
-    """Fit in this process, after a warm-up."""
-    import cascadeforest
-    from cascadeforest.experiments.measure import measure
+def line(rows: int, trees: int, one: Row, two: Row, first: float) -> list[str]:
+    """What a forest of so many rows costs; `first` is the time a row and tree of the fewest rows."""
+    each = one["fit_cpu_seconds"] / rows / trees
+    beside = (one["fit_peak_mib"] - one["model_mib"]) * MIB / rows / FEATURES
+    elapsed = [row.get("fit_wall_seconds") for row in (one, two)]
+    return [
+        f"{rows:,}",
+        number(one["fit_cpu_seconds"], 2),
+        number(1e6 * each, 2),
+        number(each / first, 2),
+        number(one["fit_peak_mib"], 0),
+        number(one["model_mib"], 0),
+        number(beside, 2),
+        number(one.get("score"), 4),
+        *(number(seconds, 2) for seconds in elapsed),
+        number(elapsed[0] / elapsed[1] if all(elapsed) else None, 2),
+    ]
 
-    name, params = MODELS[model]
-    X, y = make_higgs_like(rows, Case(RF, "higgs-like", rows, FEATURES, 2, trees), np.random.default_rng(0))
-    cls = getattr(cascadeforest, name)
-    cls(n_estimators=2, random_state=0, n_jobs=1, **params).fit(X[:WARM_UP_ROWS], y[:WARM_UP_ROWS])
-    fitted = cls(n_estimators=trees, random_state=0, n_jobs=1, **params)
-    _, fit = measure(lambda: fitted.fit(X, y))
-    return {"fit_cpu_seconds": fit.cpu_seconds, "fit_peak_mib": fit.peak_mib}
+
+def extrapolated(row: Row, rows: int, target: int) -> Row:
+    """Times by n log n, memory by n."""
+    times = target * math.log(target) / (rows * math.log(rows))
+    found = {name: value * times for name, value in row.items() if name.endswith("_seconds")}
+    return found | {name: value * target / rows for name, value in row.items() if name.endswith("_mib")}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print two tables: cost by rows, and by trees."""
+    """Measure, print a table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
-    parser.add_argument("--rows", nargs="+", type=int, default=[2_000, 8_000, 32_000], metavar="N")
-    parser.add_argument("--trees", nargs="+", type=int, default=[10, 40, 160], metavar="N")
-    parser.add_argument("--repeats", type=int, default=2, help="new processes for each measurement; the best counts")
-    parser.add_argument("--cell", help=argparse.SUPPRESS)
+    parser.add_argument("--rows", nargs="+", type=int, default=[100_000, 300_000, 1_000_000, 2_000_000], metavar="N")
+    parser.add_argument("--trees", type=int, default=4, help="trees a forest (default 4)")
+    parser.add_argument("--repeats", type=int, default=3, help="new processes for each measurement; the best counts")
     options = parser.parse_args(arguments)
-    if options.cell:
-        print(json.dumps(measure_cell(**json.loads(options.cell))))
-        return
-    print(f"{machine()}. {FEATURES} features, {LAYERS} layers, best of {options.repeats}.")
-    middle_rows, middle_trees = options.rows[len(options.rows) // 2], options.trees[len(options.trees) // 2]
-    by_rows = [(rows, middle_trees) for rows in options.rows]
-    by_trees = [(middle_rows, trees) for trees in options.trees]
-    measured: dict[tuple[str, int, int], Row] = {}
-    for title, sizes, place in (
-        (f"rows ({middle_trees} trees a forest)", by_rows, 0),
-        (f"trees a forest ({middle_rows:,} rows)", by_trees, 1),
-    ):
-        body = []
-        for model in options.models:
-            for size in sizes:
-                if (model, *size) not in measured:
-                    measured[model, *size] = _measured(model, *size, options.repeats)
-            found = [measured[model, *size] for size in sizes]
-            ratio = log(sizes[-1][place] / sizes[0][place])
-            exponents = [log(found[-1][name] / found[0][name]) / ratio for name in ("fit_cpu_seconds", "fit_peak_mib")]
-            costs = [f"{number(row['fit_cpu_seconds'], 2)} s, {number(row['fit_peak_mib'], 0)} MiB" for row in found]
-            body.append([model, *costs, *(number(exponent, 2) for exponent in exponents)])
-        header = [title, *(f"{size[place]:,}" for size in sizes), "exponent of CPU time", "of memory"]
-        print(f"\n{layout(header, body, markdown=True)}")
-
-
-def _measured(model: str, rows: int, trees: int, repeats: int) -> Row:
-    cell = json.dumps({"model": model, "rows": rows, "trees": trees})
-    environment = os.environ | dict.fromkeys(THREAD_VARIABLES, "1")
-    row = best([run_measurement([sys.executable, __file__, "--cell", cell], environment) for _ in range(repeats)])
-    if "note" in row:
-        raise SystemExit(f"{model}, {rows:,} rows, {trees} trees: {row['note']}\n{row['error']}")
-    return row
+    body, first = [], None
+    for rows in sorted(options.rows):
+        case = Case(RF, "higgs-like", rows, FEATURES, 2, options.trees)
+        one, two = (measure_group(case, n_jobs, ["ours"], options.repeats)["ours"] for n_jobs in (1, 2))
+        failed = [row["note"] for row in (one, two) if "fit_cpu_seconds" not in row]
+        if failed:
+            raise SystemExit(f"{rows:,} rows: {failed[0]}")
+        first = first or one["fit_cpu_seconds"] / rows / options.trees
+        body.append(line(rows, options.trees, one, two, first))
+    one, two = (extrapolated(row, rows, HIGGS_ROWS) for row in (one, two))
+    body.append(line(HIGGS_ROWS, options.trees, one, two, first))
+    body[-1][0] += ", extrapolated"
+    print(f"{machine()}. {options.trees} trees, {FEATURES} features, best of {options.repeats}.\n")
+    print(layout(HEADER, body, markdown=True))
 
 
 if __name__ == "__main__":

@@ -323,6 +323,14 @@ def test_growth_and_first_use_run(forest, capsys, monkeypatch):
     assert float(lines[0][4]) == 0
 
 
+def test_growth_of_costs_is_a_table_by_rows_and_one_by_trees(forest, capsys, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
+    sizes = ["--rows", "300", "600", "--trees", "2", "4", "--models", "random_forest", "--repeats", "1"]
+    importlib.import_module("cost_growth").main(sizes)
+    heads = [line for line in capsys.readouterr().out.splitlines() if "exponent of CPU time" in line]
+    assert [head.split("|")[1].strip() for head in heads] == ["rows (4 trees a forest)", "trees a forest (600 rows)"]
+
+
 def test_scaling_compares_the_bytes_of_all_ways(forest, capsys, monkeypatch):
     scaling = importlib.import_module("scaling")
     cells = []

@@ -39,7 +39,6 @@ tell(folder, "cell", batch="iris.forest", dataset="iris", model="forest", repeat
 tell(folder, "cell", batch="iris.forest", dataset="iris", model="forest", repeat=1, fitted=True)
 tell(folder, "run", batch="iris.forest", dataset="iris", model="forest", metric="accuracy", score=0.95)
 print(" ".join(sys.argv[1:]))
-print("jobs call", shutil.which("python"))
 if mode == "fails":
     print("Error in rule train")
     sys.exit(1)
@@ -104,13 +103,6 @@ def test_of_some_targets_only_their_fits_count(plan, folder):
 
     assert shown("ours") == (["ours"], {"wine"})
     assert shown() == shown("ours", "claims") == shown("report") == ([*one], {"iris", "wine"})
-
-
-def test_jobs_call_the_python_that_runs_the_suite(stand_in, plan, folder, monkeypatch):
-    """Also where its environment is not activated: `.venv/bin/python -m cascadeforest.experiments suite`."""
-    monkeypatch.setenv("PATH", "/bin")
-    stand_in(plan, "works")
-    assert f"jobs call {Path(sys.executable).parent / 'python'}" in (folder / running.LOG).read_text()
 
 
 def test_files_from_the_future_get_the_present_time(stand_in, plan, folder):
