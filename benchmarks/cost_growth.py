@@ -3,7 +3,7 @@
     python benchmarks/cost_growth.py
     python benchmarks/cost_growth.py --rows 1000 4000 --trees 10 40 --models random_forest gcforest
 
-Each fit has a process of its own, with one thread. A cascade grows two layers, however good they are: else a number of
+Each fit runs in a new process, with one thread. A cascade grows two layers, however good they are: else a number of
 layers that changes with the rows would hide how the cost of a layer grows.
 """
 
@@ -22,8 +22,8 @@ from measuring import THREAD_VARIABLES, WARM_UP_ROWS, Row, best, layout, machine
 
 FEATURES = 28
 LAYERS = 2
-#: Class in `cascadeforest`, and what it is given beside trees and seed. The searches of mdDF are a tenth of its cost.
 _GROWN = {"max_layers": LAYERS, "patience": LAYERS}
+#: Class in `cascadeforest`, and its parameters beside trees and seed.
 MODELS: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "random_forest": ("RandomForestClassifier", {}),
     "gcforest": ("GCForestClassifier", _GROWN),
@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _exponent(first: float, last: float, ratio: float) -> float | None:
     """Of a power law through the first and the last; None for one size, and where nothing was measured."""
-    return log(last / first) / ratio if ratio and first > 0 < last else None
+    return log(last / first) / ratio if ratio and min(first, last) > 0 else None
 
 
 def _measured(model: str, rows: int, trees: int, repeats: int) -> Row:

@@ -35,7 +35,7 @@ def cost_tables(root: Path) -> str:
 
 
 def _fit_lines(costs: Mapping[Pair, Cost], models: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    yield "| data set | training rows | model | trees, rounds or epochs | CPU s | MiB |"
+    yield "| data set | training rows | model | trees, rounds or epochs | seconds | MiB |"
     yield "|---|---:|---|---:|---:|---:|"
     whole = [(cost.rows, pair[0], cost.seconds, pair[1]) for pair, cost in costs.items() if "+" not in pair[0]]
     for rows, dataset, seconds, model in sorted(whole):

@@ -390,7 +390,7 @@ def _warm_up(run: Run, X: np.ndarray, y: np.ndarray, threads: int) -> None:
 def make_tiny(estimator: Model) -> Model:
     """Bound an unfitted model's trees, layers and iterations to what a warm-up needs; return the same model.
 
-    So are those of the learner whose parameters a model searches, and of the search one candidate is left.
+    A learner whose parameters a model searches is bounded too, and its search has one candidate.
     """
     known = estimator.get_params()
     bounded: dict[str, Any] = {
