@@ -4,8 +4,8 @@
 The package is an extra of its own (`pip install 'cascadeforest[arena]'`, or `make setup EXTRAS=arena`).
 
 A data set is a task, and the mean error over its repeats is its result: 1 minus accuracy or AUC, or the log loss. A
-model without a number on a data set gets the reference's there, as in TabArena; these are printed. Intervals are 95 %
-of bootstrap draws of data sets.
+model without a number on a data set gets the reference's there, as in TabArena; these are printed. `elo-` and `elo+`
+are the distances from the rating to the ends of its 95 % interval, over bootstrap draws of the data sets.
 """
 
 import argparse
@@ -25,6 +25,8 @@ from cascadeforest.reports.store.stored import read_stored
 
 ARENA, REFERENCE = "arena", "random_forest"
 N_BOOTSTRAP = 1000
+#: Below so many data sets the intervals of the ratings mean little.
+FEW = 10
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -46,6 +48,9 @@ def main(arguments: list[str] | None = None) -> int:
             if options.fresh
             else read_stored(options.root, options.suite)
         )
+        if ARENA not in results.experiments:
+            place = "results" if options.fresh else "accepted results"
+            raise UserError(f"the {place} of the suite {options.suite} have no {ARENA}. Name another --suite.")
         errors, substituted = errors_of(Cells(results.plan.experiment(ARENA), results), options.metric)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -58,6 +63,9 @@ def main(arguments: list[str] | None = None) -> int:
     evaluator = BenchmarkEvaluator(columns_to_agg_extra=None)
     elo = {"calibration_framework": REFERENCE, "calibration_elo": 1000, "BOOTSTRAP_ROUNDS": N_BOOTSTRAP}
     board = evaluator.leaderboard(errors, metrics=["elo", "winrate"], elo_kwargs=elo)
+    print(f"elo-, elo+: distances to the ends of the 95 % interval over {N_BOOTSTRAP:,} draws of the data sets.")
+    if (n_sets := errors.task.nunique()) < FEW:
+        print(f"With {n_sets} data sets the ratings say little: draws of so few repeat the same sets.")
     print(board[["elo", "elo-", "elo+", "winrate", "rank"]].round(3).to_string())
     return 0
 

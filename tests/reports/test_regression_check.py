@@ -126,6 +126,16 @@ def test_what_follows_from_moved_means_must_follow(suite, row, column):
     assert suite.found() == {(" / ".join(filter(None, row.split(","))), f"{column} (redrawn from the new cells)")}
 
 
+@pytest.mark.parametrize(("other", "n_drifts"), [(1 - 1e-15, 0), (1 - 1e-9, 1)], ids=["rounding", "a drift"])
+def test_sums_that_another_processor_rounds_otherwise_are_the_same(suite, other, n_drifts):
+    """Equal shares add up to 1 or to the number before it, so that their deviation is 0 or 1e-16."""
+    stored(suite)
+    suite.run("adult", "gbdt", [1.0, 1.0])
+    suite.stored()
+    suite.run("adult", "gbdt", [1.0, other])
+    assert sum(column == "std" for _, column in suite.drifts()) == n_drifts
+
+
 @pytest.mark.parametrize("libraries", [OURS, FOREIGN], ids=["ours", "foreign"])
 def test_another_formula_is_found_on_any_machine(suite, monkeypatch, libraries):
     """The deviation of the population in place of the sample's: small enough for every tolerance."""
@@ -230,6 +240,17 @@ def test_a_missing_table_is_a_drift_and_one_left_by_an_earlier_configuration_is_
     out = capsys.readouterr().out
     assert "DRIFT hidf-table2: the whole table: file: stored there, new (nothing)" in out
     assert "DRIFT hidf-table9: the whole table: file: stored (nothing), new there" in out
+    assert "make check ONLY=" in out
+
+
+def test_after_a_run_of_some_tables_only_these_are_compared(suite, capsys):
+    suite.experiment("hidf-table9")
+    stored(suite)
+    (suite.folder / "tables/hidf-table9.csv").unlink()
+    assert suite.command("check") == 1
+    assert suite.command("check", "--only", "hidf-table2") == 0
+    assert "1 tables, 2 rows, no drift" in capsys.readouterr().out
+    assert suite.command("check", "--only", "hidf-table7") == 2
 
 
 def test_facts_about_data_are_exact_in_every_suite(make_suite):

@@ -45,8 +45,8 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
             added.add_argument("--port", type=int, default=5000, help="port of 127.0.0.1")
         elif name == "draw":
             added.add_argument("--experiment", required=True, help="its id, as in config/experiments")
-        elif name in ("accept", "partial"):
-            text = "these, what else is there stays (default: all, with the page)"
+        elif name in ("accept", "check", "partial"):
+            text = "these alone; what else is there stays as it is (default: all, with the page)"
             added.add_argument("--only", nargs="+", default=[], metavar="EXPERIMENT", help=text)
             if name == "accept":
                 added.add_argument("--message", default="", help="why these numbers are taken; it is kept with them")
@@ -80,7 +80,7 @@ def _run(command: str, root: Path, suite: str, options: argparse.Namespace) -> i
             if not options.only:
                 _index(root, suite, folder)
         case "check":
-            found = check(root, suite)
+            found = check(root, suite, options.only)
             print("\n".join(found.lines()))
             return int(found.has_drift)
         case "render":

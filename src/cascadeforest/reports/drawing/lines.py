@@ -263,10 +263,10 @@ def number_cell(row: TidyRow) -> Cell:
     return Cell(number_text(row.metric, row.number, row.std), row.mark)
 
 
-def difference_cell(row: TidyRow) -> Cell:
+def difference_cell(row: TidyRow, unit: str = "") -> Cell:
     """Write a difference with its interval, or with its deviation where none is possible.
 
-    The interval for the models of these training sets only follows in round brackets.
+    The interval for the models of these training sets only follows in round brackets. `unit` is what the head lacks.
     """
     if row.mean is None:
         return Cell(row.status, is_word=True)
@@ -279,8 +279,8 @@ def difference_cell(row: TidyRow) -> Cell:
     here = f" ({texts[3]}, {texts[4]})" if row.here_low is not None else ""
     if row.low is None or row.high is None:
         why_not = ", no interval" if row.note else ""
-        return Cell(f"{signed_text(row.metric, row.number, row.std)}{why_not}{here}")
-    return Cell(f"{with_interval(texts[:3])}{here}")
+        return Cell(f"{signed_text(row.metric, row.number, row.std)}{unit}{why_not}{here}")
+    return Cell(f"{with_interval(texts[:3])}{unit}{here}")
 
 
 def with_interval(texts: Iterable[str]) -> str:

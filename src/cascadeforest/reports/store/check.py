@@ -30,6 +30,8 @@ Rows: TypeAlias = Sequence[Row]
 Key: TypeAlias = tuple[str, ...]
 #: Suites whose numbers of our own must come out the same to the last stored digit.
 EXACT_SUITES = frozenset({"smoke"})
+#: Two numbers of two runs this near are the same: the spread of sums that are 1 is 0 on one CPU, 8e-17 on the next.
+ROUNDING = 1e-12
 #: Foreign libraries in such a suite: metrics that are shares may move by this much or by so many test rows (the
 #: larger of the two: small test sets move in steps), others by this part of their value.
 FOREIGN_SHARE, FOREIGN_ROWS, FOREIGN_RELATIVE = 0.01, 2, 0.02
@@ -43,6 +45,7 @@ REPRODUCIBLE = ("sklearn.ensemble:RandomForest", "sklearn.ensemble:ExtraTrees")
 SPREADS, FLOOR_SHARE, FLOOR_RELATIVE = 3, 0.005, 0.01
 #: Cost: by so much may the ratio of a model to the reference model change; what is below `COST_FLOORS` counts as these.
 COST_FACTOR, COST_NOTED_FACTOR = 5.0, 2.0
+WHOLE = "the whole table"
 #: The model that others' cost is divided by, where the table has it; else the table's first.
 COST_REFERENCE = "random_forest"
 
@@ -89,16 +92,18 @@ class CheckReport:
         """Say what was compared and what differs."""
         drifts = sum(finding.is_drift for finding in self.findings)
         found = f"{drifts} drifts" if drifts else "no drift"
+        lacks = any(finding.cell == WHOLE and finding.stored for finding in self.findings if finding.is_drift)
         return [
             *map(str, self.findings),
             f"Check of the suite {self.suite}: {len(self.tables)} tables, {self.n_rows} rows, {found}. Every table was "
             "also drawn anew from its cells, the stored and the new one: that must be exact.",
             *([f"If the new numbers are meant: make accept SUITE={self.suite} MESSAGE='why'"] if drifts else []),
+            *(["After a run of some tables compare only these: make check ONLY='arena'"] if lacks else []),
         ]
 
 
-def check(root: Path, suite: str) -> CheckReport:
-    """Compare ``results/<suite>`` with ``reports/<suite>``; `UserError` if one is not there, or a file is damaged."""
+def check(root: Path, suite: str, only: Collection[str] = ()) -> CheckReport:
+    """Compare ``results/<suite>`` with ``reports/<suite>``, by default all; `UserError` if they lack or are damaged."""
     stored_folder, new_folder = root / "reports" / suite, root / "results" / suite
     recover(stored_folder)
     if not (stored_folder / CELLS).is_file():
@@ -116,11 +121,12 @@ def check(root: Path, suite: str) -> CheckReport:
     before, after = read_stored(root, suite), read_results(root, suite)
     left_out = before.plan.left_out
     stored, new = _tables(stored_folder, before), _tables(new_folder, after, left_out)
-    findings = list(_stale_runs(after, left_out))
-    for name in dict.fromkeys([*before.drawable(), *after.drawable()]):
+    shown = [after.plan.experiment(name, "--only").id for name in only] or [*before.drawable(), *after.drawable()]
+    findings = list(_stale_runs(after, [name for name in after.drawable() if name in {*shown} - {*left_out}]))
+    for name in dict.fromkeys(shown):
         if name in left_out:
             note = ("not accepted yet", "not compared", "any")
-            findings.append(Finding(name, "the whole table", "file", *note, is_drift=False))
+            findings.append(Finding(name, WHOLE, "file", *note, is_drift=False))
             continue
         if name in stored and name in new:
             exact = _same_forests(name, before, after)
@@ -128,13 +134,13 @@ def check(root: Path, suite: str) -> CheckReport:
             if suite in EXACT_SUITES:
                 findings += _compare_figures(name, stored_folder, new_folder, after.experiments[name])
         else:
-            findings.append(missing(name, "the whole table", "file", name in stored, name in new))
+            findings.append(missing(name, WHOLE, "file", name in stored, name in new))
         if name in stored:
             findings += redrawn(drawn_files(before, names=[name]), stored_folder, "redrawn from the stored cells")
         # A table with a run of another configuration is told above; each of its rows would say it again.
         if name in new and not any(pair in after.stale for pair in after.experiments[name].needed_runs()):
             findings += redrawn(drawn_files(after, names=[name]), new_folder, "redrawn from the new cells")
-    compared = tuple(name for name in stored if name in new)
+    compared = tuple(name for name in stored if name in new and name in shown)
     return CheckReport(suite, compared, sum(len(stored[name]) for name in compared), tuple(findings))
 
 
@@ -163,13 +169,13 @@ def _compare_figures(name: str, stored: Path, new: Path, experiment: Experiment)
     paths = [folder / "figures" / f"{name}.csv" for folder in (stored, new)]
     if all(path.is_file() for path in paths) and not any(experiment.libraries.values()):
         moving = {*metrics.COORDINATES, *metrics.FOREIGN_METRICS, *metrics.COSTS, *metrics.COST_RATIOS}
-        yield from compare_exactly(name, read_csv(paths[0]), read_csv(paths[1]), "drawn in the figure", moving)
+        before, after = map(read_csv, paths)
+        yield from compare_exactly(name, before, after, "drawn in the figure", moving, ROUNDING)
 
 
-def _stale_runs(results: Results, left_out: Collection[str]) -> Iterable[Finding]:
+def _stale_runs(results: Results, compared: Sequence[str]) -> Iterable[Finding]:
     """A drift for each run file that another configuration left, if a table that is compared shows it."""
     again = f"none; run again: snakemake --cores all --config suite={results.suite}"
-    compared = [name for name in results.drawable() if name not in left_out]
     for pair, fields in results.stale.items():
         if name := next((name for name in compared if pair in results.experiments[name].needed_runs()), None):
             found = f"of another configuration (other {', '.join(fields)})"
@@ -238,7 +244,7 @@ def _derived(name: str, key: Key, both: tuple[Row, Row], columns: Iterable[str],
     tolerance = "any: it follows from means that moved" if moves else "0 (exact)"
     for column in columns:
         before, after = (row.get(column, "") for row in both)  # a table without intervals has no columns for them
-        if before != after:
+        if not _near(before, after, ROUNDING):
             yield Finding(name, words(key), column, before, after, tolerance, is_drift=not moves)
 
 
@@ -250,9 +256,16 @@ def _compare_row(name: str, key: Key, both: tuple[Row, Row], foreign: bool, suit
     reason = "{:.4g} " + f"({why})" if limit else "0 (exact)"
     for column, tolerance in (("mean", limit), ("std", STD_FACTOR * limit)):
         was, is_now = (row[column] for row in both)
-        # A number is near no empty cell.
-        if was != is_now and not (was and is_now and abs(float(is_now) - float(was)) <= tolerance):
+        if not _near(was, is_now, max(tolerance, ROUNDING)):
             yield Finding(name, words(key), column, was, is_now, reason.format(tolerance))
+
+
+def _near(before: str, after: str, tolerance: float) -> bool:
+    """Whether two cells say the same, or hold numbers so near; a number is near no empty cell and no words."""
+    try:
+        return before == after or abs(float(after) - float(before)) <= tolerance
+    except ValueError:
+        return False
 
 
 def allowed(stored: Row, foreign: bool, suite: str) -> float:
@@ -318,15 +331,20 @@ def missing(name: str, what: str, column: str, before: bool, after: bool) -> Fin
 
 
 def compare_exactly(
-    name: str, stored: Iterable[Row], new: Iterable[Row], source: str, without: Collection[str] = ()
+    name: str,
+    stored: Iterable[Row],
+    new: Iterable[Row],
+    source: str,
+    without: Collection[str] = (),
+    tolerance: float = 0.0,
 ) -> Iterable[Finding]:
-    """Compare two tidy tables, but for some metrics, without any tolerance; another note is no drift."""
+    """Compare two tidy tables, but for some metrics; another note is no drift."""
     before, after = (by_key(row for row in rows if row["metric"] not in without) for rows in (stored, new))
     for key in dict.fromkeys([*before, *after]):
         if key not in before or key not in after:
             yield missing(name, words(key), f"row ({source})", key in before, key in after)
             continue
         for column in COLUMNS:
-            if before[key][column] != after[key][column]:
-                values = before[key][column], after[key][column]
+            values = before[key][column], after[key][column]
+            if not _near(*values, tolerance):
                 yield Finding(name, words(key), f"{column} ({source})", *values, "0 (exact)", column != "note")

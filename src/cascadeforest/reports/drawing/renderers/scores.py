@@ -187,7 +187,7 @@ def _ratio_lines(layout: Layout, reference: str) -> Iterable[Row]:
 
     def text(row: TidyRow) -> str:
         if row.metric == costs.DIFFERENCE:
-            return f"{draw.difference_cell(row).text} points"
+            return draw.difference_cell(row, " points").text
         return draw.ratio_text(row, layout.found)
 
     def printed(row: TidyRow) -> Cell:
