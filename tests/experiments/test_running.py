@@ -42,6 +42,9 @@ print(" ".join(sys.argv[1:]))
 if mode == "fails":
     print("Error in rule train")
     sys.exit(1)
+if mode == "lacks":
+    print("Error in rule fetch:\\nerror: letter.data could not be had\\n" * 2)
+    sys.exit(1)
 """
 
 
@@ -224,6 +227,15 @@ def test_a_failed_run_says_why_and_how_to_go_on(stand_in, plan, folder):
     (folder / "failures" / "iris" / "forest.json").unlink()
     _, text = stand_in(plan, "fails")
     assert "Error in rule train" in text  # nothing failed in a fit: the last that Snakemake says
+
+
+def test_what_a_step_other_than_a_fit_says_is_the_reason_and_failed_steps_are_counted(stand_in, plan, folder):
+    status, text = stand_in(plan, "lacks")
+    assert status == 1
+    assert text.count("error: letter.data could not be had") == 1
+    assert "Error in rule" not in text
+    state = running._state(Progress(plan, folder), folder / running.LOG, 1.0, 2)
+    assert "; 2 steps failed, see the log" in state
 
 
 def test_a_full_disk_is_the_reason_whatever_the_logs_say(stand_in, plan, folder, monkeypatch):

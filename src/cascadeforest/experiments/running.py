@@ -237,6 +237,8 @@ def _state(progress: Progress, log: Path, elapsed: float, cores: int) -> str:
         text += f", step {steps}"
     if progress.score:
         text += f"; last {progress.score}"
+    if n_failed := log.read_bytes().count(b"\nError in rule "):
+        text += f"; {n_failed:,} steps failed, see the log"
     if n_done < n_all:
         text += f"; about {duration(progress.left(elapsed, cores))} left"
     else:
@@ -275,7 +277,7 @@ def _say_result(root: Path, plan: Plan, targets: Sequence[str], stream: TextIO) 
 
 
 def _reasons(plan: Plan, folder: Path, log: Path) -> list[str]:
-    """Why a run failed: what its fits died of, or else what Snakemake says at last."""
+    """Why a run failed: what its fits died of and its other steps say, or else what Snakemake says at last."""
     if shutil.disk_usage(folder).free < FULL:  # the logs, too, may lack what they should say
         return [f"{folder}: the disk is full. Make room, and run again: what is done is kept."]
     failed = [
@@ -283,11 +285,12 @@ def _reasons(plan: Plan, folder: Path, log: Path) -> list[str]:
         for run in plan.runs
         for one in read_failures(folder, run.dataset, run.model)
     ]
+    lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    failed += dict.fromkeys(line for line in lines if line.startswith("error: "))
     if failed:
         more = [f"and {len(failed) - N_SHOWN} more"] if len(failed) > N_SHOWN else []
         return [*failed[:N_SHOWN], *more]
-    lines = log.read_text(errors="replace").splitlines()
-    return [line for line in lines if line.strip()][-3 * N_SHOWN :]
+    return lines[-3 * N_SHOWN :]
 
 
 def overrides_of(suite: str | None, others: Sequence[str]) -> dict[str, Json]:
