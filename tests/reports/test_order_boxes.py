@@ -153,3 +153,21 @@ def test_notes_give_both_correlations_and_the_caption_what_the_paper_says_of_whi
     assert "Drawn and shown is the first repeat." not in table.view.notes  # there is no other
     run(shown, n=20, orders=[1, *range(1, 20)], layers=[0, 0] + [1] * 18, roots=range(20), shares=range(20))
     assert any("1.00 (p < 0.001)" in note for note in shown.table(NAME).view.notes)
+
+
+def test_numbers_are_means_over_the_repeats_that_have_such_features(suite):
+    declare(suite, repeats=2)
+    suite.summary("digits")
+    suite.run("digits", "hidf", [0.75, 0.75], n_train=70, n_test=30)
+    shorter = {"order": ORDERS[:12], "layer": LAYERS[:12], MARGINAL: [2 * one for one in ROOTS[:12]], MDI: SHARES[:12]}
+    longer = {"order": ORDERS, "layer": LAYERS, MARGINAL: ROOTS, MDI: SHARES}
+    for repeat, own in enumerate((longer, shorter)):
+        suite.extra("digits", "hidf", "interactions", repeat, **{name: np.array(found) for name, found in own.items()})
+    rows = {row.key[2:]: row for row in suite.table(NAME).rows}
+    assert rows["order 2, median", MARGINAL].values == pytest.approx((0.3, 0.6))
+    assert rows["order 13 to 24, median", MARGINAL].values == pytest.approx((0.35,))
+    expected = [spearmanr(orders, roots)[0] for orders, roots in ((ORDERS[6:], ROOTS[6:]), (ORDERS[6:12], ROOTS[6:12]))]
+    assert rows[f"interactions, {MARGINAL}", "rank_correlation"].values == pytest.approx(expected)
+    assert (f"interactions, {MARGINAL}", "p_value") not in rows  # of several models there is none
+    assert ticks(panels(suite.table(NAME))[0]) == ["1 (6)", "2 (5)", "3 (1)", "13–24 (2)"]
+    assert "means over the repeats that have features of such an order" in suite.notes(NAME)

@@ -214,3 +214,19 @@ def test_a_linear_accuracy_may_move_by_some_test_rows(linear):
     for n_rows, found in (1, set()), (3, {("digits / hidf / layer 3 / linear_accuracy", "mean")}):
         run_linear(linear, accuracy=np.append(ACCURACY[:3], 0.8 + n_rows / 30))
         assert linear.drifts() == found
+
+
+def test_linear_accuracies_are_means_over_repeats_and_the_picture_is_of_the_first(suite):
+    declare(suite, ["hidf"], extras=LINEAR, options={"layers": [0, 1, 3], "separability": True}, repeats=2)
+    suite.summary("digits", class_names=["no", "yes"])
+    suite.run("digits", "hidf_20", [0.75, 0.75], n_train=70, n_test=30)
+    save(suite, layers=[0, 1, 3], planes=(NEAR, 0 * NEAR, FAR), model="hidf_20", extra=LINEAR[0])
+    for repeat, accuracy in enumerate((ACCURACY, ACCURACY[:3] - 0.2)):  # the second cascade has a layer less
+        suite.extra("digits", "hidf_20", "separability", repeat, accuracy=accuracy)
+        suite.extra("digits", "hidf_20", "interactions", repeat, layer=np.array([0, 0, 2, 3]))
+    rows = {row.key[2:]: row for row in suite.table("mddf-fig2b").rows}
+    row = rows["layer 1", "linear_accuracy"]
+    assert (row.values, row.n) == (pytest.approx((0.4, 0.2)), 2)
+    assert "layer 2" not in [condition for condition, metric in rows if metric != "linear_accuracy"]
+    assert (rows["layer 3", "linear_accuracy"].mean, rows["layer 3", "intra_to_inter_variance"].mean) == (None, 4 / 64)
+    assert "linear accuracies are means over the repeats" in suite.notes("mddf-fig2b")

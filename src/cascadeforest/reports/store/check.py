@@ -331,12 +331,7 @@ def missing(name: str, what: str, column: str, before: bool, after: bool) -> Fin
 
 
 def compare_exactly(
-    name: str,
-    stored: Iterable[Row],
-    new: Iterable[Row],
-    source: str,
-    without: Collection[str] = (),
-    tolerance: float = 0.0,
+    name: str, stored: Iterable[Row], new: Iterable[Row], source: str, without: Collection[str] = (), near: float = 0
 ) -> Iterable[Finding]:
     """Compare two tidy tables, but for some metrics; another note is no drift."""
     before, after = (by_key(row for row in rows if row["metric"] not in without) for rows in (stored, new))
@@ -346,5 +341,5 @@ def compare_exactly(
             continue
         for column in COLUMNS:
             values = before[key][column], after[key][column]
-            if not _near(*values, tolerance):
+            if not _near(*values, near):
                 yield Finding(name, words(key), f"{column} ({source})", *values, "0 (exact)", column != "note")

@@ -2,9 +2,11 @@
 
 Input features have order 1. The order of an interaction is the sum of the orders of its components and reaches
 hundreds, so that orders above `N_SINGLE` share boxes (`order_group`). Drawn is the marginal importance, the largest
-decrease in impurity by a root split; the CSV files have the mean decrease in impurity too. First repeat.
+decrease in impurity by a root split, of the first repeat; the CSV files have the mean decrease in impurity too. Numbers
+are means over the repeats that have features of such an order.
 """
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -39,13 +41,14 @@ class Options:
 def render(cells: Cells) -> Table:
     """Make picture and table."""
     cells.need(EXTRA)
-    frames = {pair: _columns(cells, *pair) for pair in cells.pairs}
+    of_repeats = {pair: _columns(cells, *pair) for pair in cells.pairs}
+    frames = {pair: own[0] for pair, own in of_repeats.items()}
     informative = cells.options(Options).informative
     n_features = min((int((frame.order == 1).sum()) for frame in frames.values() if len(frame)), default=None)
     if n_features is not None and any(not 0 <= k < n_features for k in informative):
         place = f"{cells.experiment.place}/options/informative"
         raise ConfigError(f"{place} is {list(informative)}; give a list of columns below {n_features}.")
-    facts = {pair: {row.key[2:]: row for row in _facts(cells, *pair, frame)} for pair, frame in frames.items()}
+    facts = {pair: {row.key[2:]: row for row in _facts(cells, *pair, own)} for pair, own in of_repeats.items()}
     drawn = tuple(row for pair, frame in frames.items() for row in _drawn(cells, *pair, frame))
     told = dict(frames=frames, facts=facts)
     heads = ["features", "of these at a root", *(f"marginal importance, {name}" for name in STATISTICS)]
@@ -72,13 +75,15 @@ def rank_correlation(interactions: pd.DataFrame, metric: str) -> tuple[float, fl
     return float(found.statistic), float(f"{found.pvalue:.3g}")  # p comes from a foreign library
 
 
-def _columns(cells: Cells, dataset: str, column: str) -> pd.DataFrame:
-    """Return features and interactions, one a row; nothing if the run is not there."""
-    arrays = cells.first_arrays(dataset, column, EXTRA)
-    frame = pd.DataFrame({name: arrays.get(name, []) for name in ("order", "layer", MARGINAL, MDI)})
-    n_features = int((frame.order == 1).sum())
-    names = [f"x{k}" if k < n_features else f"I{k - n_features + 1}" for k in range(len(frame))]
-    return frame.assign(name=names, group=[order_group(int(order)) for order in frame.order])
+def _columns(cells: Cells, dataset: str, column: str) -> list[pd.DataFrame]:
+    """Return features and interactions of each repeat, one a row; an empty frame if the run is not there."""
+    found = []
+    for arrays in cells.arrays(dataset, column, EXTRA) or [{}]:
+        frame = pd.DataFrame({name: arrays.get(name, []) for name in ("order", "layer", MARGINAL, MDI)})
+        n_features = int((frame.order == 1).sum())
+        names = [f"x{k}" if k < n_features else f"I{k - n_features + 1}" for k in range(len(frame))]
+        found.append(frame.assign(name=names, group=[*map(order_group, frame.order.astype(int))]))
+    return found
 
 
 def _groups(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -86,21 +91,24 @@ def _groups(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return dict(iter(frame.sort_values("order", kind="stable").groupby("group", sort=False)))
 
 
-def _facts(cells: Cells, dataset: str, column: str, frame: pd.DataFrame) -> Iterable[TidyRow]:
+def _facts(cells: Cells, dataset: str, column: str, frames: list[pd.DataFrame]) -> Iterable[TidyRow]:
     row = partial(cells.row, dataset, column)
-    if frame.empty:
+    if frames[0].empty:
         yield row("", MARGINAL, None)
         return
-    for name, own in _groups(frame).items():
-        yield row(f"order {name}", "columns", len(own))
-        yield row(f"order {name}", "columns_at_a_root", int((own[MARGINAL] > 0).sum()))
+    groups = [_groups(frame) for frame in frames]
+    for name in sorted({*itertools.chain(*groups)}, key=lambda name: int(name.split()[0])):
+        found = [own[name] for own in groups if name in own]
+        yield row(f"order {name}", "columns", [len(own) for own in found])
+        yield row(f"order {name}", "columns_at_a_root", [int((own[MARGINAL] > 0).sum()) for own in found])
         for metric in (MARGINAL, MDI):
             for statistic, share in STATISTICS.items():
-                yield row(f"order {name}, {statistic}", metric, float(np.quantile(own[metric], share)))
+                yield row(f"order {name}, {statistic}", metric, [np.quantile(own[metric], share) for own in found])
     for metric in (MARGINAL, MDI):
-        found = rank_correlation(frame[frame.order > 1], metric)
-        for k, name in enumerate(("rank_correlation", "p_value")):
-            yield row(f"interactions, {metric}", name, found if isinstance(found, str) else found[k])
+        correlations = [rank_correlation(frame[frame.order > 1], metric) for frame in frames]
+        for k, name in enumerate(("rank_correlation", "p_value")[: 1 + (len(frames) == 1)]):
+            told = [one if isinstance(one, str) else one[k] for one in correlations]
+            yield row(f"interactions, {metric}", name, told)
 
 
 def _drawn(cells: Cells, dataset: str, column: str, frame: pd.DataFrame) -> Iterable[TidyRow]:

@@ -1,9 +1,10 @@
-"""Training rows in the plane of what layers hand on (mddf-fig2b, hidf-fig2): a panel for each layer."""
+"""Training rows of the first repeat in the plane of what layers hand on (mddf-fig2b, hidf-fig2), a panel a layer."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Literal
+from statistics import fmean
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -19,6 +20,8 @@ METRICS = PLANE, FEATURES, LINEAR = "intra_to_inter_variance", "intra_to_inter_v
 #: Rows in the plane of their first two features, and what random starts of t-SNE give.
 DATA, STARTS = "first_features", "plane_starts"
 NO_DISTANCE, NOTHING = "all class means are equal", "no interactions found so far"
+#: Numbers by metric and layer, a list where they are of all repeats, or words why there are none.
+Values: TypeAlias = dict[tuple[str, int], float | list[float] | str]
 
 
 @dataclass(frozen=True)
@@ -64,19 +67,20 @@ def render(cells: Cells) -> Table:
     return Table.of(cells, told, rows.values(), cells.label_heads, heads, lines, "", picture, drawn)
 
 
-def _values(cells: Cells, pair: Pair, options: Options) -> dict[tuple[str, int], float | str]:
-    """Return metric and layer to the number, or to words why there is none; nothing if the model did not run."""
+def _values(cells: Cells, pair: Pair, options: Options) -> Values:
+    """Return the numbers of a model; nothing if it did not run."""
     arrays, *others = (cells.first_arrays(*pair, extra) for extra in options.extras)
     if not arrays:
         return {}
     n_layers, layers = int(arrays["n_layers"]), arrays["layers"].tolist()
     no_layer = f"the cascade has {n_layers} layer{'s' * (n_layers != 1)}"
-    found: dict[tuple[str, int], float | str] = dict.fromkeys(product(METRICS, options.layers), no_layer)
+    found: Values = dict.fromkeys(product(METRICS, options.layers), no_layer)
     for layer, plane, ratio in zip(layers, arrays["coordinates"], arrays["feature_ratios"], strict=True):
         found |= {(PLANE, layer): scatter_ratio(plane, arrays["classes"]), (FEATURES, layer): float(ratio)}
     if others:
-        accuracy, found_in = others[0]["accuracy"], others[1]["layer"]
-        found |= {(LINEAR, layer): float(value) for layer, value in enumerate(accuracy)}
+        accuracies = [run["accuracy"].tolist() for run in cells.arrays(*pair, options.extras[1])]
+        found |= {(LINEAR, layer): list(of_repeats) for layer, of_repeats in enumerate(zip(*accuracies, strict=False))}
+        found_in = others[1]["layer"]
         first = min(found_in[found_in > 0], default=n_layers + 1)
         found |= {(metric, layer): NOTHING for metric in (PLANE, FEATURES) for layer in range(1, first)}
     return found
@@ -91,9 +95,9 @@ def _start_ratios(cells: Cells, pair: Pair, options: Options) -> dict[int, np.nd
     return dict(zip(arrays["layers"].tolist(), arrays["ratios"], strict=True))
 
 
-def _accuracies(found: Mapping[tuple[str, int], float | str]) -> dict[int, float]:
-    """Return the linear accuracy of each layer that the cascade has."""
-    return {k: value for (name, k), value in sorted(found.items()) if name == LINEAR and isinstance(value, float)}
+def _accuracies(found: Values) -> dict[int, list[float]]:
+    """Return the linear accuracies of each layer that the cascade has in all repeats."""
+    return {k: value for (name, k), value in sorted(found.items()) if name == LINEAR and isinstance(value, list)}
 
 
 def _facts(cells: Cells, options: Options) -> Iterable[TidyRow]:
@@ -159,7 +163,7 @@ def _parts(cells: Cells, pair: Pair, options: Options) -> Iterable[Part]:
             shown.append(Panel(marks, title + published_text(cells, row), Axis("t-SNE 1"), Axis("t-SNE 2"), equal=True))
     title = f"{cells.name(*pair)}, {len(arrays['rows']):,} training rows"
     yield Part([shown], title, height=panels.WIDTH / max(len(shown), 2) * 0.92 + 0.15, legend=True)
-    if accuracy := {layer: 100 * value for layer, value in _accuracies(found).items()}:
+    if accuracy := {layer: 100 * fmean(values) for layer, values in _accuracies(found).items()}:
         hollow = {layer: value for layer, value in accuracy.items() if found.get((PLANE, layer)) == NOTHING}
         line = panels.line(list(accuracy), list(accuracy.values()))
         dots = panels.line(list(hollow), list(hollow.values()), Look(line="none"), hollow=True)
