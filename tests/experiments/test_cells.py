@@ -12,7 +12,7 @@ import pytest
 from cascadeforest.data.errors import DamagedFile, UserError
 from cascadeforest.data.files import write_signed_json
 from cascadeforest.data.processed import make, write
-from cascadeforest.experiments import cells, code_digest
+from cascadeforest.experiments import cells, code_digest, fitting
 from cascadeforest.experiments.cells import cell_key, cell_path, compute_cell, narrow, predictions, read_cell
 from cascadeforest.experiments.jobs import FITTING, digest_for, scoring_digest
 from cascadeforest.experiments.plan import Run
@@ -62,6 +62,25 @@ def test_a_cell_comes_back_as_it_was_written(computed):
     assert outputs["probabilities"].shape == (cell.n_test, 3)
     assert outputs["predicted"].tolist() == outputs["probabilities"].argmax(axis=1).tolist()
     assert not hasattr(cell, "metrics")
+
+
+OURS = (
+    "cascadeforest.cascade.gcforest:GCForestClassifier",
+    "cascadeforest.cascade.margin:MDDFClassifier",
+    "cascadeforest.cascade.hard_examples:DDBFClassifier",
+    "cascadeforest.forest.estimators:RandomForestClassifier",
+)
+
+
+@pytest.mark.parametrize("estimator", [*OURS, RUN.estimator])
+def test_the_class_predicted_is_what_the_model_predicts(tmp_path, estimator):
+    """Our classifiers take the class of the highest probability, so that nothing is predicted twice."""
+    write(make("iris", config=ROOT / "config"), tmp_path / "iris.npz")
+    params = {"n_estimators": 3} | ({"max_layers": 2} if ".cascade." in estimator else {})
+    fit = fitting.fit_model(replace(RUN, estimator=estimator, params=params), 0, tmp_path / "iris.npz", 1)
+    model = fit.fitted.estimator
+    assert fit.fitted.outputs["predicted"].tolist() == model.predict(fit.fitted.X_test).tolist()
+    assert (type(model).predict.__qualname__ == fitting.MOST_PROBABLE) == (estimator in OURS)
 
 
 def test_a_cell_that_was_never_computed_is_not_damaged(computed):

@@ -35,6 +35,15 @@ def test_classification_metrics_equal_scikit_learns(three_classes):
     assert metrics["roc_auc"] == pytest.approx(roc_auc_score(y, probabilities, multi_class="ovr"))
 
 
+@pytest.mark.parametrize("decimals", [8, 1])
+def test_auc_equals_scikit_learns_also_with_ties(three_classes, decimals):
+    y, probabilities = three_classes
+    scores = probabilities.round(decimals)
+    expected = [roc_auc_score(y == code, scores[:, code]) for code in range(3)]
+    assert macro_roc_auc(y, scores) == pytest.approx(np.mean(expected), rel=1e-12)
+    assert macro_roc_auc(y == 1, scores[:, :2]) == pytest.approx(roc_auc_score(y == 1, scores[:, 1]), rel=1e-12)
+
+
 def test_balanced_accuracy_weighs_classes_not_rows():
     """Recalls 3/4 and 0: mean 0.375, whereas accuracy is 0.6."""
     metrics = score_classifier(np.array([0, 0, 0, 0, 1]), np.array([0, 0, 0, 1, 0]), 2, None, None)

@@ -280,8 +280,9 @@ class _Runner:
         }
 
     def _compute(self, run: Run, repeat: int, data: Path, origin: Provenance) -> None:
-        # The peak of memory is that of a process: it must not have done anything before.
-        process = Worker(self.worker.context, profiled=True) if run.memory else self.worker
+        # The peak of memory is that of a process: it must not have done anything before. memory-profiler, which needs
+        # one more, only reads the first repeat.
+        process = Worker(self.worker.context, profiled=repeat == 0) if run.memory else self.worker
         try:
             process.call(compute_cell, run, repeat, data, self.cache, self.threads, origin)
         finally:
