@@ -266,6 +266,9 @@ def test_an_extra_that_takes_long_is_saved_by_the_first_repeats_only(root):
 
     both, one = ("layer_scores", "predictions"), ("layer_scores",)
     assert saved() == [both] * 3 + [one] * 7
+    # A job that computes some repeats saves the same: else the job that merges all would compute them again.
+    part = replace(load_plan(root, {"suite": "full"}).run("iris", "forest"), repeats=(2, 3, 9))
+    assert [part.extras_of(repeat) for repeat in part.repeats] == [both, one, one]
     more = two | {"extras": ["predictions"], "extra_repeats": {"predictions": 4}}
     assert saved(more=more) == [both] * 4 + [one] * 6
     assert saved(all=more | {"extra_repeats": {}}) == [both] * 10

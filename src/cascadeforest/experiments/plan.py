@@ -93,7 +93,8 @@ class Run:
 
     def extras_of(self, repeat: int) -> tuple[str, ...]:
         """Return what the cell of one repeat saves beyond predictions."""
-        own = tuple(extra for extra in self.extras if repeat < self.extra_repeats.get(extra, len(self.repeats)))
+        # Not compared with the number of repeats: a job that computes some of them has a part of the run.
+        own = tuple(extra for extra in self.extras if repeat < self.extra_repeats.get(extra, repeat + 1))
         return (*own, MODEL) if self.keeps_model and repeat == 0 else own
 
 
