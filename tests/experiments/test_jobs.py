@@ -238,6 +238,8 @@ def test_fits_that_share_a_process_give_the_bytes_of_fits_alone(batch):
         assert other["costs"]["fit_peak_mib"] >= 0
         assert "fit_peak_mib" not in one["metrics"]
         assert {**one["metrics"], **COST, "fit_peak_mib": 0} == {**other["metrics"], **COST, "fit_peak_mib": 0}
+    readings = [cell["costs"]["profiler_fit_peak_mib"] for cell in alone["cells"]]
+    assert [reading is None for reading in readings] == [False, True]  # memory-profiler's, of the first repeat only
 
 
 @pytest.mark.parametrize("memory", [False, True])

@@ -229,13 +229,18 @@ def test_a_failed_run_says_why_and_how_to_go_on(stand_in, plan, folder):
     assert "Error in rule train" in text  # nothing failed in a fit: the last that Snakemake says
 
 
-def test_what_a_step_other_than_a_fit_says_is_the_reason_and_failed_steps_are_counted(stand_in, plan, folder):
+def test_what_other_steps_say_comes_before_failed_fits_and_failed_steps_are_counted(stand_in, plan, folder):
     status, text = stand_in(plan, "lacks")
     assert status == 1
     assert text.count("error: letter.data could not be had") == 1
     assert "Error in rule" not in text
     state = running._state(Progress(plan, folder), folder / running.LOG, 1.0, 2)
-    assert "; 2 steps failed, see the log" in state
+    assert state.startswith("1.0 s: 0 of 4 fits, 2 failed steps (see the log)")
+    failures = tuple(Failure(k, "MemoryError", "too much", "", 0, 1) for k in range(running.N_SHOWN))
+    write_typed(folder / "failures" / "iris" / "forest.json", Failures("iris", "forest", failures))
+    _, text = stand_in(plan, "lacks")
+    assert "error: letter.data could not be had" in text  # whatever number of fits failed too
+    assert "and 1 more" in text
 
 
 def test_a_full_disk_is_the_reason_whatever_the_logs_say(stand_in, plan, folder, monkeypatch):

@@ -156,12 +156,13 @@ def test_notes_give_both_correlations_and_the_caption_what_the_paper_says_of_whi
 
 
 def test_numbers_are_means_over_the_repeats_that_have_such_features(suite):
-    declare(suite, repeats=2)
+    declare(suite, repeats=3)
     suite.summary("digits")
-    suite.run("digits", "hidf", [0.75, 0.75], n_train=70, n_test=30)
+    suite.run("digits", "hidf", [0.75] * 3, n_train=70, n_test=30)
     shorter = {"order": ORDERS[:12], "layer": LAYERS[:12], MARGINAL: [2 * one for one in ROOTS[:12]], MDI: SHARES[:12]}
     longer = {"order": ORDERS, "layer": LAYERS, MARGINAL: ROOTS, MDI: SHARES}
-    for repeat, own in enumerate((longer, shorter)):
+    without = {name: own[:6] for name, own in longer.items()}
+    for repeat, own in enumerate((longer, shorter, without)):
         suite.extra("digits", "hidf", "interactions", repeat, **{name: np.array(found) for name, found in own.items()})
     rows = {row.key[2:]: row for row in suite.table(NAME).rows}
     assert rows["order 2, median", MARGINAL].values == pytest.approx((0.3, 0.6))
@@ -170,4 +171,7 @@ def test_numbers_are_means_over_the_repeats_that_have_such_features(suite):
     assert rows[f"interactions, {MARGINAL}", "rank_correlation"].values == pytest.approx(expected)
     assert (f"interactions, {MARGINAL}", "p_value") not in rows  # of several models there is none
     assert ticks(panels(suite.table(NAME))[0]) == ["1 (6)", "2 (5)", "3 (1)", "13–24 (2)"]
-    assert "means over the repeats that have features of such an order" in suite.notes(NAME)
+    notes = suite.notes(NAME)
+    assert "means over the repeats that have features of such an order" in notes
+    assert f"{np.mean(expected):.2f} (2 of 3 repeats)".replace("-", "−") in notes
+    assert [row.size for row in suite.table(NAME).view.rows] == ["3", "2", "2", "1"]

@@ -159,7 +159,7 @@ class Costs:
     memory_method : str or None
         How the peaks were measured (`cascadeforest.experiments.measure.Measurement`).
     profiler_fit_peak_mib : float or None
-        The peak of the fit as memory-profiler saw it.
+        The peak of the fit as memory-profiler saw it; of the first repeat only.
     """
 
     fit_cpu_seconds: float

@@ -518,6 +518,8 @@ def _summary_record(tags: Mapping[str, str], children: Sequence[RunRecord]) -> R
                 values.setdefault(name, []).append(value)
     metrics: dict[str, float] = {"n_repeats": len(done)}
     for name, numbers in values.items():
+        if len(numbers) < len(done):  # of some repeats only, as memory-profiler's reading
+            continue
         metrics[name] = fmean(numbers)
         if len(numbers) > 1:
             metrics[f"{name}_std"] = stdev(numbers)

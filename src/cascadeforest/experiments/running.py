@@ -231,14 +231,14 @@ def _state(progress: Progress, log: Path, elapsed: float, cores: int) -> str:
     progress.read()
     n_done, n_all = len(progress.done), len(progress.cells)
     text = f"{duration(elapsed)}: {n_done:,} of {n_all:,} fits"
+    if n_failed := log.read_bytes().count(b"\nError in rule "):
+        text += f", {n_failed:,} failed step{'s' * (n_failed > 1)} (see the log)"
     if progress.fitting:
         text += f", now {'; '.join(list(progress.fitting.values())[:2])}"
     elif steps := _steps(log):
         text += f", step {steps}"
     if progress.score:
         text += f"; last {progress.score}"
-    if n_failed := log.read_bytes().count(b"\nError in rule "):
-        text += f"; {n_failed:,} steps failed, see the log"
     if n_done < n_all:
         text += f"; about {duration(progress.left(elapsed, cores))} left"
     else:
@@ -286,7 +286,8 @@ def _reasons(plan: Plan, folder: Path, log: Path) -> list[str]:
         for one in read_failures(folder, run.dataset, run.model)
     ]
     lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    failed += dict.fromkeys(line for line in lines if line.startswith("error: "))
+    # First those that no fit tells of: data that could not be had, timings.
+    failed = [*dict.fromkeys(line for line in lines if line.startswith(("error: ", "failed: timings"))), *failed]
     if failed:
         more = [f"and {len(failed) - N_SHOWN} more"] if len(failed) > N_SHOWN else []
         return [*failed[:N_SHOWN], *more]

@@ -30,8 +30,8 @@ Rows: TypeAlias = Sequence[Row]
 Key: TypeAlias = tuple[str, ...]
 #: Suites whose numbers of our own must come out the same to the last stored digit.
 EXACT_SUITES = frozenset({"smoke"})
-#: Two numbers of two runs this near are the same: the spread of sums that are 1 is 0 on one CPU, 8e-17 on the next.
-ROUNDING = 1e-12
+#: Decimal places of the numbers of two runs: the spread of sums that are 1 is 0 on one processor, 8e-17 on the next.
+PLACES = 12
 #: Foreign libraries in such a suite: metrics that are shares may move by this much or by so many test rows (the
 #: larger of the two: small test sets move in steps), others by this part of their value.
 FOREIGN_SHARE, FOREIGN_ROWS, FOREIGN_RELATIVE = 0.01, 2, 0.02
@@ -92,13 +92,14 @@ class CheckReport:
         """Say what was compared and what differs."""
         drifts = sum(finding.is_drift for finding in self.findings)
         found = f"{drifts} drifts" if drifts else "no drift"
-        lacks = any(finding.cell == WHOLE and finding.stored for finding in self.findings if finding.is_drift)
+        lacks = self.tables and any(one.cell == WHOLE and one.stored for one in self.findings if one.is_drift)
+        part = f"After a run of some tables: make check SUITE={self.suite} ONLY='{' '.join(self.tables)}'"
         return [
             *map(str, self.findings),
             f"Check of the suite {self.suite}: {len(self.tables)} tables, {self.n_rows} rows, {found}. Every table was "
             "also drawn anew from its cells, the stored and the new one: that must be exact.",
             *([f"If the new numbers are meant: make accept SUITE={self.suite} MESSAGE='why'"] if drifts else []),
-            *(["After a run of some tables compare only these: make check ONLY='arena'"] if lacks else []),
+            *([part] if lacks else []),
         ]
 
 
@@ -121,7 +122,9 @@ def check(root: Path, suite: str, only: Collection[str] = ()) -> CheckReport:
     before, after = read_stored(root, suite), read_results(root, suite)
     left_out = before.plan.left_out
     stored, new = _tables(stored_folder, before), _tables(new_folder, after, left_out)
-    shown = [after.plan.experiment(name, "--only").id for name in only] or [*before.drawable(), *after.drawable()]
+    if neither := ", ".join(name for name in only if name not in {*stored, *new}):
+        raise UserError(f"--only names {neither}: neither accepted nor a table in {new_folder}.")
+    shown = only or [*before.drawable(), *after.drawable()]
     findings = list(_stale_runs(after, [name for name in after.drawable() if name in {*shown} - {*left_out}]))
     for name in dict.fromkeys(shown):
         if name in left_out:
@@ -147,7 +150,13 @@ def check(root: Path, suite: str, only: Collection[str] = ()) -> CheckReport:
 def _tables(folder: Path, results: Results, without: Collection[str] = ()) -> dict[str, list[dict[str, str]]]:
     """Read the tables of the plan; a file that an earlier configuration left behind does not count."""
     files = {name: folder / "tables" / f"{name}.csv" for name in results.drawable() if name not in without}
-    return {name: read_csv(path) for name, path in files.items() if path.is_file()}
+    return {name: _read(path) for name, path in files.items() if path.is_file()}
+
+
+def _read(path: Path) -> list[dict[str, str]]:
+    """Read the table of a run; its numbers have `PLACES`."""
+    numbers = "mean", "std", *OF_INTERVALS
+    return [row | {k: row[k] and f"{round(float(row[k]), PLACES) + 0:.10g}" for k in numbers} for row in read_csv(path)]
 
 
 def redrawn(files: Mapping[str, bytes], folder: Path, source: str = "") -> Iterable[Finding]:
@@ -169,8 +178,7 @@ def _compare_figures(name: str, stored: Path, new: Path, experiment: Experiment)
     paths = [folder / "figures" / f"{name}.csv" for folder in (stored, new)]
     if all(path.is_file() for path in paths) and not any(experiment.libraries.values()):
         moving = {*metrics.COORDINATES, *metrics.FOREIGN_METRICS, *metrics.COSTS, *metrics.COST_RATIOS}
-        before, after = map(read_csv, paths)
-        yield from compare_exactly(name, before, after, "drawn in the figure", moving, ROUNDING)
+        yield from compare_exactly(name, _read(paths[0]), _read(paths[1]), "drawn in the figure", moving)
 
 
 def _stale_runs(results: Results, compared: Sequence[str]) -> Iterable[Finding]:
@@ -244,7 +252,7 @@ def _derived(name: str, key: Key, both: tuple[Row, Row], columns: Iterable[str],
     tolerance = "any: it follows from means that moved" if moves else "0 (exact)"
     for column in columns:
         before, after = (row.get(column, "") for row in both)  # a table without intervals has no columns for them
-        if not _near(before, after, ROUNDING):
+        if before != after:
             yield Finding(name, words(key), column, before, after, tolerance, is_drift=not moves)
 
 
@@ -256,16 +264,9 @@ def _compare_row(name: str, key: Key, both: tuple[Row, Row], foreign: bool, suit
     reason = "{:.4g} " + f"({why})" if limit else "0 (exact)"
     for column, tolerance in (("mean", limit), ("std", STD_FACTOR * limit)):
         was, is_now = (row[column] for row in both)
-        if not _near(was, is_now, max(tolerance, ROUNDING)):
+        # A number is near no empty cell.
+        if was != is_now and not (was and is_now and abs(float(is_now) - float(was)) <= tolerance):
             yield Finding(name, words(key), column, was, is_now, reason.format(tolerance))
-
-
-def _near(before: str, after: str, tolerance: float) -> bool:
-    """Whether two cells say the same, or hold numbers so near; a number is near no empty cell and no words."""
-    try:
-        return before == after or abs(float(after) - float(before)) <= tolerance
-    except ValueError:
-        return False
 
 
 def allowed(stored: Row, foreign: bool, suite: str) -> float:
@@ -331,15 +332,15 @@ def missing(name: str, what: str, column: str, before: bool, after: bool) -> Fin
 
 
 def compare_exactly(
-    name: str, stored: Iterable[Row], new: Iterable[Row], source: str, without: Collection[str] = (), near: float = 0
+    name: str, stored: Iterable[Row], new: Iterable[Row], source: str, without: Collection[str] = ()
 ) -> Iterable[Finding]:
-    """Compare two tidy tables, but for some metrics; another note is no drift."""
+    """Compare two tidy tables, but for some metrics, without any tolerance; another note is no drift."""
     before, after = (by_key(row for row in rows if row["metric"] not in without) for rows in (stored, new))
     for key in dict.fromkeys([*before, *after]):
         if key not in before or key not in after:
             yield missing(name, words(key), f"row ({source})", key in before, key in after)
             continue
         for column in COLUMNS:
-            values = before[key][column], after[key][column]
-            if not _near(*values, near):
+            if before[key][column] != after[key][column]:
+                values = before[key][column], after[key][column]
                 yield Finding(name, words(key), f"{column} ({source})", *values, "0 (exact)", column != "note")

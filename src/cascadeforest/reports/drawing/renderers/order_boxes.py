@@ -2,8 +2,7 @@
 
 Input features have order 1. The order of an interaction is the sum of the orders of its components and reaches
 hundreds, so that orders above `N_SINGLE` share boxes (`order_group`). Drawn is the marginal importance, the largest
-decrease in impurity by a root split, of the first repeat; the CSV files have the mean decrease in impurity too. Numbers
-are means over the repeats that have features of such an order.
+decrease in impurity by a root split, in the first repeat; numbers are means. CSV files have the mean decrease too.
 """
 
 import itertools
@@ -52,9 +51,9 @@ def render(cells: Cells) -> Table:
     drawn = tuple(row for pair, frame in frames.items() for row in _drawn(cells, *pair, frame))
     told = dict(frames=frames, facts=facts)
     heads = ["features", "of these at a root", *(f"marginal importance, {name}" for name in STATISTICS)]
-    lines = models.lines_of(cells, facts, ["columns", "columns_at_a_root", *STATISTICS], _place)
+    lines = models.lines_of(cells, facts, ["columns", "columns_at_a_root", *STATISTICS], _place, "n")
     picture = draw.Picture([_part(cells, dataset, frames, informative) for dataset in cells.experiment.datasets])
-    return Table.of(cells, told, facts, (*cells.label_heads, "order"), heads, lines, "", picture, drawn)
+    return Table.of(cells, told, facts, (*cells.label_heads, "order"), heads, lines, "repeats", picture, drawn)
 
 
 def order_group(order: int) -> str:
@@ -107,8 +106,8 @@ def _facts(cells: Cells, dataset: str, column: str, frames: list[pd.DataFrame]) 
     for metric in (MARGINAL, MDI):
         correlations = [rank_correlation(frame[frame.order > 1], metric) for frame in frames]
         for k, name in enumerate(("rank_correlation", "p_value")[: 1 + (len(frames) == 1)]):
-            told = [one if isinstance(one, str) else one[k] for one in correlations]
-            yield row(f"interactions, {metric}", name, told)
+            told = [one[k] for one in correlations if not isinstance(one, str)]
+            yield row(f"interactions, {metric}", name, told or [one for one in correlations if isinstance(one, str)])
 
 
 def _drawn(cells: Cells, dataset: str, column: str, frame: pd.DataFrame) -> Iterable[TidyRow]:

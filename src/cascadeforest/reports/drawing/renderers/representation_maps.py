@@ -69,18 +69,20 @@ def render(cells: Cells) -> Table:
 
 def _values(cells: Cells, pair: Pair, options: Options) -> Values:
     """Return the numbers of a model; nothing if it did not run."""
-    arrays, *others = (cells.first_arrays(*pair, extra) for extra in options.extras)
+    arrays = cells.first_arrays(*pair, options.extras[0])
     if not arrays:
         return {}
     n_layers, layers = int(arrays["n_layers"]), arrays["layers"].tolist()
+    runs = cells.arrays(*pair, options.extras[1]) if options.separability else []
+    accuracies = [run["accuracy"].tolist() for run in runs]
+    n_layers = min([n_layers, *(len(own) - 1 for own in accuracies)])
     no_layer = f"the cascade has {n_layers} layer{'s' * (n_layers != 1)}"
     found: Values = dict.fromkeys(product(METRICS, options.layers), no_layer)
     for layer, plane, ratio in zip(layers, arrays["coordinates"], arrays["feature_ratios"], strict=True):
         found |= {(PLANE, layer): scatter_ratio(plane, arrays["classes"]), (FEATURES, layer): float(ratio)}
-    if others:
-        accuracies = [run["accuracy"].tolist() for run in cells.arrays(*pair, options.extras[1])]
-        found |= {(LINEAR, layer): list(of_repeats) for layer, of_repeats in enumerate(zip(*accuracies, strict=False))}
-        found_in = others[1]["layer"]
+    if accuracies:
+        found |= {(LINEAR, layer): list(own) for layer, own in enumerate(zip(*accuracies, strict=False))}
+        found_in = cells.first_arrays(*pair, options.extras[2])["layer"]
         first = min(found_in[found_in > 0], default=n_layers + 1)
         found |= {(metric, layer): NOTHING for metric in (PLANE, FEATURES) for layer in range(1, first)}
     return found
@@ -152,7 +154,8 @@ def _parts(cells: Cells, pair: Pair, options: Options) -> Iterable[Part]:
         title = f"Layer {layer}" if layer else "The input"
         # Four narrow panels have no room for both on a line.
         between = "\n" if options.data else " "
-        title += f"\n{metric_label(metric)}{between}{number(row)}" if row.mean is not None else ""
+        label = "mean " * ((row.n or 0) > 1) + metric_label(metric)
+        title += f"\n{label}{between}{number(row)}" if row.mean is not None else ""
         if layer in ratios:
             ends = [number(replace(row, mean=float(end))) for end in (ratios[layer].min(), ratios[layer].max())]
             title += f"\n(random starts: {' to '.join(ends)})"
@@ -164,7 +167,9 @@ def _parts(cells: Cells, pair: Pair, options: Options) -> Iterable[Part]:
     title = f"{cells.name(*pair)}, {len(arrays['rows']):,} training rows"
     yield Part([shown], title, height=panels.WIDTH / max(len(shown), 2) * 0.92 + 0.15, legend=True)
     if accuracy := {layer: 100 * fmean(values) for layer, values in _accuracies(found).items()}:
-        hollow = {layer: value for layer, value in accuracy.items() if found.get((PLANE, layer)) == NOTHING}
+        found_in = np.concatenate([run["layer"] for run in cells.arrays(*pair, options.extras[2])])
+        first = min(found_in[found_in > 0], default=len(accuracy))
+        hollow = {layer: value for layer, value in accuracy.items() if 0 < layer < first}
         line = panels.line(list(accuracy), list(accuracy.values()))
         dots = panels.line(list(hollow), list(hollow.values()), Look(line="none"), hollow=True)
         x, y = Axis("layer (0: the input)", ticks="whole"), Axis(metric_head(LINEAR), (0, 105))
