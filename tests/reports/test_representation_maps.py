@@ -229,7 +229,7 @@ def test_linear_accuracies_are_means_over_repeats_and_planes_are_of_the_first(su
     assert rows["layer 1", "linear_accuracy"].values == pytest.approx((0.4, 0.2))
     last = rows["layer 3", "linear_accuracy"], rows["layer 3", "intra_to_inter_variance"]
     assert (last[0].note, last[1].mean) == ("the cascade has 2 layers", 4 / 64)
-    assert [axes.get_title() for axes in panels(suite)][1] == "Layer 1\nmean linear accuracy 30.00 %"
+    assert [axes.get_title() for axes in panels(suite)][1] == "Layer 1\nlinear accuracy 30.00 % (mean)"
     assert words(panels(suite)[1]) == ["no interactions found so far"]  # in the first repeat
     line, hollow = (one.lines[0] for one in panels(suite, 1)[0].containers)
     assert line.get_xydata().tolist() == [[0, pytest.approx(40)], [1, pytest.approx(30)], [2, pytest.approx(80)]]

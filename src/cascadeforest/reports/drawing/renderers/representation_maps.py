@@ -154,8 +154,8 @@ def _parts(cells: Cells, pair: Pair, options: Options) -> Iterable[Part]:
         title = f"Layer {layer}" if layer else "The input"
         # Four narrow panels have no room for both on a line.
         between = "\n" if options.data else " "
-        label = "mean " * ((row.n or 0) > 1) + metric_label(metric)
-        title += f"\n{label}{between}{number(row)}" if row.mean is not None else ""
+        mean = " (mean)" * ((row.n or 0) > 1)
+        title += f"\n{metric_label(metric)}{between}{number(row)}{mean}" if row.mean is not None else ""
         if layer in ratios:
             ends = [number(replace(row, mean=float(end))) for end in (ratios[layer].min(), ratios[layer].max())]
             title += f"\n(random starts: {' to '.join(ends)})"
