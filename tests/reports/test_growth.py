@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from cascadeforest.experiments.fitting import Growth
+from cascadeforest.reports.store.redraw import redraw_stored
 
 NAME = "hidf-table2"
 LABELS = {"hidf": "hiDF", "ddbf": "DDBF", "random_forest": "RF"}
@@ -57,6 +58,16 @@ def test_a_table_says_what_each_model_grew_and_chose(grown):
     assert lines["DDBF"]["decided before the last layer, test (%)"] == "10.00"
     assert lines["DDBF"]["easy in the first iteration, training (%)"] == "25.00"
     assert lines["DDBF"]["easy in the first iteration, test (%)"] == "20.00"
+
+
+def test_what_another_table_asked_for_is_stored_with_a_table_that_shows_it(grown):
+    """The accepted table was then drawn without the arrays that its rows about easy test rows come from."""
+    assert "decided_rows" not in grown.planned(NAME).extras
+    before = grown.table(NAME).files()
+    grown.stored()
+    assert {file.name.split(".")[1] for file in grown.root.glob("reports/*/extras/*/*")} == {"decided_rows"}
+    assert redraw_stored(grown.root, grown.name).differences == ()
+    assert "decided before the last layer, test" in before[".md"]
 
 
 def test_its_numbers_are_tidy_rows_apart_from_metrics_of_the_table(grown):

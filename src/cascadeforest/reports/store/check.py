@@ -93,13 +93,12 @@ class CheckReport:
         drifts = sum(finding.is_drift for finding in self.findings)
         found = f"{drifts} drifts" if drifts else "no drift"
         lacks = self.tables and any(one.cell == WHOLE and one.stored for one in self.findings if one.is_drift)
-        part = f"After a run of some tables: make check SUITE={self.suite} ONLY='{' '.join(self.tables)}'"
         return [
             *map(str, self.findings),
             f"Check of the suite {self.suite}: {len(self.tables)} tables, {self.n_rows} rows, {found}. Every table was "
             "also drawn anew from its cells, the stored and the new one: that must be exact.",
             *([f"If the new numbers are meant: make accept SUITE={self.suite} MESSAGE='why'"] if drifts else []),
-            *([part] if lacks else []),
+            *([f"After a partial run: make check SUITE={self.suite} ONLY='{' '.join(self.tables)}'"] if lacks else []),
         ]
 
 

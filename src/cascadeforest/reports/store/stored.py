@@ -26,6 +26,7 @@ from cascadeforest.experiments.claims import CHECKS_FILE, claims_of
 from cascadeforest.experiments.plan import CLAIMS, Experiment, Plan
 from cascadeforest.experiments.records import RunResult, Timed
 from cascadeforest.reports.drawing.table import make_table
+from cascadeforest.reports.numbers.growth import DECIDED
 from cascadeforest.reports.numbers.results import Results, origin
 from cascadeforest.reports.numbers.rows import Arrays
 
@@ -134,8 +135,9 @@ def needed_arrays(experiment: Experiment, results: Results) -> Iterable[SavedArr
     """Yield the files of arrays that an experiment is drawn from, as far as its runs are there."""
     for dataset, preset in experiment.needed_runs():
         cells = results.cells(dataset, preset, experiment.repeats[dataset]) or []
-        for extra in experiment.needed_extras(preset):
-            for cell in cells[: experiment.repeats_with(extra, dataset)]:
+        for extra in dict.fromkeys([*experiment.needed_extras(preset), DECIDED]):  # what grew stands below each table
+            own = cells[: experiment.repeats_with(extra, dataset)]
+            for cell in (one for one in own if extra != DECIDED or extra in one.extras):
                 results.arrays(cell, extra)  # is it there, and what was written?
                 yield cell.extras[extra]
 
