@@ -75,7 +75,7 @@ def test_experiments_have_states_values_and_links_that_have_goals(shown):
         "Run 2026-05-28",
         "A CPU (2 cores), Linux; Python 3.11.7",
         "scikit-learn 1.9.1",
-        "4 were computed by an earlier version, which kept no predictions of single test rows",
+        "4 have no predictions of single test rows",
     ):
         assert words in shown.words
     assert len(shown.ids) == len(set(shown.ids))

@@ -13,8 +13,6 @@ The arrays of one data set variant, rows in the order of their split:
   precision (`areas`);
 - ``<model>/<repeat>/loss``, where a table shows the log loss: that of each row in half precision, since intervals take
   its spread over rows only from it.
-
-`by_cell` gives them apart.
 """
 
 from __future__ import annotations
@@ -75,11 +73,11 @@ def areas(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return found
 
 
-def rows_of(results: Results, dataset: str, processed: Path) -> Arrays:
+def rows_of(results: Results, dataset: str, processed: Path, many: int = 1_000_000) -> Arrays:
     """Return what the models of a run predicted for the test rows of one data set variant.
 
-    Empty if no cell kept its predictions. `processed` is the folder of the processed data. `UserError` if the data are
-    not those that the cells were computed on, or a file is damaged.
+    Empty if no cell kept its predictions, or where no table compares models and the rows are `many`. `processed` is the
+    folder of the processed data. `UserError` if the data are not those of the cells, or a file is damaged.
     """
     cells = [cell for cell in results.all_cells() if cell.dataset == dataset and cell.outputs]
     if not cells:
@@ -88,6 +86,9 @@ def rows_of(results: Results, dataset: str, processed: Path) -> Arrays:
     if other := {cell.provenance.data_digest for cell in cells} - {data.digest}:
         raise UserError(f"{dataset}: cells were computed on other data ({', '.join(other)}, now {data.digest}).")
     tests = [data.rows(repeat).test for repeat in range(max(cell.repeat for cell in cells) + 1)]
+    is_compared = any(dataset in one.datasets and one.references for one in results.experiments.values())
+    if not is_compared and sum(map(len, tests)) > many:  # a row takes three bytes, and some bits a model
+        return {}
     numbers = {rows: k for k, rows in enumerate(dict.fromkeys(test.tobytes() for test in tests))}
     found: Arrays = {"split": np.array([numbers[test.tobytes()] for test in tests], np.int16)}
     found |= {f"test_rows/{numbers[test.tobytes()]}": test.astype(np.int32) for test in tests}

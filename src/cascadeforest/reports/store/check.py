@@ -45,7 +45,6 @@ REPRODUCIBLE = ("sklearn.ensemble:RandomForest", "sklearn.ensemble:ExtraTrees")
 SPREADS, FLOOR_SHARE, FLOOR_RELATIVE = 3, 0.005, 0.01
 #: Cost: by so much may the ratio of a model to the reference model change; what is below `COST_FLOORS` counts as these.
 COST_FACTOR, COST_NOTED_FACTOR = 5.0, 2.0
-WHOLE = "the whole table"
 #: The model that others' cost is divided by, where the table has it; else the table's first.
 COST_REFERENCE = "random_forest"
 
@@ -92,7 +91,7 @@ class CheckReport:
         """Say what was compared and what differs."""
         drifts = sum(finding.is_drift for finding in self.findings)
         found = f"{drifts} drifts" if drifts else "no drift"
-        lacks = self.tables and any(one.cell == WHOLE and one.stored for one in self.findings if one.is_drift)
+        lacks = self.tables and any(one.column == "file" and one.stored for one in self.findings if one.is_drift)
         return [
             *map(str, self.findings),
             f"Check of the suite {self.suite}: {len(self.tables)} tables, {self.n_rows} rows, {found}. Every table was "
@@ -128,7 +127,7 @@ def check(root: Path, suite: str, only: Collection[str] = ()) -> CheckReport:
     for name in dict.fromkeys(shown):
         if name in left_out:
             note = ("not accepted yet", "not compared", "any")
-            findings.append(Finding(name, WHOLE, "file", *note, is_drift=False))
+            findings.append(Finding(name, "the whole table", "file", *note, is_drift=False))
             continue
         if name in stored and name in new:
             exact = _same_forests(name, before, after)
@@ -136,7 +135,7 @@ def check(root: Path, suite: str, only: Collection[str] = ()) -> CheckReport:
             if suite in EXACT_SUITES:
                 findings += _compare_figures(name, stored_folder, new_folder, after.experiments[name])
         else:
-            findings.append(missing(name, WHOLE, "file", name in stored, name in new))
+            findings.append(missing(name, "the whole table", "file", name in stored, name in new))
         if name in stored:
             findings += redrawn(drawn_files(before, names=[name]), stored_folder, "redrawn from the stored cells")
         # A table with a run of another configuration is told above; each of its rows would say it again.
