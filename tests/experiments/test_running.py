@@ -89,6 +89,9 @@ def test_progress_follows_what_jobs_tell(plan, folder):
     assert not progress.fitting
     assert progress.score == "forest on wine: accuracy 0.5"
     assert progress.left(60.0, 2) == 0
+    tell(folder, "batch", batch="iris.forest")  # merges what others made just now: the count must not fall
+    progress.read()
+    assert progress.done == progress.cells
 
 
 def test_of_some_targets_only_their_fits_count(plan, folder):

@@ -92,7 +92,8 @@ class Progress:
                 self.cells |= self._cells_of(batch.name)
                 if batch_path(folder, batch.name).is_file():
                     self.done |= self._cells_of(batch.name)
-        self.fitted: set[CellName] = set()  # in this run
+        self.seen: set[CellName] = set()  # in this run
+        self.fitted: set[CellName] = set()  # of these
         self.fitting: dict[str, str] = {}
         self.score = ""
         self.seconds = {
@@ -116,13 +117,14 @@ class Progress:
     def _take(self, event: dict[str, Json]) -> None:
         kind, batch = event["event"], str(event.get("batch"))
         what = f"{event.get('model')} on {event.get('dataset')}"
-        if kind == "batch":  # it is done again: its cells are looked for
-            self.done -= self._cells_of(batch)
+        if kind == "batch":  # it is done again: its cells are looked for, but for those that other jobs just made
+            self.done -= self._cells_of(batch) - self.seen
         elif kind == "fit":
             self.fitting[batch] = f"{what}, repeat {event['repeat']}"
         elif kind == "cell":
             cell = (str(event["dataset"]), str(event["model"]), int(str(event["repeat"])))
             self.done.add(cell)
+            self.seen.add(cell)
             if event["fitted"]:
                 self.fitted.add(cell)
         elif kind == "run" and "score" in event:
