@@ -67,7 +67,7 @@ def test_a_clean_checkout_draws_every_form_again(run_suite, stored, capsys):
     kept = {name for name in before if name.startswith("tables")}
     assert kept == again.keys() & before.keys()
     assert {name: again[name] for name in kept} == {name: before[name] for name in kept}
-    assert b"4 were computed by an earlier version, which kept no predictions" in again["index.html"]
+    assert b"4 have no predictions of single test rows" in again["index.html"]
 
 
 def test_drawing_again_leaves_nothing_of_earlier_and_shows_what_the_cells_do_not_give(run_suite, stored, capsys):
