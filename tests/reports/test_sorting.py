@@ -33,7 +33,7 @@ def after_a_click(folder, *bodies):
 
 
 def test_a_published_line_stays_behind_ours(tmp_path):
-    """In a group of its own where names differ, as of more rows than ours; averages stay below."""
+    """Also where other names give it another group, as for more rows than ours; averages stay below."""
     rows = [[line("a", 3)], [line("a, published", 1, "published")], [line("b", 2)], [line("mean", 0, "summary")]]
     assert after_a_click(tmp_path, *rows) == ["b", "a", "a, published", "mean"]
 

@@ -117,7 +117,7 @@ class Progress:
     def _take(self, event: dict[str, Json]) -> None:
         kind, batch = event["event"], str(event.get("batch"))
         what = f"{event.get('model')} on {event.get('dataset')}"
-        if kind == "batch":  # it is done again: its cells are looked for, but for those that other jobs just made
+        if kind == "batch":  # it is done again: its cells are looked for, if no other job just made them
             self.done -= self._cells_of(batch) - self.seen
         elif kind == "fit":
             self.fitting[batch] = f"{what}, repeat {event['repeat']}"

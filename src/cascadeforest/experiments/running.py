@@ -286,7 +286,7 @@ def _reasons(plan: Plan, folder: Path, log: Path) -> list[str]:
         for one in read_failures(folder, run.dataset, run.model)
     ]
     lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    # First those that no fit tells of: data that could not be had, timings.
+    # First what no fit tells of: data that could not be had, timings.
     failed = [*dict.fromkeys(line for line in lines if line.startswith(("error: ", "failed: timings"))), *failed]
     if failed:
         more = [f"and {len(failed) - N_SHOWN} more"] if len(failed) > N_SHOWN else []

@@ -76,8 +76,8 @@ def areas(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:
 def rows_of(results: Results, dataset: str, processed: Path, many: int = 1_000_000) -> Arrays:
     """Return what the models of a run predicted for the test rows of one data set variant.
 
-    Empty if no cell kept its predictions, or where no table compares models and the rows are `many`. `processed` is the
-    folder of the processed data. `UserError` if the data are not those of the cells, or a file is damaged.
+    Empty if no cell kept its predictions, or where no table compares models and rows are more than `many`. `processed`
+    is the folder of the processed data. `UserError` if the cells had other data, or a file is damaged.
     """
     cells = [cell for cell in results.all_cells() if cell.dataset == dataset and cell.outputs]
     if not cells:
