@@ -241,7 +241,7 @@ def of_rows(table: Table, cell: Any, metric: str) -> tuple[np.ndarray, np.ndarra
     if not own or metric == "ece":
         return None
     split, value = kept["split"][cell["repeat"]], cell["metrics"]["accuracy" if metric == "error_rate" else metric]
-    test, classes = kept[f"test_rows/{split}"], kept.get(f"class/{split}")
+    test, classes = np.flatnonzero(np.unpackbits(kept[f"test_rows/{split}"])), kept.get(f"class/{split}")
     strata: np.ndarray = np.zeros(len(test), int)
     right = np.unpackbits(own["right"], count=len(test)) if "right" in own else strata
     if metric == "rmse":

@@ -1,8 +1,8 @@
 """What models predicted for each test row, in the form that the store keeps: paired comparisons need no labels.
 
-The arrays of one data set variant, rows in the order of their split:
+The arrays of one data set variant, rows in the order of the data set:
 
-- ``split``: for each repeat the number of its split; ``test_rows/<split>``: numbers of the test rows in the data set;
+- ``split``: for each repeat the number of its split; ``test_rows/<split>``: whether a row is tested, packed as bits;
 - ``class/<split>``, where a table shows balanced accuracy, or the ROC AUC of several classes: codes of their classes;
 - ``<model>/<repeat>/predicted``: class codes, and ``right``: whether they are right, packed by `numpy.packbits`;
 - ``<model>/<repeat>/value`` and ``residual`` (value minus target) in regression, in single precision;
@@ -73,11 +73,10 @@ def areas(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return found
 
 
-def rows_of(results: Results, dataset: str, processed: Path, many: int = 1_000_000) -> Arrays:
-    """Return what the models of a run predicted for the test rows of one data set variant.
+def rows_of(results: Results, dataset: str, processed: Path) -> Arrays:
+    """Return what models predicted for the test rows of a data set variant: empty if no cell kept its predictions.
 
-    Empty if no cell kept its predictions, or where no table compares models and rows are more than `many`. `processed`
-    is the folder of the processed data. `UserError` if the cells had other data, or a file is damaged.
+    `processed` is the folder of the processed data. `UserError` if the cells had other data, or a file is damaged.
     """
     cells = [cell for cell in results.all_cells() if cell.dataset == dataset and cell.outputs]
     if not cells:
@@ -85,13 +84,11 @@ def rows_of(results: Results, dataset: str, processed: Path, many: int = 1_000_0
     data = load(processed / f"{dataset}.npz")
     if other := {cell.provenance.data_digest for cell in cells} - {data.digest}:
         raise UserError(f"{dataset}: cells were computed on other data ({', '.join(other)}, now {data.digest}).")
-    tests = [data.rows(repeat).test for repeat in range(max(cell.repeat for cell in cells) + 1)]
-    is_compared = any(dataset in one.datasets and one.references for one in results.experiments.values())
-    if not is_compared and sum(map(len, tests)) > many:  # a row takes three bytes, and some bits a model
-        return {}
-    numbers = {rows: k for k, rows in enumerate(dict.fromkeys(test.tobytes() for test in tests))}
-    found: Arrays = {"split": np.array([numbers[test.tobytes()] for test in tests], np.int16)}
-    found |= {f"test_rows/{numbers[test.tobytes()]}": test.astype(np.int32) for test in tests}
+    splits = [data.rows(repeat).test for repeat in range(max(cell.repeat for cell in cells) + 1)]
+    tested = [np.packbits(np.isin(np.arange(len(data.y)), test)) for test in splits]
+    numbers = {mask: k for k, mask in enumerate(dict.fromkeys(mask.tobytes() for mask in tested))}
+    found: Arrays = {"split": np.array([numbers[mask.tobytes()] for mask in tested], np.int16)}
+    found |= {f"test_rows/{numbers[mask.tobytes()]}": mask for mask in tested}
     wanted: dict[str, set[str]] = {}
     for experiment in map(results.experiments.__getitem__, results.drawable()):
         models = {model for variant, model in experiment.needed_runs() if variant == dataset}
@@ -100,11 +97,14 @@ def rows_of(results: Results, dataset: str, processed: Path, many: int = 1_000_0
     is_weighed = wanted.get("balanced_accuracy") or (wanted.get("roc_auc") and len(data.class_names) > 2)
     if data.task == "classification" and is_weighed:
         small = np.min_scalar_type(len(data.class_names))
-        found |= {f"class/{numbers[test.tobytes()]}": data.y[test].astype(small) for test in tests}
+        sorted_classes = [data.y[np.sort(test)].astype(small) for test in splits]
+        found |= {f"class/{numbers[mask.tobytes()]}": own for mask, own in zip(tested, sorted_classes, strict=True)}
     for cell in cells:
         outputs = predictions(results.arrays_folder, cell, results.remedy)
         shown = {metric for metric, models in wanted.items() if cell.model in models}
-        for name, values in _of_cell(outputs, data, tests[cell.repeat], shown).items():
+        order = np.argsort(splits[cell.repeat])
+        outputs = {name: values[order] for name, values in outputs.items()}
+        for name, values in _of_cell(outputs, data, splits[cell.repeat][order], shown).items():
             found[f"{cell.model}/{cell.repeat}/{name}"] = values
     return found
 
@@ -144,7 +144,7 @@ def by_cell(arrays: Mapping[str, np.ndarray]) -> CellRows:
         match name.split("/"):
             case [model, repeat, kind]:
                 split = arrays["split"][int(repeat)]
-                test = arrays[f"test_rows/{split}"]
+                test = np.flatnonzero(np.unpackbits(arrays[f"test_rows/{split}"]))
                 of_split = {"test_rows": test, "class": arrays.get(f"class/{split}")}
                 known = {key: rows for key, rows in of_split.items() if rows is not None}
                 one = found.setdefault((model, int(repeat)), known)

@@ -30,7 +30,7 @@ from cascadeforest.reports.numbers.growth import DECIDED
 from cascadeforest.reports.numbers.results import Results, origin
 from cascadeforest.reports.numbers.rows import Arrays
 
-FORMAT = 2
+FORMAT = 3
 CELLS, EXTRAS, ROWS, PROVENANCE = "cells.json.gz", "extras", "rows", "provenance.json"
 #: Suites whose pictures are kept: the ones that the documentation shows.
 PICTURED = frozenset({"standard"})
