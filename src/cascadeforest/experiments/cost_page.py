@@ -18,7 +18,7 @@ CORES = 16
 
 
 def cost_tables(root: Path) -> str:
-    """Return both tables as Markdown, the second one with a sentence.
+    """Return both tables as Markdown, and in the last line what the suite ``paper`` takes.
 
     Parameters
     ----------
@@ -65,7 +65,8 @@ def _suite_lines(plan: Plan, measured: list[tuple[Pair, Cost]]) -> Iterator[str]
     largest = max(cost.mib for cost in costs.values()) / 1024
     yield ""
     yield (
-        f"That is {sum(hours.values()) / CORES:,.0f} hours on {CORES} cores, and more for the {unknown:,} runs of "
-        f"which no size was measured. The longest single fit takes {longest:,.1f} hours: a cluster of any size needs "
-        f"at least as long. The largest needs {largest:,.0f} GiB of memory."
+        f"By measured costs the suite `paper` takes {sum(hours.values()):,.0f} CPU hours, "
+        f"{sum(hours.values()) / CORES:,.0f} hours on {CORES} cores, and more for {unknown:,} of its {len(known):,} "
+        f"runs, whose size was never measured. The longest single fit takes {longest:,.1f} hours: a cluster of any "
+        f"size needs at least as long. The largest needs {largest:,.0f} GiB of memory."
     )

@@ -53,11 +53,13 @@ def pages(root: Path) -> dict[Path, str]:
     ConfigError
         If a page has lost the marks between which its table stands.
     """
+    costs = cost_tables(root)
+    quoted = f"{costs.splitlines()[-1]} See [docs/cost.md]({COST_PAGE})."
     return {
         CONFIG_PAGE: config_reference(root),
-        README: _between_marks(root, README, "verdicts", verdict_table(root)),
+        README: _between_marks(root, README, "verdicts", f"{verdict_table(root)}\n{quoted}\n"),
         MODEL_PAGE: _between_marks(root, MODEL_PAGE, "models", model_table(root)),
-        COST_PAGE: _between_marks(root, COST_PAGE, "costs", cost_tables(root)),
+        COST_PAGE: _between_marks(root, COST_PAGE, "costs", costs),
     }
 
 
