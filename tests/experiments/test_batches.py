@@ -17,6 +17,7 @@ from cascadeforest.experiments.batches import (
     parse_costs,
     read_costs,
 )
+from cascadeforest.experiments.claims import undecided
 from cascadeforest.experiments.plan import Experiment, Plan, Run, Suite, Timing
 
 
@@ -106,10 +107,44 @@ def test_hours_of_experiments_count_their_own_repeats_and_name_what_is_unknown()
     shown = {"d0": 1, "d1": 2}
     experiment = Experiment("t", "p", "table", "T", "scores", columns={"m": "m"}, datasets=("d0", "d1"), repeats=shown)
     plan = replace(plan_of(runs, ()), experiments={"t": experiment})
-    assert cost_lines(plan, {("d0", "m"): Cost(3600, 0)}, 3)[1:] == [
+    assert cost_lines(plan, {("d0", "m"): Cost(3600, 0)}, 3, {})[1:] == [
         "t         1.00 h  and 1 of 2 runs of which no size was measured",
         "all, shared runs once       3.00 h  and 1 of 2 runs of which no size was measured",
     ]
+
+
+def test_claims_that_wait_for_an_experiment_are_counted_per_hour_where_most_costs_are_known():
+    runs = [run_of(0, 2), run_of(1, 1), run_of(2, 1)]
+    names = ("d0", "d1", "d2")
+    shown = {"columns": {"m": "m"}, "datasets": names, "repeats": {"d0": 2, "d1": 1, "d2": 1}}
+    experiment = Experiment("t", "p", "table", "T", "scores", **shown)
+    plan, costs = replace(plan_of(runs, ()), experiments={"t": experiment}), {}
+    for dataset, claims, said in (
+        ("d0", {"t": 1}, "  and 2 of 3 runs of which no size was measured  1 open claim"),
+        ("d1", {"t": 3}, "  and 1 of 3 runs of which no size was measured  3 open claims, 2.0 per hour"),
+        ("d2", {"u": 3}, ""),
+    ):
+        costs[dataset, "m"] = Cost(1800, 0)
+        assert cost_lines(plan, costs, 3, claims)[1].partition(" h")[2] == said
+
+
+def test_claims_without_runs_or_power_wait_for_every_experiment_that_gives_evidence(request, tmp_path):
+    for folder in ("config", "workflow"):
+        (tmp_path / folder).symlink_to(request.config.rootpath / folder)
+    assert undecided(tmp_path, "quick") == {}  # nothing is stored
+    table = tmp_path / "reports/quick/tables/claims.csv"
+    table.parent.mkdir(parents=True)
+    marks = {
+        ("hidf-separability-rises", ""): "open: no power",  # of hidf-fig2
+        ("interp-mdi-df-best", ""): "open: not run",  # of interp-table4
+        ("interp-mdi-df-best", "fresh draws"): "open: not run",
+        ("interp-better-estimation", ""): "open: no power",  # of interp-table4
+        ("interp-lower-error-everywhere", ""): "supported",
+        ("hidf-most-accurate", ""): "open: data not at hand",
+    }
+    lines = [f"{claim},{condition},verdict,{mark}" for (claim, condition), mark in marks.items()]
+    table.write_text("\n".join(["model,condition,metric,mark", *lines, "hidf-most-accurate,,accuracy,open: not run"]))
+    assert undecided(tmp_path, "quick") == {"hidf-fig2": 1, "interp-table4": 2}
 
 
 def test_hours_of_timings_count_every_turn_of_every_round():
@@ -120,7 +155,7 @@ def test_hours_of_timings_count_every_turn_of_every_round():
     assert expected_seconds(timing, costs) == 3600
     assert expected_seconds(timing, {("d0", "a"): Cost(600, 0)}) is None
     plan = replace(plan_of([], ()), timings=(replace(timing, seconds=3600.0), timing))
-    assert cost_lines(plan, costs, 3)[-1] == (
+    assert cost_lines(plan, costs, 3, {})[-1] == (
         "timed in turn, alone       1.00 h  and 1 of 2 timings of which no size was measured"
     )
 

@@ -66,7 +66,7 @@ def test_a_page_without_its_marks_is_named(copy, page):
 
 def test_the_page_of_costs_adds_up_as_the_list_of_experiments_does():
     plan = load_plan(ROOT, {"suite": "paper"})
-    listed = cost_lines(plan, expected_costs(plan.runs, read_costs(ROOT)), 30)
+    listed = cost_lines(plan, expected_costs(plan.runs, read_costs(ROOT)), 30, {})
     hours = float(next(line for line in listed if line.startswith("all, shared")).split()[4])
     cells = next(line for line in cost_tables(ROOT).splitlines() if line.startswith("| all, shared")).split(" | ")
     assert float(cells[1].replace(",", "")) == pytest.approx(hours, abs=0.51)

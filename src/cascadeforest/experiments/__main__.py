@@ -56,7 +56,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
         added.add_argument("--overrides", type=json.loads, default={}, help="JSON: keys of config.yaml to replace")
         if name == "list":
             added.add_argument("--json", action="store_true", help="machine-readable")
-            added.add_argument("--cost", action="store_true", help="CPU hours of each experiment, from accepted runs")
+            added.add_argument("--cost", action="store_true", help="CPU hours of each experiment, and open claims")
         elif name == "plan":
             added.add_argument("--output", type=Path, required=True)
         elif name == "missing":
@@ -149,8 +149,10 @@ def _list(options: argparse.Namespace) -> int:
     width = max(map(len, plan.experiments))
     if options.cost:
         from cascadeforest.experiments.batches import cost_lines, expected_costs, read_costs
+        from cascadeforest.experiments.claims import undecided
 
-        print("\n".join(cost_lines(plan, expected_costs(plan.runs, read_costs(options.root)), width)))
+        costs = expected_costs(plan.runs, read_costs(options.root))
+        print("\n".join(cost_lines(plan, costs, width, undecided(options.root, plan.suite))))
         return 0
     for experiment in plan.experiments.values():
         print(f"{experiment.id:<{width}}  {experiment.kind:<6}  {experiment.status:<15}  {experiment.reason}".rstrip())

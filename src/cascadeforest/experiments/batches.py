@@ -200,13 +200,19 @@ def expected_seconds(timing: Timing, costs: Mapping[Pair, Cost]) -> float | None
     return len(timing.repeats) * sum(costs[run.pair].seconds for run in runs)
 
 
-def cost_lines(plan: Plan, costs: Mapping[Pair, Cost], width: int) -> list[str]:
-    """Return CPU hours in words: a line for each experiment, and one for the suite, which computes shared runs once."""
+def cost_lines(plan: Plan, costs: Mapping[Pair, Cost], width: int, claims: Mapping[str, int]) -> list[str]:
+    """Return CPU hours in words: a line for each experiment, and one for the suite, which computes shared runs once.
+
+    `claims` counts those that wait for an experiment: what decides most claims per hour should be computed first.
+    """
 
     def line(name: str, runs: Collection[Run]) -> str:
         hours = sum(costs[run.pair].seconds * len(run.repeats) for run in runs if run.pair in costs) / 3600
         unknown = sum(run.pair not in costs for run in runs)
         more = f"  and {unknown} of {len(runs)} runs of which no size was measured" if unknown else ""
+        if n := claims.get(name):
+            rate = f", {n / hours:,.1f} per hour" if hours >= 0.005 and unknown < len(runs) / 2 else ""
+            more += f"  {n} open {'claim' if n == 1 else 'claims'}{rate}"
         return f"{name:<{width}}  {hours:9.2f} h{more}"
 
     lines = ["CPU hours of one core, from accepted runs, scaled in proportion to trees, epochs and training rows"]

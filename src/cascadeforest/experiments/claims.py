@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import json
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -222,6 +224,24 @@ def read_claims(root: Path) -> dict[str, Claim]:
         own: dict[str, Any] = {key: value for key, value in entry.items() if key not in _WORDS}
         claims[name] = dataclasses.replace(claim, id=name, digest=digest_of(own)[:12])
     return claims
+
+
+def stored_verdicts(root: Path, suite: str) -> dict[str, str]:
+    """Return the verdict of each claim in the accepted table of a suite; empty if none is stored."""
+    path = root / "reports" / suite / "tables" / "claims.csv"
+    if not path.is_file():
+        return {}
+    with path.open(newline="", encoding="utf-8") as stream:
+        # Rows with a condition are of one reading, or of fresh draws.
+        rows = [row for row in csv.DictReader(stream) if row["metric"] == "verdict" and not row["condition"]]
+    return {row["model"]: row["mark"] for row in rows}
+
+
+def undecided(root: Path, suite: str) -> Counter[str]:
+    """Return of how many claims each experiment gives evidence that lack runs or repeats in the accepted table."""
+    verdicts, claims = stored_verdicts(root, suite), read_claims(root)
+    is_open = [claim for name, claim in claims.items() if verdicts.get(name) in ("open: not run", "open: no power")]
+    return Counter(name for claim in is_open for name in {part.experiment for part in claim.evidence})
 
 
 def digest_of_claims(claims: Mapping[str, Claim]) -> str:

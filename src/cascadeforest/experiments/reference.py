@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import csv
 import difflib
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -14,6 +13,7 @@ from typing import Any
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.files import atomic_write, read_yaml
+from cascadeforest.experiments.claims import stored_verdicts
 from cascadeforest.experiments.code_digest import defines
 from cascadeforest.experiments.cost_page import cost_tables
 
@@ -21,8 +21,6 @@ CONFIG_PAGE = Path("config/README.md")
 README = Path("README.md")
 MODEL_PAGE = Path("docs/models.md")
 COST_PAGE = Path("docs/cost.md")
-#: The accepted verdicts that the README counts.
-VERDICT_TABLE = Path("reports/standard/tables/claims.csv")
 #: Schema, and the files that it describes.
 SCHEMAS = (
     ("config", "config/config.yaml"),
@@ -141,16 +139,14 @@ def verdict_table(root: Path) -> str:
     -------
     str
     """
-    with (root / VERDICT_TABLE).open(newline="", encoding="utf-8") as stream:
-        # Rows with a condition are of one reading, or of fresh draws.
-        found = [row for row in csv.DictReader(stream) if row["metric"] == "verdict" and not row["condition"]]
+    found = stored_verdicts(root, "standard")
     papers = read_yaml(root / "config" / "papers.yaml")
     counts: dict[str, Counter[str]] = {}
-    for row in found:
-        counts.setdefault(row["model"].partition("-")[0], Counter())[row["mark"]] += 1
-    known = dict.fromkeys(row["mark"] for row in found)
+    for claim, verdict in found.items():
+        counts.setdefault(claim.partition("-")[0], Counter())[verdict] += 1
+    known = set(found.values())
     decided = ["supported", "contradicted"]
-    verdicts = [*decided, *sorted(known.keys() - set(decided))]
+    verdicts = [*decided, *sorted(known - set(decided))]
     lines = [f"| paper | {' | '.join(verdicts)} |", f"|---{'|---:' * len(verdicts)}|"]
     for key, own in counts.items():
         name = papers[key]["short"] if key in papers else "our own questions"
