@@ -256,8 +256,9 @@ def test_a_run_that_two_experiments_show_serves_both(root):
 
 
 def test_an_extra_that_takes_long_is_saved_by_the_first_repeats_only(root):
-    """Unless another experiment needs it of more of them, or of all."""
-    two = EXPERIMENTS["two"] | {"extras": ["predictions", "layer_scores"], "extra_repeats": {"predictions": 3}}
+    """Unless another experiment needs it of more of them; of all repeats only if it shows so many."""
+    extras = {"extras": ["predictions", "layer_scores"], "extra_repeats": {"predictions": 3}}
+    two = EXPERIMENTS["two"] | extras | {"repeats": 10}
 
     def saved(**others):
         write(root, experiments=EXPERIMENTS | {"two": two} | others)
@@ -272,6 +273,7 @@ def test_an_extra_that_takes_long_is_saved_by_the_first_repeats_only(root):
     more = two | {"extras": ["predictions"], "extra_repeats": {"predictions": 4}}
     assert saved(more=more) == [both] * 4 + [one] * 6
     assert saved(all=more | {"extra_repeats": {}}) == [both] * 10
+    assert saved(fewer=more | {"extra_repeats": {}, "repeats": 5}) == [both] * 5 + [one] * 5
     write(root, experiments=EXPERIMENTS | {"two": two | {"extra_repeats": {"prediction": 3}}})
     with pytest.raises(ConfigError, match=r"two/extra_repeats is 'prediction'.*Did you mean 'predictions'"):
         load_plan(root)

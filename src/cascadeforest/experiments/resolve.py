@@ -6,7 +6,6 @@ import dataclasses
 import difflib
 import importlib
 import inspect
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -388,14 +387,14 @@ class _Resolver:
         If the suite keeps models, the first run of each of our estimators does so.
         """
         runs: dict[Pair, Run] = {}
-        saved: dict[Pair, dict[str, float]] = {}
+        saved: dict[Pair, dict[str, int]] = {}
         for experiment in experiments:
             for variant, preset in experiment.needed_runs():
                 before, task = runs.get((variant, preset)), self._task(variant)
                 repeats = max(experiment.repeats[variant], len(before.repeats) if before else 0)
                 own = saved.setdefault((variant, preset), {})
                 for extra in experiment.needed_extras(preset):
-                    own[extra] = max(experiment.extra_repeats.get(extra, math.inf), own.get(extra, 0))
+                    own[extra] = max(experiment.repeats_with(extra, variant), own.get(extra, 0))
                 memory = not MEMORY_METRICS.isdisjoint(experiment.metrics) or (before is not None and before.memory)
                 runs[variant, preset] = Run(
                     suite=self.suite,
@@ -406,7 +405,7 @@ class _Resolver:
                     params=self._params(preset, parse_variant(variant)[0]),
                     repeats=tuple(range(repeats)),
                     extras=tuple(sorted(own)),
-                    extra_repeats={extra: int(n) for extra, n in sorted(own.items()) if n < repeats},
+                    extra_repeats={extra: n for extra, n in sorted(own.items()) if n < repeats},
                     libraries=self._libraries(preset),
                     seed=self.configuration.seed + self.models[preset].seed_shift,
                     memory=memory,
