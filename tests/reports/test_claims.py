@@ -3,6 +3,7 @@
 import json
 import math
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -136,7 +137,7 @@ def test_a_difference_is_judged_by_the_interval_of_its_table(made):
     one = intervals.paired_t(lead.tolist())
     assert line.verdict.verdict == "supported"
     assert line.number == f"+{100 * one.value:.2f} [+{100 * one.low:.2f}, +{100 * one.high:.2f}] points"
-    assert line.place == "gbdt against random_forest on adult"
+    assert line.place == "GBDT against RF on adult"
     other = made.verdict(claim({"model": "random_forest", "rivals": ["gbdt"]}))
     assert other.verdict.verdict == "contradicted"
 
@@ -206,7 +207,7 @@ def test_open_says_what_would_have_been_found_and_how_much_more_is_needed(made):
     smallest = decision.smallest
     assert line.verdict.verdict == "open: no power"
     assert decision.power(smallest) == pytest.approx(0.8, abs=1e-3)
-    assert f"found would have been +{100 * smallest:.2f} points" in line.words
+    assert f"a true +{100 * smallest:.2f} points would have been found" in line.words
     assert f"about {(smallest / 0.005) ** 2:.0f} times the rows or repeats" in line.words
 
 
@@ -235,22 +236,31 @@ def test_opposite_readings_leave_it_to_the_reader(made):
     other = {"name": "the text", "model": "random_forest", "rivals": ["gbdt"]}
     line = made.verdict(claim(readings=[{"name": "the code"}, other]))
     assert line.verdict.verdict == "depends on the reading"
-    assert line.verdict.why == "supported if read as the code, contradicted if as the text"
+    assert line.verdict.why == "supported if read as the code; contradicted if read as the text"
     rows = made.rows("claims")
     assert [rows["all", "hidf-a", name, "verdict"].mark for name in ("the code", "the text")] == [
         "supported",
         "contradicted",
     ]
+    third = {"name": "a third way", "rivals": ["gbdt"]}  # against itself: no interval
+    line = made.verdict(claim(readings=[{"name": "the code"}, third, other]))
+    assert line.verdict.verdict == "depends on the reading"
+    assert "a third way" not in line.verdict.why
+    line = made.verdict(claim(readings=[third, other]))
+    assert line.verdict.verdict == "open: no power"
+    assert line.verdict.why.endswith("; contradicted if read as the text")
 
 
 def test_what_was_known_is_confirmed_on_fresh_draws_only(made):
     known = {"why": "accepted tables", "known_repeats": 4}
-    assert made.verdict(claim(exploratory=known)).verdict.marks == ["exploratory, confirmed on fresh draws (supported)"]
+    assert made.verdict(claim(exploratory=known)).verdict.marks == [
+        "exploratory: known before, and new repeats alone say supported"
+    ]
     late = claim(exploratory=known | {"known_repeats": 10})
-    assert made.verdict(late).verdict.marks == ["exploratory, not yet confirmed on fresh draws"]
+    assert made.verdict(late).verdict.marks == ["exploratory: known before, and new repeats do not decide it yet"]
     made.run("adult", "gbdt", [0.9, 0.91, 0.9, 0.92, *(0.78 + np.arange(6) / 1000)])
     line = made.verdict(claim(exploratory=known))
-    assert "exploratory, not confirmed" not in line.words or line.verdict.fresh.verdict == "contradicted"
+    assert line.words.endswith("exploratory: known before, and new repeats alone say contradicted")
     assert line.verdict.fresh.decision.decisive.estimate.df == 5
 
 
@@ -287,6 +297,7 @@ def test_changes_and_correlations_take_runs_for_replicates(made):
     sources = Sources(read_results(made.root, "smoke"), lambda name: rows)
 
     def found(statistic, rule, **part):
+        sources._rows.clear()
         own = {
             "experiment": EXPERIMENT,
             "datasets": ["adult"],
@@ -304,7 +315,48 @@ def test_changes_and_correlations_take_runs_for_replicates(made):
     assert ends.comparison.estimate.value == pytest.approx(np.mean(rising[3]) - np.mean(rising[0]))
     (rho,) = found("correlation", "below", with_metric="bias")
     assert rho.comparison.estimate.value == pytest.approx(-1)
-    assert rho.note == "the same number in all runs, whose spread says nothing"
+    assert rho.note == "all 10 runs give the same number: the interval of their median"
+    assert rho.comparison.is_shown()
+    # A run whose curve is constant counts as one without a correlation.
+    rows[:] = [replace(row, values=(0.0, *row.values[1:])) if row.metric == "bias" else row for row in rows]
+    (rho,) = found("correlation", "below", with_metric="bias")
+    assert rho.comparison.estimate.value == pytest.approx(-0.9)
+    assert rho.note == "10 runs, 1 with a curve that is constant"
+    # Layers that some runs lack are compared over the others, and curves end before them.
+    rows[:] = [replace(row, values=(*row.values[:7], *[math.nan] * 3)) if "4" in row.condition else row for row in rows]
+    steps = found("change", "above")
+    assert steps[2].comparison.estimate.value == pytest.approx(np.mean(rising[3][:7]) - np.mean(rising[2][:7]))
+    assert steps[2].note == "7 made data sets, of 10: the others have fewer layers"
+    assert steps[1].note == "10 made data sets"
+    (rho,) = found("correlation", "below", with_metric="bias")
+    assert rho.comparison.estimate.value == pytest.approx(-0.9)
+    rows[:] = [replace(row, values=(1.0, *[math.nan] * 9)) if "4" in row.condition else row for row in rows]
+    assert found("change", "above")[2].note == "fewer than two runs have both layers"
+
+
+def test_equal_numbers_of_few_runs_or_of_splits_say_nothing_and_shares_of_importance_have_no_test_rows(made):
+    from cascadeforest.reports.numbers.frame import TidyRow
+
+    rows = []
+    sources = Sources(read_results(made.root, "smoke"), lambda name: rows)
+
+    def found(metric, values):
+        rows[:] = [TidyRow("adult", "gbdt", "x", metric, 0.7, n=len(values), n_test=50, values=values)]
+        sources._rows.clear()
+        part = {"metric": metric, "conditions": ["x"], "rivals": []}
+        (one,) = collect(from_json(Claim, claim(part, statistic="value", rule="above", value=0.5), "claim"), sources)
+        return one
+
+    one = found("mdi", (0.7,) * 6)
+    assert (one.comparison.estimate.interval, one.comparison.is_shown()) == ((0.7, 0.7), True)
+    one = found("mdi", (0.7,) * 5)
+    assert (one.note, one.comparison.is_shown()) == ("all 5 runs give the same number, and these are too few", False)
+    sources.results.experiments[EXPERIMENT].designs["adult"] = "splits"
+    one = found("mdi", (0.7,) * 6)
+    assert (one.note, one.comparison.is_shown()) == ("all 6 runs give the same number, and they share rows", False)
+    sources.results.experiments[EXPERIMENT].designs["adult"] = "given"
+    assert found("mdi_share", (0.69, 0.71)).note == "2 runs"
+    assert found("linear_accuracy", (0.69, 0.71)).note == "50 test rows and 2 runs"
 
 
 def test_the_interval_of_two_spreads_is_that_of_pitman_and_morgan(made):

@@ -129,7 +129,7 @@ def test_a_well_signed_run_file_that_makes_no_sense(both, errors, change, words)
         ({"summaries": {}}, dict, "its content has the digest"),
         ({"runs": [{}]}, signed, "written by another version"),
         ({"plan": {"suite": "quick"}}, signed, "it is of the suite 'quick'"),
-        ({"format": 99}, signed, "format is 99; this version reads 2. Run the suite again and accept it"),
+        ({"format": 99}, signed, "format is 99; this version reads 3. Run the suite again and accept it"),
     ],
     ids=["edited", "other fields", "another suite", "another format"],
 )

@@ -11,11 +11,11 @@ from cascadeforest.data.registry import load_dataset_files
 from cascadeforest.experiments.designs import design_of
 from cascadeforest.experiments.resolve import load_plan
 from cascadeforest.inference.intervals import equal_rows, given_test_set, most_by_chance, pooled_rows, sign_flips
+from cascadeforest.inference.row_values import placements
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.differences import difference
 from cascadeforest.reports.numbers.frame import read_csv
 from cascadeforest.reports.numbers.results import read_results
-from cascadeforest.reports.numbers.rows import placements
 
 N_ROWS = 60
 

@@ -109,8 +109,12 @@ def test_informative_features_are_named_at_their_places(suite):
     declare(suite, options={"informative": [0, 2]})
     run(suite)
     (axes,) = panels(suite.table(NAME))
-    assert words(axes) == ["x0", "x2"]  # though x2 is at no root
-    assert [text.get_va() for text in axes.texts] == ["bottom", "top"]
+    assert words(axes) == ["x2", "x0"]  # from below; though x2 is at no root
+    assert axes.get_legend_handles_labels()[1] == ["informative features"]
+    declare(suite, options={"informative": [2, 3]})
+    run(suite)
+    (axes,) = panels(suite.table(NAME))
+    assert words(axes) == ["x2, x3"]  # close to each other: one name for both
 
 
 def test_models_stand_beside_each_other_also_without_interactions_or_data(suite):

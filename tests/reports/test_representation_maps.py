@@ -185,7 +185,7 @@ def test_models_of_interactions_are_told_apart(suite):
     run_linear(suite)
     run_linear(suite, "code_20", accuracy=ACCURACY[::-1])
     titles = [part.get_suptitle() for part in parts(suite)]
-    assert titles[::2] == ["digits, HIDF, 4 training rows", "digits, CODE, 4 training rows", "digits, NONE"]
+    assert titles[::2] == ["digits, HIDF, 4 of 70 training rows", "digits, CODE, 4 of 70 training rows", "digits, NONE"]
     assert panels(suite, 3)[0].containers[0].lines[0].get_ydata().tolist() == [80, 90, 40, 50]
     assert [row.labels[1] for row in suite.table("mddf-fig2b").view.rows] == ["HIDF", "CODE", "NONE"]
     assert set(cells(suite, 2)) == {"unavailable: not run"}

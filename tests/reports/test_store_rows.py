@@ -16,7 +16,7 @@ from cascadeforest.data.errors import UserError
 from cascadeforest.experiments.jobs import Job, run_jobs
 from cascadeforest.experiments.plan import Run
 from cascadeforest.experiments.records import run_path
-from cascadeforest.reports.numbers.rows import placements
+from cascadeforest.inference.row_values import placements
 from cascadeforest.reports.store.accept import accept
 from cascadeforest.reports.store.stored import read_provenance, read_stored
 

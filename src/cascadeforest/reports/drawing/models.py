@@ -71,10 +71,12 @@ def parts_of(cells: Cells, found: Mapping[Pair, Found], part: Callable[[Cells, P
     ]
 
 
-def curve(rows: Iterable[TidyRow], look: Look, label: str = "", scale: float = 1.0, **more: Any) -> Mark:
-    """Return the line of the means of layer 1, 2, ..., with their deviations as whiskers."""
+def curve(
+    rows: Iterable[TidyRow], look: Look, label: str = "", scale: float = 1.0, k: int = 0, n: int = 1, **more: Any
+) -> Mark:
+    """Return the line of the means of layer 1, 2, ..., the k-th of n curves whose whiskers stand beside each other."""
     values, spreads = means(rows, scale)
-    return line(range(1, len(values) + 1), values, look, label, spreads, **more)
+    return line(beside(range(1, len(values) + 1), k, n, 0.4), values, look, label, spreads, **more)
 
 
 def beside(places: Iterable[float], k: int, n: int, width: float) -> np.ndarray:

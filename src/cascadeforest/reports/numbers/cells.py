@@ -22,7 +22,7 @@ PLACES = {"first": 0, "last": -1}
 _STEPS = {f"{name}Classifier": "n_estimators" for name in ("GBDT", "XGBoost", "LightGBM", "CatBoost")}
 _STEPS |= {"HistGradientBoostingClassifier": "max_iter", "SNDFClassifier": "max_iter"}
 #: A number of each repeat; words where there is no number.
-Values = float | str | Sequence[float | str] | None
+Values = float | str | Sequence[float | str | None] | None
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,8 @@ class Cells:
         """Return mean and deviation over repeats as a tidy row, with the paper's number.
 
         Words in `values` say why there is no number, nothing that the repeats are not there, `why_not` that numbers are
-        not finite. A fact `of_data` has no model. `n_test` is by default that of the smallest test set of the repeats.
+        not finite. A repeat of several may have None: it has no such layer. A fact `of_data` has no model. `n_test` is
+        by default that of the smallest test set of the repeats.
         """
         model = "" if of_data else column
         row = TidyRow(dataset, model, condition, metric)
@@ -208,11 +209,12 @@ class Cells:
             return replace(row, status=status, note=note)
         if words := [value for value in found if isinstance(value, str)]:
             return replace(row, status=UNAVAILABLE, note="; ".join(dict.fromkeys(words)))
-        numbers = [float(value) for value in found]
+        numbers = [float(value) for value in found if value is not None]
         if not all(map(math.isfinite, numbers)):
             return replace(row, status=UNAVAILABLE, note=why_not)
         n_test = self.n_test(dataset, column) if n_test is None else n_test
-        return replace(row.over(numbers), n_test=n_test, values=tuple(numbers))
+        values = tuple(math.nan if value is None else float(value) for value in found)
+        return replace(row.over(numbers), n_test=n_test, values=values)
 
 
 def _is_met(cell: ScoredCell, name: str) -> bool:
@@ -235,10 +237,14 @@ def failure_words(failures: Sequence[Failure]) -> str:
     return message if len(failures) == 1 else f"{message} ({len(failures)} repeats)"
 
 
-def by_layer(curves: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
-    """Return, for each layer that at least half of the runs have, its entries; the first axis of a run is the layer."""
-    found = [[curve[k] for curve in curves if len(curve) > k] for k in range(max(map(len, curves), default=0))]
-    return [entries for entries in found if 2 * len(entries) >= len(curves)]
+def by_layer(curves: Sequence[np.ndarray]) -> list[list[np.ndarray | None]]:
+    """Return the entries of each layer that at least half of the runs have, None of the others.
+
+    The first axis of a run is the layer.
+    """
+    n_layers = [len(curve) for curve in curves]
+    kept = [k for k in range(max(n_layers, default=0)) if 2 * sum(n > k for n in n_layers) >= len(curves)]
+    return [[curve[k] if len(curve) > k else None for curve in curves] for k in kept]
 
 
 def means(rows: Iterable[TidyRow], scale: float = 1.0) -> tuple[list[float], list[float] | None]:

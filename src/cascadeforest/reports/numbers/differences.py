@@ -20,10 +20,11 @@ from cascadeforest.experiments.plan import NOT_IMPLEMENTED
 from cascadeforest.experiments.records import ScoredCell
 from cascadeforest.inference import intervals
 from cascadeforest.inference.intervals import Estimate
+from cascadeforest.inference.row_values import row_values
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.frame import ALL, OK, UNAVAILABLE, TidyRow
 from cascadeforest.reports.numbers.metrics import known_metric
-from cascadeforest.reports.numbers.rows import BOUNDED, WITHOUT_ROWS, row_values
+from cascadeforest.reports.numbers.rows import BOUNDED, WITHOUT_ROWS
 
 #: What an interval can decide.
 OUTCOMES: Final = ("win", "equivalent", "lose", "undecided")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import fmean
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, cast
 
 import numpy as np
 from scipy import stats
@@ -30,6 +30,12 @@ from cascadeforest.reports.numbers.results import Results
 State: TypeAlias = Literal["judged", "absent", "not run", "inactive"]
 #: Regions of importances' AUC, of calibration errors, of shares and of correlations.
 IMPORTANCE, CALIBRATION, SHARE, CORRELATION = 0.005, 0.005, 0.02, 0.1
+#: Metrics that are the share of the test rows of which something holds.
+SHARES: Final = frozenset(
+    {"accuracy", "error_rate", "linear_accuracy", "screened_share", "remaining_share", "test_pass_rate"}
+)
+#: Of so many runs the smallest and the largest number hold their median between them, with more than 95 % (sign test).
+LEAST_EQUAL: Final = 6
 #: What stands for the number of a layer in conditions.
 ANY_LAYER: Final = "*"
 #: How the note of a bounded number begins.
@@ -47,6 +53,7 @@ class Evidence:
     experiment: str  # where its numbers stand
     dataset: str  # the variant of this suite, or what the claim calls it
     words: str  # model, rival and condition
+    label: str  # the same with the labels of the table
     metric: str  # of the numbers; ratios and differences have names of their own
     state: State  # whether it counts
     note: str  # what its interval stands on, or why it does not count
@@ -137,6 +144,11 @@ class _Side:
         return tuple(growth.get(_GUARDS.get(self.metric, ""), ()))
 
     @property
+    def mean(self) -> float:
+        """The mean over the repeats that have the number."""
+        return fmean(value for value in self.values if not math.isnan(value))
+
+    @property
     def printed(self) -> float | None:
         """The paper's number."""
         number = self.cells.published.number(self.dataset, self.model, self.metric, self.condition)
@@ -198,9 +210,18 @@ class _Search:
                     yield self._evidence(own, *one)
 
     def _none(self, dataset: str, state: State, why: str, rival: str = "", condition: str = "") -> Evidence:
-        rivals = rival or ", ".join(self.part.rivals)
-        words = ", ".join(filter(None, (self.part.model + (f" against {rivals}" if rivals else ""), condition)))
-        return Evidence(self.part.experiment, dataset, words, self.part.metric, state, why)
+        own, rivals = self.part.model, [rival] if rival else self.part.rivals
+        words = ", ".join(filter(None, (own + (f" against {', '.join(rivals)}" if rivals else ""), condition)))
+        others = [self._label(one) for one in rivals if one != own]
+        label = self._label(own) + (f" against {', '.join(others)}" if others else "")
+        label = ", ".join(filter(None, (label, condition)))
+        return Evidence(self.part.experiment, dataset, words, label, self.part.metric, state, why)
+
+    def _label(self, model: str) -> str:
+        if (declared := self.sources.results.experiments.get(self.part.experiment)) is None:
+            return model
+        importances = cast("dict[str, dict[str, str]]", declared.options.get("columns", {}))
+        return declared.labels.get(model) or importances.get(model, {}).get("label", model)
 
     def _compared(self, own: str, other: str) -> list[tuple[str, str, list[_Side], list[_Side]]]:
         """Return rival, condition, and numbers of the model and of the rival; of a correlation two curves."""
@@ -216,10 +237,12 @@ class _Search:
             return []
         if statistic == "change":
             steps = [(curve[0], curve[-1])] if part.ends else list(itertools.pairwise(curve))
-            return [("", f"{after.condition} after {before.condition}", [after], [before]) for before, after in steps]
+            shorter = [b.condition.removeprefix(f"{a.condition.rpartition(', ')[0]}, ") for b, a in steps]
+            named = zip(shorter, steps, strict=True)
+            return [("", f"{after.condition} after {word}", [after], [before]) for word, (before, after) in named]
         if statistic == "correlation":
             others = [side(other, part.model, one, second) for one in with_conditions]
-            return [("", f"{part.metric} and {second}", curve, others)]
+            return [("", " and ".join(known_metric(name).label for name in (part.metric, second)), curve, others)]
         found = []
         longest = max(len(conditions), len(with_conditions))
         for rival, j in itertools.product(part.rivals or ("",), range(longest)):
@@ -239,11 +262,8 @@ class _Search:
                 continue
             pattern = re.compile(re.escape(name).replace(re.escape(ANY_LAYER), r"(\d+)"))
             every = self.sources.rows(self.part.experiment).values()
-            rows = [row for row in every if (row.dataset, row.model, row.metric) == key]
-            # Layers that not every run has are left out: their runs cannot be paired.
-            most = max((len(row.values) for row in rows), default=0)
-            whole = [row.condition for row in rows if len(row.values) == most]
-            matches = [match for condition in dict.fromkeys(whole) if (match := pattern.fullmatch(condition))]
+            known = [row.condition for row in every if (row.dataset, row.model, row.metric) == key and row.values]
+            matches = [match for condition in dict.fromkeys(known) if (match := pattern.fullmatch(condition))]
             found += [match.string for match in sorted(matches, key=lambda match: int(match[1]))]
         return found
 
@@ -281,10 +301,10 @@ class _Search:
                 return ""
             part = Part(guard.experiment, part.datasets, guard.metric)
             dataset = self.sources.variant(guard.experiment, own.cells.experiment.base(dataset)) or dataset
-        values = _Side(self.sources, part, dataset, guard.model or own.model, guard.condition, guard.metric).values
-        if not values or fmean(values) >= guard.least:
+        side = _Side(self.sources, part, dataset, guard.model or own.model, guard.condition, guard.metric)
+        if not side.values or side.mean >= guard.least:
             return ""
-        return f"{known_metric(guard.metric).label} {fmean(values):.3g}, below {guard.least:g}"
+        return f"{known_metric(guard.metric).label} {side.mean:.3g}, below {guard.least:g}"
 
 
 def _sign(claim: Claim, metric: str) -> float:
@@ -310,28 +330,48 @@ def _estimate(claim: Claim, own: list[_Side], other: list[_Side], first: int) ->
     """Return the estimate of a comparison, and what its interval stands on."""
     mine = own[0]
     if claim.statistic == "correlation":
-        curves = [np.array([one.values[first:] for one in sides]) for sides in (own, other)]
-        if any((curve == curve[0]).all(axis=0).any() for curve in curves):
-            return Estimate(0.0, 0.0, 0), "a curve is constant"
-        rhos = [float(stats.spearmanr(a, b).statistic) for a, b in zip(curves[0].T, curves[1].T, strict=True)]
-        return _over_runs(mine, rhos)
+        return _correlation(mine, *(np.array([one.values[first:] for one in sides]) for sides in (own, other)))
     values = [list(one.values[first:]) for one in (mine, *other[:1])]
+    if len({len(own) for own in values}) > 1:
+        return Estimate(mine.mean - other[0].mean, 0.0, 0), "the repeats of the two cannot be paired"
+    n, values = len(values[0]), _complete(values)
+    if len(values[0]) < min(n, 2):
+        return Estimate(math.nan, 0.0, 0), "fewer than two runs have both layers"
     if claim.statistic == "value":
         return _of_value(mine, values[0])
     theirs = other[0]
-    if len(values[0]) != len(values[1]):
-        return Estimate(fmean(values[0]) - fmean(values[1]), 0.0, 0), "the repeats of the two cannot be paired"
     if claim.statistic == "ratio":
         return _ratio(mine, theirs, *values)
     if claim.statistic == "spread":
         return _spread(*values)
     sign, found = _sign(claim, mine.metric), _difference(mine, theirs, values, first)
+    some = f", of {n}: the others have fewer layers" if len(values[0]) < n else ""
     one = found.interval
     if one is None:
-        return Estimate(sign * found.row.number, 0.0, 0), found.why
+        return Estimate(sign * found.row.number, 0.0, 0), found.why + some
     needs = f"; no number of seeds decides, {found.rows_needed:,} test rows would" if found.rows_needed else ""
     leads = tuple(sign * lead for lead in one.leads)
-    return replace(one, value=sign * one.value, leads=leads), found.why + needs
+    return replace(one, value=sign * one.value, leads=leads), found.why + some + needs
+
+
+def _complete(values: Sequence[Sequence[float]]) -> list[list[float]]:
+    """Return the numbers of the repeats that have all of them."""
+    kept = [own for own in zip(*values, strict=True) if not any(map(math.isnan, own))]
+    return [list(own) for own in zip(*kept, strict=True)] or [[] for _ in values]
+
+
+def _correlation(side: _Side, *curves: np.ndarray) -> tuple[Estimate, str]:
+    """Return the mean rank correlation of two curves (layers, runs) over the layers that all runs have.
+
+    That of a constant curve is 0: it neither rises nor falls with the other.
+    """
+    whole = ~np.isnan(curves).any(axis=(0, 2))
+    a, b = (stats.rankdata(curve[whole], axis=0) - (whole.sum() + 1) / 2 for curve in curves)
+    scale = np.sqrt((a**2).sum(axis=0) * (b**2).sum(axis=0))
+    rhos = np.divide((a * b).sum(axis=0), scale, out=np.zeros(len(scale)), where=scale > 0)
+    estimate, words = _over_runs(side, rhos.tolist())
+    n_constant = int((scale == 0).sum())
+    return estimate, words + (f", {n_constant} with a curve that is constant" if n_constant else "")
 
 
 def _difference(own: _Side, other: _Side, values: list[list[float]], first: int) -> Difference:
@@ -349,21 +389,23 @@ def _over_runs(side: _Side, values: Sequence[float]) -> tuple[Estimate, str]:
     """Return the mean over runs, as the design of their repeats has it."""
     if len(values) < 2:
         return Estimate(values[0], 0.0, 0), "one run, and layers are no replicates"
-    if max(values) - min(values) <= 1e-12 * max(1.0, abs(values[0])):
-        return Estimate(values[0], 0.0, 0), "the same number in all runs, whose spread says nothing"
     is_split = side.design in ("folds", "splits")
+    if max(values) - min(values) <= 1e-12 * max(1.0, abs(values[0])):
+        if is_split or len(values) < LEAST_EQUAL:
+            why = "and they share rows" if is_split else "and these are too few"
+            return Estimate(values[0], 0.0, 0), f"all {len(values)} runs give the same number, {why}"
+        return Estimate(values[0], 0.0), f"all {len(values)} runs give the same number: the interval of their median"
     shares = [cell.n_test / cell.n_train for cell in side.cells.all(side.dataset, side.column)] if is_split else [0.0]
     return intervals.repeated_splits(values, fmean(shares)), f"{len(values)} runs"
 
 
 def _of_value(side: _Side, values: Sequence[float]) -> tuple[Estimate, str]:
-    """Return a number itself; of a share of test rows, with what other test rows would change."""
+    """Return a number itself; of a share of the test rows, with what other test rows would change."""
     row, mean = side.row, fmean(values)
     if row is not None and row.n is None and not side.is_column:
         return Estimate(values[0], 0.0), "a fact about the data"
     estimate, words = _over_runs(side, values)
-    is_share = known_metric(side.metric).percent and 0 <= mean <= 1
-    if not is_share or row is None or not row.n_test or side.design != "given":
+    if side.metric not in SHARES or row is None or not row.n_test or side.design != "given":
         return estimate, words
     of_rows, n = mean * (1 - mean) / row.n_test, row.n_test
     if estimate.df <= 0:
@@ -376,7 +418,7 @@ def _of_value(side: _Side, values: Sequence[float]) -> tuple[Estimate, str]:
 def _ratio(own: _Side, other: _Side, mine: list[float], theirs: list[float]) -> tuple[Estimate, str]:
     """Return the logarithm of the rival's number divided by the model's."""
     if min(*mine, *theirs) <= 0:
-        return Estimate(0.0, 0.0, 0), "a number is 0"
+        return Estimate(math.nan, 0.0, 0), "a number is 0"
     logs = [math.log(b / a) for a, b in zip(mine, theirs, strict=True)]
     if own.metric in COSTS and own.metric.endswith("seconds"):
         if in_turn := costs.ratio(own.cells, own.dataset, own.model, other.model, own.metric):
@@ -401,7 +443,7 @@ def _spread(mine: list[float], theirs: list[float]) -> tuple[Estimate, str]:
     """
     n, spreads = len(mine), (float(np.std(mine, ddof=1)), float(np.std(theirs, ddof=1)))
     if n < 3 or min(spreads) == 0:
-        return Estimate(0.0, 0.0, 0), "fewer than three repeats" if n < 3 else "a model is the same in all repeats"
+        return Estimate(math.nan, 0.0, 0), "fewer than three repeats" if n < 3 else "a model is the same in all repeats"
     r = float(np.corrcoef(mine, theirs)[0, 1])
     return Estimate(math.log(spreads[0] / spreads[1]), math.sqrt((1 - r**2) / (n - 2)), n - 2), f"{n} repeats"
 
@@ -418,7 +460,7 @@ def _region(claim: Claim, own: _Side, other: _Side | None) -> float | None:
     published = claim.value if claim.statistic == "value" and claim.value is not None else rival.printed
     if name == "error_rate":
         name, published = "accuracy", None if published is None else 1 - published
-    found = intervals.region(name, fmean(rival.values), published)
+    found = intervals.region(name, rival.mean, published)
     if found is not None or name == "ece":
         return CALIBRATION if found is None else found
     if "correlation" in name:

@@ -42,7 +42,7 @@ class TidyRow:
     smallest: float | None = None  # difference that it could find with a probability of 80 %
     here_low: float | None = None  # ends of the interval for the models of these training sets only
     here_high: float | None = None
-    values: tuple[float, ...] = field(default=(), compare=False, repr=False)  # of the repeats; not in files
+    values: tuple[float, ...] = field(default=(), compare=False, repr=False)  # of the repeats, NaN: none; not in files
 
     @property
     def key(self) -> Key:

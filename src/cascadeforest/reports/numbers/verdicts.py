@@ -38,6 +38,13 @@ class Judged:
     decision: Decision | None = None  # None without a comparison that counts
 
     @property
+    def smallest(self) -> float | None:
+        """The true value that would have been found: of the decisive comparison, or of the mean over data sets."""
+        if self.decision is None or self.decision.how != "all":
+            return self.decision.smallest if self.decision else None
+        return decide([self.decision.decisive], "all").smallest
+
+    @property
     def decisive(self) -> Evidence | None:
         """The comparison that decides; None for a mean over data sets, and where nothing is judged."""
         found = self.decision.decisive if self.decision else None
@@ -49,10 +56,10 @@ class Verdict:
     """The verdict on a claim."""
 
     claim: Claim
-    verdict: str  # as in `Judged`, with regard to both readings
+    verdict: str  # as in `Judged`, with regard to all readings
     why: str
     primary: Judged  # in the primary reading, or the only one
-    other: Judged | None = None  # in the other reading
+    others: tuple[Judged, ...] = ()  # in the other readings
     fresh: Judged | None = None  # of a claim whose answer was known, on fresh draws only
     is_post_hoc: bool = False  # whether the claim was changed after results were stored
 
@@ -61,11 +68,9 @@ class Verdict:
         """What a reader must know before the verdict is believed."""
         found = []
         if self.claim.exploratory:
-            confirmed = "not yet confirmed on fresh draws"
-            if self.fresh is not None and self.fresh.verdict in (SUPPORTED, CONTRADICTED):
-                same = self.fresh.verdict == self.verdict
-                confirmed = f"{'confirmed' if same else 'not confirmed'} on fresh draws ({self.fresh.verdict})"
-            found.append(f"exploratory, {confirmed}")
+            fresh = self.fresh.verdict if self.fresh else ""
+            new = f"alone say {fresh}" if fresh in (SUPPORTED, CONTRADICTED) else "do not decide it yet"
+            found.append(f"exploratory: known before, and new repeats {new}")
         return [*found, *(["post hoc: changed or added after results were stored"] if self.is_post_hoc else [])]
 
 
@@ -82,10 +87,11 @@ def _verdict(claim: Claim, sources: Sources) -> Verdict:
     if claim.exploratory and claim.exploratory.known_repeats and claim.evidence:
         fresh = _judged(*read[0], sources, claim.exploratory.known_repeats)
     verdict, why = primary.verdict, primary.why
-    if others and {primary.verdict, others[0].verdict} == {SUPPORTED, CONTRADICTED}:
-        verdict = READING
-        why = f"{primary.verdict} if read as {primary.reading}, {others[0].verdict} if as {others[0].reading}"
-    return Verdict(claim, verdict, why, primary, others[0] if others else None, fresh, is_post_hoc)
+    decided = [one for one in others if one.verdict in (SUPPORTED, CONTRADICTED) and one.verdict != verdict]
+    if decided and verdict in (SUPPORTED, CONTRADICTED):
+        verdict, why = READING, f"{verdict} if read as {primary.reading}"
+    also = [f"{one.verdict} if read as {one.reading}" for one in decided]
+    return Verdict(claim, verdict, "; ".join(filter(None, (why, *also))), primary, tuple(others), fresh, is_post_hoc)
 
 
 def _judged(reading: str, claim: Claim, sources: Sources, first_repeat: int = 0) -> Judged:
@@ -160,7 +166,7 @@ def _why_open(claim: Claim, decision: Decision, found: Judged) -> Iterable[str]:
     elif "would" in decisive.note:
         yield decisive.note
     # How many times the data a published effect asks for, unless it had been found, or is no support.
-    published, smallest = decisive.published, decision.smallest
+    published, smallest = decisive.published, found.smallest
     if published is not None and smallest is not None and not (claim.is_log and published <= 0):
         lead = (math.log(published) if claim.is_log else published) - one.criterion.edge
         needed = smallest - one.criterion.edge
@@ -182,7 +188,7 @@ def rows(found: Iterable[Verdict]) -> list[TidyRow]:
     rows: dict[tuple[str, ...], TidyRow] = {}
     for one in found:
         own = [_summary(one, one.primary, "", one.verdict, "; ".join(filter(None, (one.why, *one.marks))))]
-        for judged in filter(None, (one.primary, one.other)):
+        for judged in (one.primary, *one.others):
             prefix = f"{judged.reading}: " if judged.reading else ""
             if judged.reading:
                 own.append(_summary(one, judged, judged.reading, judged.verdict, judged.why))
@@ -204,7 +210,7 @@ def _summary(one: Verdict, judged: Judged, condition: str, verdict: str, note: s
     row = TidyRow(ALL, one.claim.id, condition, VERDICT, mark=verdict, note=note, published=one.claim.value)
     if judged.decision is None:
         return row
-    estimate, scale, smallest = judged.decision.decisive.estimate, one.claim.is_log, judged.decision.smallest
+    estimate, scale, smallest = judged.decision.decisive.estimate, one.claim.is_log, judged.smallest
     row = replace(_with(row, estimate.value, estimate.interval, scale), n=len(judged.decision.judged))
     return row if smallest is None else replace(row, smallest=shown(smallest, scale))
 

@@ -44,7 +44,9 @@ def render(cells: Cells) -> Table:
 
 def _numbers(cells: Cells, pair: Pair, runs: models.Runs) -> models.Numbers:
     return {
-        (f"layer {layer}, {about}".removesuffix(", "), metric): [float(np.ravel(run)[place]) for run in own]
+        (f"layer {layer}, {about}".removesuffix(", "), metric): [
+            None if run is None else float(np.ravel(run)[place]) for run in own
+        ]
         for (array, metric), columns in ARRAYS.items()
         for layer, own in enumerate(by_layer([run[array] for run in runs]), start=1)
         for place, about in enumerate(columns)
@@ -59,13 +61,16 @@ def _place(condition: str, metric: str) -> tuple[str, tuple[str, str]]:
 def _part(cells: Cells, pair: Pair, found: Found) -> draw.Part:
     """The panels of one data set: error, and R² against each reference."""
 
-    def line(about: str, metric: str, look: draw.Look, label: str) -> draw.Mark:
-        return models.curve((row for key, row in found.items() if _place(*key)[1] == (about, metric)), look, label)
+    def line(about: str, metric: str, look: draw.Look, label: str, *place: int) -> draw.Mark:
+        rows = (row for key, row in found.items() if _place(*key)[1] == (about, metric))
+        return models.curve(rows, look, label, 1.0, *place)
 
     error = line("", ERROR, draw.Look(draw.BLACK), "test error")
     axis = draw.layers_axis(sum(metric == ERROR for _, metric in found))
     panels = [draw.Panel([error], "", axis, draw.Axis(f"test {metric_head(ERROR)}", (0, None)))]
     for title, columns in zip((TRUE, SHAPLEY), COMPARED.values(), strict=True):
-        lines = [line(about, R2, draw.look(k), name) for k, (name, about) in enumerate(columns.items())]
-        panels.append(draw.Panel(lines, f"against {title}", axis, draw.Axis(metric_head(R2), (0, 1.03))))
+        lines = [
+            line(about, R2, draw.look(k), name, k, len(columns)) for k, (name, about) in enumerate(columns.items())
+        ]
+        panels.append(draw.Panel(lines, f"against {title}", axis, draw.Axis(metric_head(R2), (0, None))))
     return draw.Part([panels], title=cells.title(*pair), height=2.0)

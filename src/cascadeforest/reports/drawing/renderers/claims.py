@@ -79,10 +79,10 @@ def _line(one: Verdict) -> ClaimLine:
     metric = one.claim.evidence[0].metric
     numbers = [verdicts.shown(value, scale) for value in (comparison.estimate.value, *comparison.estimate.interval)]
     text = _number(one, metric, numbers, scale)
-    of = decisive.words if decisive else f"mean over data sets, {comparison.rival}"
+    of = decisive.label if decisive else f"mean over data sets, {comparison.rival}"
     place = f"{of} on {comparison.dataset}" if decisive else of
-    if one.verdict == verdicts.NO_POWER and (smallest := decision.smallest) is not None:
-        place += f"; found would have been {_number(one, metric, [verdicts.shown(smallest, scale)], scale)}"
+    if one.verdict == verdicts.NO_POWER and (smallest := one.primary.smallest) is not None:
+        place += f"; a true {_number(one, metric, [verdicts.shown(smallest, scale)], scale)} would have been found"
     return ClaimLine(one, text, place, tuple(experiments))
 
 

@@ -1,6 +1,7 @@
 """Training rows that DDBF's iterations pass and keep, by class (ddbf-fig5): stacks, and the ratio of the classes."""
 
 from collections.abc import Iterable, Mapping
+from itertools import cycle
 
 import numpy as np
 import pandas as pd
@@ -125,9 +126,9 @@ def _part(cells: Cells, dataset: str, frame: pd.DataFrame) -> draw.Part:
     published = {text["condition"]: text["value"] for text in cells.published.texts() if text["metric"] == RATIO}
     if BEFORE not in published or abs(ratios.iloc[0] / float(published[BEFORE]) - 1) > 0.1:
         published = {}
-    for condition, digits in published.items():
+    for (condition, digits), dashes in zip(published.items(), cycle((draw.DASHED, draw.DOTTED)), strict=False):
         words = f"published, {condition}: {digits}"
-        marks.append(draw.rule(y=float(digits), label=words, colour=draw.BLACK, line=draw.DASHED))
+        marks.append(draw.rule(y=float(digits), label=words, colour=draw.BLACK, line=dashes))
     # At least a decade, so that a ratio that hardly moves looks so.
     shown = [*frame.loc[frame.metric == RATIO, "mean"], *map(float, published.values())]
     low, high = np.nanmin(shown) / 1.4, np.nanmax(shown) * 1.4

@@ -101,8 +101,8 @@ def _layer_errors(cells: Cells, pair: Pair) -> tuple[str, dict[str, list[np.ndar
 def _curve(cells: Cells, pair: Pair, part: str) -> list[TidyRow]:
     """Return the mean error of each layer that at least half of the repeats have."""
     metric, runs = _layer_errors(cells, pair)
-    layers = enumerate(by_layer(runs[part]), start=1)
-    return [cells.row(*pair, f"{part}, layer {k}", metric, list(map(float, values))) for k, values in layers]
+    layers = [[one if one is None else float(one) for one in values] for values in by_layer(runs[part])]
+    return [cells.row(*pair, f"{part}, layer {k}", metric, values) for k, values in enumerate(layers, start=1)]
 
 
 def _numbers(cells: Cells, pair: Pair, repeats: models.Runs) -> models.Numbers:

@@ -107,4 +107,4 @@ def _part(head: str, cells: Cells, pair: Pair, found: Found) -> draw.Part:
     x = draw.Axis(head, (0, None) if is_positive else None)
     y = draw.Axis(ticks={k: feature_words(row.condition) for k, row in enumerate(shown)}, inverted=True)
     panel = draw.Panel([*marks, *([] if is_positive else [draw.rule(x=0)])], x=x, y=y)
-    return draw.Part([[panel]], title=cells.title(*pair, shown[0].n), height=0.45 + 0.22 * len(shown))
+    return draw.Part([[panel]], title=cells.title(*pair, shown[0].n), height=0.45 + 0.22 * len(shown), legend=True)

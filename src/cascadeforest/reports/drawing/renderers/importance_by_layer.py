@@ -13,8 +13,7 @@ from cascadeforest.reports.numbers.frame import Found, TidyRow
 
 BY_LAYER, BY_CLASS = "layer_importances", "class_importances"
 MDI, IRRELEVANT = "mdi", "irrelevant features"
-#: The paper speaks of the irrelevant features at all layers at once.
-EVERY_LAYER = "every layer"
+HATCHES = ("", "////", "....")
 
 
 @dataclass(frozen=True)
@@ -53,15 +52,15 @@ def _numbers(options: Options, cells: Cells, pair: Pair, runs: models.Runs) -> m
     for run in cells.arrays(*pair, BY_CLASS):
         for code, values in zip(run["classes"], grouped(run["importances"], options.relevant), strict=True):
             classes.setdefault(int(code), []).append(values)
-    parts = {f"layer {k}": values for k, values in enumerate(by_layer(layers), start=1)}
-    parts |= {f"class {cells.class_name(pair[0], code)}": classes[code] for code in sorted(classes)}
-    values = {
-        (f"{group}, {part}", MDI): [run[k] for run in own]
+    parts: dict[str, list[np.ndarray | None]] = {
+        f"layer {k}": values for k, values in enumerate(by_layer(layers), start=1)
+    }
+    parts |= {f"class {cells.class_name(pair[0], code)}": [*classes[code]] for code in sorted(classes)}
+    return {
+        (f"{group}, {part}", MDI): [None if run is None else run[k] for run in own]
         for part, own in parts.items()
         for k, group in enumerate(groups)
     }
-    every = {(f"{IRRELEVANT}, {EVERY_LAYER}", MDI): [run[:, -1].mean() for run in layers]}
-    return values | (every if IRRELEVANT in groups else {})
 
 
 def _place(condition: str, metric: str) -> tuple[str, str]:
@@ -91,7 +90,9 @@ def _part(cells: Cells, pair: Pair, found: Found) -> draw.Part:
             lines.append(draw.points(list(known), list(known.values()), own, "authors' records", size=7, ring=True))
         values, spreads = means(found[f"{group}, {part}", MDI] for part in classes)
         at = models.beside(range(len(classes)), k, len(groups), 0.8)
-        bars.append(draw.bars(at, values, style.colour, errors=spreads, width=0.92 * 0.8 / len(groups)))
+        bars.append(
+            draw.bars(at, values, style.colour, errors=spreads, width=0.92 * 0.8 / len(groups), hatch=HATCHES[k % 3])
+        )
     left = draw.Panel(lines, "(a) global, by layer", draw.layers_axis(len(layers)), draw.Axis(metric_head(MDI)))
     x, y = draw.Axis(ticks=dict(enumerate(classes))), draw.Axis(f"local {metric_head(MDI)}")
     right = draw.Panel(bars, "(b) local, by class", x, y)

@@ -9,7 +9,6 @@ import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from itertools import cycle
 
 import numpy as np
 import pandas as pd
@@ -145,12 +144,13 @@ def _part(cells: Cells, dataset: str, frames: dict[Pair, pd.DataFrame], informat
         x = draw.Axis("order (in brackets: how many)", (-2.1, width - 0.4), ticks=ticks, upright=True)
         colours = [draw.ORANGE if own.order.max() == 1 else draw.BLUE for own in groups.values()]
         marks = [draw.box(k, own[MARGINAL], colours[k]) for k, own in enumerate(groups.values())]
-        # Names of close features would cover each other: the larger one's stands above its place, the other's below.
-        named = frame.loc[list(informative)].sort_values(MARGINAL, ascending=False, kind="stable")
-        for place, name, side in zip(named[MARGINAL], named["name"], cycle(("bottom", "top")), strict=False):
-            marks.append(draw.points([0], [place], draw.Look(draw.ORANGE), size=4.5))
-            marks.append(draw.text(-0.45, place, name, f"right {side}"))
+        named, look = frame.loc[list(informative)].sort_values(MARGINAL), draw.Look(draw.ORANGE)
+        marks.append(draw.points([0] * len(named), named[MARGINAL], look, "informative features", size=4.5))
+        # Names of features that are close would cover each other.
+        places = (named[MARGINAL].diff() > 0.08 * highest).cumsum()
+        for _, one in named.groupby(places):
+            marks.append(draw.text(-0.45, one[MARGINAL].mean(), ", ".join(sorted(one["name"])), "right center"))
         if len(groups) == 1:
             marks.append(draw.text(0.7, highest / 2, NO_INTERACTIONS.replace(" ", "\n"), "left center", draw.GREY))
         panels.append(draw.Panel(marks, title, x, y, width=width))
-    return draw.Part([panels], title=dataset, height=2.9)
+    return draw.Part([panels], title=dataset, height=2.9, legend=True)

@@ -14,7 +14,7 @@ from cascadeforest.reports.numbers.differences import of_repeats
 from cascadeforest.reports.numbers.frame import Found, TidyRow
 
 SCORES, IMPORTANCES = "layer_scores", "layer_importances"
-ERROR, RANKED, DIFFERENCE, MDI = "rmse", "ranked_pairs", "ranked_pairs_difference", "mdi"
+ERROR, RANKED, DIFFERENCE, MDI, DISTANCE = "rmse", "ranked_pairs", "ranked_pairs_difference", "mdi", "mdi_distance"
 TRUE, LAST, CHANGE = "true", "last layer", "last minus first layer"
 #: Colours and hatches of the bars, and looks of the curves.
 BARS = {"first layer": (draw.BLUE, ""), LAST: (draw.ORANGE, "////"), TRUE: ("#B0B0B0", "")}
@@ -87,12 +87,14 @@ def _importances(cells: Cells, pair: Pair) -> dict[str, list[np.ndarray]]:
 
 def _numbers(cells: Cells, pair: Pair, runs: models.Runs) -> models.Numbers:
     curves = {(ERROR, ""): [run["test"] for run in cells.arrays(*pair, SCORES)]}
+    true = true_importances(runs[0]["importances"].shape[1])
     for name, own in _importances(cells, pair).items():
         curves[RANKED, name] = [np.array([ranked_pairs(layer) for layer in run]) for run in own]
-    values: dict[tuple[str, str], list[float]] = {}
+        curves[DISTANCE, name] = [np.abs(run / run.sum(axis=1, keepdims=True) - true).sum(axis=1) for run in own]
+    values: dict[tuple[str, str], Sequence[float | None]] = {}
     for (metric, name), own in curves.items():
         for k, numbers in enumerate(by_layer(own), start=1):
-            values[_at(f"layer {k}", name), metric] = list(map(float, numbers))
+            values[_at(f"layer {k}", name), metric] = [one if one is None else float(one) for one in numbers]
         values[_at(LAST, name), metric] = [float(run[-1]) for run in own]
     for layer, place in PLACES.items():
         # Sums over features are above 0 for any model that learned something; signs stay as they are.
@@ -138,7 +140,10 @@ def _part(cells: Cells, pair: Pair, found: Found) -> draw.Part:
         looks = {name: DEFINITIONS[name] for name in definitions} if several else {"": ("", style)}
         own = {name: _curve(found, metric, name) for name in looks}
         scale = 100 if metric == RANKED else 1
-        marks = [models.curve(rows, looks[name][1], looks[name][0], scale) for name, rows in own.items()]
+        marks = [
+            models.curve(rows, look, words, scale, k, len(own))
+            for k, (rows, (words, look)) in enumerate(zip(own.values(), looks.values(), strict=True))
+        ]
         axis, title = draw.layers_axis(len(own[""])), "(a)" if metric == ERROR else ""
         panels.append(draw.Panel(marks, title, axis, draw.Axis(HEADS[metric])))
     kinds = [kind for kind in BARS if any(name.startswith(f"{kind}, ") for name, metric in found if metric == MDI)]
@@ -148,6 +153,8 @@ def _part(cells: Cells, pair: Pair, found: Found) -> draw.Part:
         values, spreads = means(found[f"{kind}, feature {name}", MDI] for name in names)
         at, (colour, hatch) = models.beside(range(len(names)), k, len(kinds), 0.82), BARS[kind]
         bars.append(draw.bars(at, values, colour, kind, errors=spreads, width=0.82 / len(kinds), hatch=hatch))
-    x = draw.Axis("feature", ticks=dict(enumerate(names)), upright=len(names) > 8)
-    panels.append(draw.Panel(bars, "(b)", x, draw.Axis(f"{metric_head(MDI)}, sum 1"), legend="upper left", width=1.9))
-    return draw.Part([panels], title=cells.title(*pair), legend=len(definitions) > 1)
+    x, several = draw.Axis("feature", ticks=dict(enumerate(names)), upright=len(names) > 8), len(definitions) > 1
+    panels.append(
+        draw.Panel(bars, "(b)", x, draw.Axis(f"{metric_head(MDI)}, sum 1"), "upper left" * (not several), width=1.9)
+    )
+    return draw.Part([panels], title=cells.title(*pair), legend=several)

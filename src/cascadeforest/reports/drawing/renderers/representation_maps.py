@@ -164,7 +164,7 @@ def _parts(cells: Cells, pair: Pair, options: Options) -> Iterable[Part]:
         else:
             marks = panels.class_points(planes[layer], arrays["classes"], names, alpha=0.75)
             shown.append(Panel(marks, title + published_text(cells, row), Axis("t-SNE 1"), Axis("t-SNE 2"), equal=True))
-    title = f"{cells.name(*pair)}, {len(arrays['rows']):,} training rows"
+    title = f"{cells.name(*pair)}, {len(arrays['rows']):,} of {cells.all(*pair)[0].n_train:,} training rows"
     yield Part([shown], title, height=panels.WIDTH / max(len(shown), 2) * 0.92 + 0.15, legend=True)
     if accuracy := {layer: 100 * fmean(values) for layer, values in _accuracies(found).items()}:
         found_in = np.concatenate([run["layer"] for run in cells.arrays(*pair, options.extras[2])])

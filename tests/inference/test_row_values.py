@@ -5,7 +5,7 @@ import pytest
 
 from cascadeforest.experiments.metrics import score
 from cascadeforest.inference.intervals import given_test_set, pooled_rows
-from cascadeforest.reports.numbers.rows import areas, log_losses, placements, row_values
+from cascadeforest.inference.row_values import areas, log_losses, placements, row_values
 
 #: Metrics of classifiers, and of how many classes each is tried.
 CASES = [
