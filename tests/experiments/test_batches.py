@@ -19,6 +19,7 @@ from cascadeforest.experiments.batches import (
 )
 from cascadeforest.experiments.claims import undecided
 from cascadeforest.experiments.plan import Experiment, Plan, Run, Suite, Timing
+from cascadeforest.experiments.resolve import load_plan
 
 
 def run_of(number, repeats):
@@ -131,8 +132,9 @@ def test_claims_that_wait_for_an_experiment_are_counted_per_hour_where_most_cost
 def test_claims_without_runs_or_power_wait_for_every_experiment_that_gives_evidence(request, tmp_path):
     for folder in ("config", "workflow"):
         (tmp_path / folder).symlink_to(request.config.rootpath / folder)
-    assert undecided(tmp_path, "quick") == {}  # nothing is stored
-    table = tmp_path / "reports/quick/tables/claims.csv"
+    plan = load_plan(request.config.rootpath, {"suite": "standard"})
+    assert undecided(tmp_path, plan) == {}  # nothing is stored
+    table = tmp_path / "reports/standard/tables/claims.csv"
     table.parent.mkdir(parents=True)
     marks = {
         ("hidf-separability-rises", ""): "open: no power",  # of hidf-fig2
@@ -141,10 +143,14 @@ def test_claims_without_runs_or_power_wait_for_every_experiment_that_gives_evide
         ("interp-better-estimation", ""): "open: no power",  # of interp-table4
         ("interp-lower-error-everywhere", ""): "supported",
         ("hidf-most-accurate", ""): "open: data not at hand",
+        ("cs-subsampling-hurts", ""): "open: not run",  # of cs-table1, which standard bounds
     }
     lines = [f"{claim},{condition},verdict,{mark}" for (claim, condition), mark in marks.items()]
     table.write_text("\n".join(["model,condition,metric,mark", *lines, "hidf-most-accurate,,accuracy,open: not run"]))
-    assert undecided(tmp_path, "quick") == {"hidf-fig2": 1, "interp-table4": 2}
+    assert undecided(tmp_path, plan) == {"hidf-fig2": 1, "interp-table4": 2}
+    # Of a suite without accepted results it is what those of standard leave open, by its own bounds.
+    whole = undecided(tmp_path, load_plan(request.config.rootpath, {"suite": "paper"}))
+    assert whole == {"hidf-fig2": 1, "interp-table4": 2, "cs-table1": 1}
 
 
 def test_hours_of_timings_count_every_turn_of_every_round():

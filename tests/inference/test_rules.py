@@ -195,6 +195,17 @@ def test_too_few_repeats_leave_a_claim_open(rule):
         assert (found.outcome, found.smallest) == ("open", None)
 
 
+@pytest.mark.parametrize(("over", "rule"), [("several", "better"), ("all", "up_to")])
+@pytest.mark.parametrize("value", [math.nan, 9.0])
+def test_a_comparison_without_an_interval_does_not_decide(over, rule, value):
+    bar = criterion("better", 0.0, 0.1)
+    one, *others = (Comparison(f"d{k}", "", Estimate(value if k == 0 else k, 0.1, 9 * (k > 0)), bar) for k in range(4))
+    found = decide([one, *others], over, k=1, n_sets=4, rule=rule)
+    assert found.outcome == "supported"
+    assert found.decisive in others
+    assert decide([one], over, k=1, n_sets=1, rule=rule).outcome == "open"
+
+
 def test_five_sets_or_each_for_itself():
     bar = criterion("better")
     six = [Comparison(str(k), "", Estimate(1.0 + k / 10, 0.3), bar) for k in range(6)]

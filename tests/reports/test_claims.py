@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 from tests.reports.conftest import ROOT
 
 from cascadeforest.data.errors import ConfigError
@@ -207,7 +208,7 @@ def test_open_says_what_would_have_been_found_and_how_much_more_is_needed(made):
     smallest = decision.smallest
     assert line.verdict.verdict == "open: no power"
     assert decision.power(smallest) == pytest.approx(0.8, abs=1e-3)
-    assert f"a true +{100 * smallest:.2f} points would have been found" in line.words
+    assert f"a true +{100 * smallest:.2f} points would have been found here" in line.words
     assert f"about {(smallest / 0.005) ** 2:.0f} times the rows or repeats" in line.words
 
 
@@ -258,6 +259,9 @@ def test_what_was_known_is_confirmed_on_fresh_draws_only(made):
     ]
     late = claim(exploratory=known | {"known_repeats": 10})
     assert made.verdict(late).verdict.marks == ["exploratory: known before, and new repeats do not decide it yet"]
+    assert made.verdict(claim(exploratory={"why": "another size was seen"})).verdict.marks == [
+        "exploratory: known before"
+    ]
     made.run("adult", "gbdt", [0.9, 0.91, 0.9, 0.92, *(0.78 + np.arange(6) / 1000)])
     line = made.verdict(claim(exploratory=known))
     assert line.words.endswith("exploratory: known before, and new repeats alone say contradicted")
@@ -315,23 +319,39 @@ def test_changes_and_correlations_take_runs_for_replicates(made):
     assert ends.comparison.estimate.value == pytest.approx(np.mean(rising[3]) - np.mean(rising[0]))
     (rho,) = found("correlation", "below", with_metric="bias")
     assert rho.comparison.estimate.value == pytest.approx(-1)
-    assert rho.note == "all 10 runs give the same number: the interval of their median"
+    assert rho.note == "all 10 runs give the same number: the test that flips signs"
     assert rho.comparison.is_shown()
     # A run whose curve is constant counts as one without a correlation.
     rows[:] = [replace(row, values=(0.0, *row.values[1:])) if row.metric == "bias" else row for row in rows]
     (rho,) = found("correlation", "below", with_metric="bias")
     assert rho.comparison.estimate.value == pytest.approx(-0.9)
     assert rho.note == "10 runs, 1 with a curve that is constant"
-    # Layers that some runs lack are compared over the others, and curves end before them.
+    # Layers that some runs lack are compared over the others; the correlation of a run is over its own layers.
     rows[:] = [replace(row, values=(*row.values[:7], *[math.nan] * 3)) if "4" in row.condition else row for row in rows]
+    falling = [
+        replace(row, values=(*row.values[:9], 9.0)) if row.metric == "bias" and "3" in row.condition else row
+        for row in rows
+    ]
     steps = found("change", "above")
     assert steps[2].comparison.estimate.value == pytest.approx(np.mean(rising[3][:7]) - np.mean(rising[2][:7]))
     assert steps[2].note == "7 made data sets, of 10: the others have fewer layers"
     assert steps[1].note == "10 made data sets"
+    rows[:] = falling
     (rho,) = found("correlation", "below", with_metric="bias")
-    assert rho.comparison.estimate.value == pytest.approx(-0.9)
+    # Nine runs fall, one of them is constant; the last has three layers, whose last one is the highest of both.
+    assert rho.comparison.estimate.value == pytest.approx((-8 + stats.spearmanr([0, 1, 2], [-1, -2, 9]).statistic) / 10)
     rows[:] = [replace(row, values=(1.0, *[math.nan] * 9)) if "4" in row.condition else row for row in rows]
     assert found("change", "above")[2].note == "fewer than two runs have both layers"
+    rows[:] = [row for row in rows if row.condition in ("layer 1", "layer 2")]
+    (rho,) = found("correlation", "below", with_metric="bias")
+    assert (rho.note, rho.comparison.estimate.df) == ("fewer than three layers", 0)
+    rows[:] = [
+        TidyRow("adult", "gbdt", f"layer {k}", m, 1.0, n=10, values=(1.0,) * 10)
+        for k in (1, 2, 3)
+        for m in ("mdi", "bias")
+    ]
+    (rho,) = found("correlation", "below", with_metric="bias")
+    assert (rho.note, rho.comparison.estimate.df) == ("a curve of each run is constant", 0)
 
 
 def test_equal_numbers_of_few_runs_or_of_splits_say_nothing_and_shares_of_importance_have_no_test_rows(made):
@@ -348,7 +368,9 @@ def test_equal_numbers_of_few_runs_or_of_splits_say_nothing_and_shares_of_import
         return one
 
     one = found("mdi", (0.7,) * 6)
-    assert (one.comparison.estimate.interval, one.comparison.is_shown()) == ((0.7, 0.7), True)
+    assert one.comparison.estimate.interval == pytest.approx((0.7, 0.7))
+    assert one.comparison.is_shown()
+    assert not one.comparison.is_shown(0.1)  # six runs exclude nothing at 0.5 %
     one = found("mdi", (0.7,) * 5)
     assert (one.note, one.comparison.is_shown()) == ("all 5 runs give the same number, and these are too few", False)
     sources.results.experiments[EXPERIMENT].designs["adult"] = "splits"
@@ -357,6 +379,12 @@ def test_equal_numbers_of_few_runs_or_of_splits_say_nothing_and_shares_of_import
     sources.results.experiments[EXPERIMENT].designs["adult"] = "given"
     assert found("mdi_share", (0.69, 0.71)).note == "2 runs"
     assert found("linear_accuracy", (0.69, 0.71)).note == "50 test rows and 2 runs"
+    one = found("linear_accuracy", (0.7,) * 6)
+    assert one.comparison.estimate.error == pytest.approx(math.sqrt(0.7 * 0.3 / 50))
+    for share in (0.0, 1.0):
+        low, high = found("linear_accuracy", (share,) * 6).comparison.estimate.interval
+        assert (low, high) == pytest.approx((share - 3 / 50, share + 3 / 50), abs=0.002)  # the rule of three
+    assert found("linear_accuracy", (0.7,) * 5).note.startswith("50 test rows, all 5 runs give the same number")
 
 
 def test_the_interval_of_two_spreads_is_that_of_pitman_and_morgan(made):

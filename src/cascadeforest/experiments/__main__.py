@@ -152,7 +152,7 @@ def _list(options: argparse.Namespace) -> int:
         from cascadeforest.experiments.claims import undecided
 
         costs = expected_costs(plan.runs, read_costs(options.root))
-        print("\n".join(cost_lines(plan, costs, width, undecided(options.root, plan.suite))))
+        print("\n".join(cost_lines(plan, costs, width, undecided(options.root, plan))))
         return 0
     for experiment in plan.experiments.values():
         print(f"{experiment.id:<{width}}  {experiment.kind:<6}  {experiment.status:<15}  {experiment.reason}".rstrip())

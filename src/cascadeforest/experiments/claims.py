@@ -237,11 +237,19 @@ def stored_verdicts(root: Path, suite: str) -> dict[str, str]:
     return {row["model"]: row["mark"] for row in rows}
 
 
-def undecided(root: Path, suite: str) -> Counter[str]:
-    """Return of how many claims each experiment gives evidence that lack runs or repeats in the accepted table."""
-    verdicts, claims = stored_verdicts(root, suite), read_claims(root)
+def undecided(root: Path, plan: Plan) -> Counter[str]:
+    """Return of how many open claims each experiment of a plan gives evidence, other than of bounded models.
+
+    They are open for want of runs or repeats in the accepted table of the suite, or else of ``standard``.
+    """
+    verdicts, claims = stored_verdicts(root, plan.suite) or stored_verdicts(root, "standard"), read_claims(root)
+
+    def counts(part: Part) -> bool:
+        bounds = plan.experiments[part.experiment].bounds if part.experiment in plan.experiments else {}
+        return part.bounded or not any(any(bounds.get(name, {}).values()) for name in (part.model, *part.rivals))
+
     is_open = [claim for name, claim in claims.items() if verdicts.get(name) in ("open: not run", "open: no power")]
-    return Counter(name for claim in is_open for name in {part.experiment for part in claim.evidence})
+    return Counter(name for claim in is_open for name in {part.experiment for part in claim.evidence if counts(part)})
 
 
 def digest_of_claims(claims: Mapping[str, Claim]) -> str:

@@ -61,12 +61,15 @@ def _suite_lines(plan: Plan, measured: list[tuple[Pair, Cost]]) -> Iterator[str]
             yield f"| `{name}` | {shown} | {len(needed[name])} | {unknown or ''} |"
     unknown = len(known - hours.keys())
     yield f"| all, shared runs once | {sum(hours.values()):,.0f} | {len(known)} | {unknown or ''} |"
-    longest = max(cost.seconds for cost in costs.values()) / 3600
+    alone = [timing.seconds / 3600 for timing in plan.timings if timing.seconds is not None]
+    longest = max(*alone, *(cost.seconds / 3600 for cost in costs.values()))
     largest = max(cost.mib for cost in costs.values()) / 1024
     yield ""
+    fits, n_timings, wall = sum(hours.values()), len(plan.timings), sum(hours.values()) / CORES + sum(alone)
     yield (
-        f"By measured costs the suite `paper` takes {sum(hours.values()):,.0f} CPU hours, "
-        f"{sum(hours.values()) / CORES:,.0f} hours on {CORES} cores, and more for {unknown:,} of its {len(known):,} "
-        f"runs, whose size was never measured. The longest single fit takes {longest:,.1f} hours: a cluster of any "
-        f"size needs at least as long. The largest needs {largest:,.0f} GiB of memory."
+        f"By measured costs the suite `paper` takes {fits:,.0f} CPU hours of fits, and {sum(alone):,.0f} hours of "
+        f"timings that have a machine to themselves: {wall:,.0f} hours on {CORES} cores. It takes more for {unknown:,} "
+        f"of its {len(known):,} runs and {n_timings - len(alone)} of its {n_timings} timings, whose size was never "
+        f"measured. The longest fit or timing takes {longest:,.1f} hours: a cluster of any size needs at least that. "
+        f"The largest fit needs {largest:,.0f} GiB of memory."
     )

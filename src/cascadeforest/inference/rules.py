@@ -128,8 +128,10 @@ class Comparison:
 
     @property
     def lead(self) -> float:
-        """How far the estimate is on the side of the claim, in standard errors."""
+        """How far the estimate is on the side of the claim, in standard errors; -inf without an interval."""
         value = self.estimate.value
+        if self.estimate.df <= 0:
+            return -math.inf
         lead = min(value - edge if side == "low" else edge - value for side, edge, _ in self.criterion.supports)
         return lead / self.error if self.error else math.copysign(math.inf, lead) if lead else 0.0
 

@@ -34,8 +34,6 @@ IMPORTANCE, CALIBRATION, SHARE, CORRELATION = 0.005, 0.005, 0.02, 0.1
 SHARES: Final = frozenset(
     {"accuracy", "error_rate", "linear_accuracy", "screened_share", "remaining_share", "test_pass_rate"}
 )
-#: Of so many runs the smallest and the largest number hold their median between them, with more than 95 % (sign test).
-LEAST_EQUAL: Final = 6
 #: What stands for the number of a layer in conditions.
 ANY_LAYER: Final = "*"
 #: How the note of a bounded number begins.
@@ -211,11 +209,13 @@ class _Search:
 
     def _none(self, dataset: str, state: State, why: str, rival: str = "", condition: str = "") -> Evidence:
         own, rivals = self.part.model, [rival] if rival else self.part.rivals
-        words = ", ".join(filter(None, (own + (f" against {', '.join(rivals)}" if rivals else ""), condition)))
-        others = [self._label(one) for one in rivals if one != own]
-        label = self._label(own) + (f" against {', '.join(others)}" if others else "")
-        label = ", ".join(filter(None, (label, condition)))
-        return Evidence(self.part.experiment, dataset, words, label, self.part.metric, state, why)
+
+        def words(name: Callable[[str], str], others: Sequence[str]) -> str:
+            against = f" against {', '.join(map(name, others))}" if others else ""
+            return ", ".join(filter(None, (name(own) + against, condition)))
+
+        label = words(self._label, [one for one in rivals if one != own])
+        return Evidence(self.part.experiment, dataset, words(str, rivals), label, self.part.metric, state, why)
 
     def _label(self, model: str) -> str:
         if (declared := self.sources.results.experiments.get(self.part.experiment)) is None:
@@ -334,7 +334,8 @@ def _estimate(claim: Claim, own: list[_Side], other: list[_Side], first: int) ->
     values = [list(one.values[first:]) for one in (mine, *other[:1])]
     if len({len(own) for own in values}) > 1:
         return Estimate(mine.mean - other[0].mean, 0.0, 0), "the repeats of the two cannot be paired"
-    n, values = len(values[0]), _complete(values)
+    n, there = len(values[0]), ~np.isnan(values).any(axis=0)
+    values = [np.compress(there, own).tolist() for own in values]
     if len(values[0]) < min(n, 2):
         return Estimate(math.nan, 0.0, 0), "fewer than two runs have both layers"
     if claim.statistic == "value":
@@ -354,23 +355,21 @@ def _estimate(claim: Claim, own: list[_Side], other: list[_Side], first: int) ->
     return replace(one, value=sign * one.value, leads=leads), found.why + some + needs
 
 
-def _complete(values: Sequence[Sequence[float]]) -> list[list[float]]:
-    """Return the numbers of the repeats that have all of them."""
-    kept = [own for own in zip(*values, strict=True) if not any(map(math.isnan, own))]
-    return [list(own) for own in zip(*kept, strict=True)] or [[] for _ in values]
-
-
 def _correlation(side: _Side, *curves: np.ndarray) -> tuple[Estimate, str]:
-    """Return the mean rank correlation of two curves (layers, runs) over the layers that all runs have.
+    """Return the mean rank correlation of two curves (layers, runs), of each run over the layers that it has.
 
-    That of a constant curve is 0: it neither rises nor falls with the other.
+    That of a constant curve is 0: it neither rises nor falls with the other. Runs of less than three layers have none.
     """
-    whole = ~np.isnan(curves).any(axis=(0, 2))
-    a, b = (stats.rankdata(curve[whole], axis=0) - (whole.sum() + 1) / 2 for curve in curves)
-    scale = np.sqrt((a**2).sum(axis=0) * (b**2).sum(axis=0))
-    rhos = np.divide((a * b).sum(axis=0), scale, out=np.zeros(len(scale)), where=scale > 0)
-    estimate, words = _over_runs(side, rhos.tolist())
-    n_constant = int((scale == 0).sum())
+    found, n_constant = [], 0
+    for one, other in zip(*(curve.T for curve in curves), strict=True):
+        a, b = (curve[~np.isnan(one + other)] for curve in (one, other))
+        if len(a) > 2:
+            is_constant = min(np.ptp(a), np.ptp(b)) == 0
+            found.append(0.0 if is_constant else float(stats.spearmanr(a, b).statistic))
+            n_constant += is_constant
+    if n_constant == len(found):
+        return Estimate(math.nan, 0.0, 0), "a curve of each run is constant" if found else "fewer than three layers"
+    estimate, words = _over_runs(side, found)
     return estimate, words + (f", {n_constant} with a curve that is constant" if n_constant else "")
 
 
@@ -388,13 +387,13 @@ def _difference(own: _Side, other: _Side, values: list[list[float]], first: int)
 def _over_runs(side: _Side, values: Sequence[float]) -> tuple[Estimate, str]:
     """Return the mean over runs, as the design of their repeats has it."""
     if len(values) < 2:
-        return Estimate(values[0], 0.0, 0), "one run, and layers are no replicates"
+        return Estimate(values[0], 0.0, 0), "one run"
     is_split = side.design in ("folds", "splits")
     if max(values) - min(values) <= 1e-12 * max(1.0, abs(values[0])):
-        if is_split or len(values) < LEAST_EQUAL:
-            why = "and they share rows" if is_split else "and these are too few"
-            return Estimate(values[0], 0.0, 0), f"all {len(values)} runs give the same number, {why}"
-        return Estimate(values[0], 0.0), f"all {len(values)} runs give the same number: the interval of their median"
+        words = f"all {len(values)} runs give the same number"
+        if is_split or len(values) < 6:  # no flips of the signs of fewer numbers exclude anything at 5 %
+            return Estimate(values[0], 0.0, 0), f"{words}, and {'they share rows' if is_split else 'these are too few'}"
+        return intervals.sign_flips(values), f"{words}: the test that flips signs"
     shares = [cell.n_test / cell.n_train for cell in side.cells.all(side.dataset, side.column)] if is_split else [0.0]
     return intervals.repeated_splits(values, fmean(shares)), f"{len(values)} runs"
 
@@ -408,8 +407,10 @@ def _of_value(side: _Side, values: Sequence[float]) -> tuple[Estimate, str]:
     if side.metric not in SHARES or row is None or not row.n_test or side.design != "given":
         return estimate, words
     of_rows, n = mean * (1 - mean) / row.n_test, row.n_test
+    if not of_rows:
+        return replace(intervals.equal_rows(n), value=mean), f"{n:,} test rows, which are all alike"
     if estimate.df <= 0:
-        return Estimate(mean, math.sqrt(of_rows), n - 1), f"{n:,} test rows, one run"
+        return Estimate(mean, math.sqrt(of_rows), n - 1), f"{n:,} test rows, {words}"
     error = math.hypot(estimate.error, math.sqrt(of_rows))
     df = error**4 / (estimate.error**4 / estimate.df + of_rows**2 / (n - 1))
     return Estimate(mean, error, df), f"{n:,} test rows and {words}"

@@ -70,7 +70,7 @@ class Verdict:
         if self.claim.exploratory:
             fresh = self.fresh.verdict if self.fresh else ""
             new = f"alone say {fresh}" if fresh in (SUPPORTED, CONTRADICTED) else "do not decide it yet"
-            found.append(f"exploratory: known before, and new repeats {new}")
+            found.append("exploratory: known before" + (f", and new repeats {new}" if self.fresh else ""))
         return [*found, *(["post hoc: changed or added after results were stored"] if self.is_post_hoc else [])]
 
 

@@ -82,7 +82,7 @@ def _line(one: Verdict) -> ClaimLine:
     of = decisive.label if decisive else f"mean over data sets, {comparison.rival}"
     place = f"{of} on {comparison.dataset}" if decisive else of
     if one.verdict == verdicts.NO_POWER and (smallest := one.primary.smallest) is not None:
-        place += f"; a true {_number(one, metric, [verdicts.shown(smallest, scale)], scale)} would have been found"
+        place += f"; a true {_number(one, metric, [verdicts.shown(smallest, scale)], scale)} would have been found here"
     return ClaimLine(one, text, place, tuple(experiments))
 
 
