@@ -246,7 +246,7 @@ def of_rows(table: Table, cell: Any, metric: str) -> tuple[np.ndarray, np.ndarra
     right = np.unpackbits(own["right"], count=len(test)) if "right" in own else strata
     if metric == "rmse":
         squares = own["residual"].astype(float) ** 2
-        parts: np.ndarray = squares / (2 * math.sqrt(squares.mean()) or 1.0)
+        parts: np.ndarray = squares * value / (2 * squares.mean() or 1.0)
     elif metric in ("accuracy", "error_rate"):
         parts = right * (1.0 if metric == "accuracy" else -1.0)
     elif metric == "log_loss" and "loss" in own:

@@ -1,6 +1,5 @@
 """What single test rows add to a metric: their variance gives that of the metric, and of differences of two models."""
 
-import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -60,7 +59,7 @@ def row_values(
         parts = (rows["right"] if metric == "accuracy" else ~rows["right"]).astype(float)
     elif metric == "rmse" and "residual" in rows:
         squares = rows["residual"].astype(float) ** 2
-        parts = squares / (2 * math.sqrt(squares.mean())) if squares.any() else squares
+        parts = squares * value / (2 * squares.mean()) if squares.any() else squares
     elif metric == "log_loss" and "loss" in rows:
         parts = rows["loss"].astype(float)
     elif metric == "balanced_accuracy" and "class" in rows:

@@ -5,7 +5,7 @@ The arrays of one data set variant, rows in the order of the data set:
 - ``split``: for each repeat the number of its split; ``test_rows/<split>``: whether a row is tested, packed as bits;
 - ``class/<split>``, where a table shows balanced accuracy, or the ROC AUC of several classes: codes of their classes;
 - ``<model>/<repeat>/predicted``: class codes, and ``right``: whether they are right, packed by `numpy.packbits`;
-- ``<model>/<repeat>/value`` and ``residual`` (value minus target) in regression, in single precision;
+- ``<model>/<repeat>/residual`` in regression: prediction minus target, divided by the RMSE, in half precision;
 - ``<model>/<repeat>/placed``, of two classes where a table shows the ROC AUC: twice the placement of each row after
   DeLong et al. (1988). It is the number of negatives scored below a positive, and of positives scored above a
   negative, ties counted half;
@@ -80,7 +80,8 @@ def _of_cell(outputs: Arrays, data: Dataset, test: np.ndarray, shown: set[str]) 
     """Return what is kept of a cell whose model is in tables that show these metrics."""
     predicted, truth = outputs["predicted"], data.y[test]
     if data.task == "regression":
-        return {"value": predicted.astype(np.float32), "residual": (predicted - truth).astype(np.float32)}
+        residuals = predicted - truth
+        return {"residual": (residuals / (np.sqrt(np.mean(residuals**2)) or 1.0)).astype(np.float16)}
     small = np.min_scalar_type(len(data.class_names))
     found = {"predicted": predicted.astype(small), "right": np.packbits(predicted == truth)}
     scores = outputs.get("probabilities", outputs.get("scores"))
