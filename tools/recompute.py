@@ -54,7 +54,7 @@ def read_csv(path: Path) -> list[Row]:
 
 
 def key_of(row: Row) -> Key:
-    return tuple(row[name] for name in KEY)
+    return tuple(map(row.__getitem__, KEY))
 
 
 @cache
@@ -222,14 +222,14 @@ def over_repeats_only(leads: np.ndarray, design: str, cells: Sequence[Any]) -> E
         return NONE
     ratio = fmean(c["n_test"] / c["n_train"] for c in cells) if design in ("folds", "splits") else 0.0
     found = t_interval(float(leads.mean()), float(leads.var(ddof=1)) * (1 / n + ratio), n - 1)
-    if design == "draws" and n <= 16:
-        members = (np.arange(1, 2**n)[:, None] >> np.arange(n)) & 1
+    if design == "draws":
+        words = [1]  # of more than 16 repeats a subgroup of the flips is tried: the powers of x modulo a polynomial
+        while len(words) < n:
+            words.append(2 * words[-1] ^ 0x1100B * (words[-1] >> 15))
+        members = np.bitwise_count(np.arange(1, 2 ** min(n, 16))[:, None] & np.array(words)) & 1
         means = np.sort(np.round(members @ leads / members.sum(axis=1), 14))  # 1e-18 is 0
-        outside = math.floor(0.025 * 2**n + 1e-9)
-        ends = {"low": float(means[outside - 1]), "high": float(means[-outside])}
-        found |= ends if outside else NONE | {"mark": "undecided"}
-    elif design == "draws":  # of more repeats a subgroup of the flips is tried: only what follows from the spread
-        del found["low"], found["high"]
+        outside = math.floor(0.025 * (len(means) + 1) + 1e-9)
+        found |= NONE | {"mark": "undecided"} if not outside else {"low": means[outside - 1], "high": means[-outside]}
     return found
 
 

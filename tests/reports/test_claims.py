@@ -341,7 +341,7 @@ def test_changes_and_correlations_take_runs_for_replicates(made):
     # Nine runs fall, one of them is constant; the last has three layers, whose last one is the highest of both.
     assert rho.comparison.estimate.value == pytest.approx((-8 + stats.spearmanr([0, 1, 2], [-1, -2, 9]).statistic) / 10)
     rows[:] = [replace(row, values=(1.0, *[math.nan] * 9)) if "4" in row.condition else row for row in rows]
-    assert found("change", "above")[2].note == "fewer than two runs have both layers"
+    assert found("change", "above")[2].note == "fewer than two repeats have both numbers"
     rows[:] = [row for row in rows if row.condition in ("layer 1", "layer 2")]
     (rho,) = found("correlation", "below", with_metric="bias")
     assert (rho.note, rho.comparison.estimate.df) == ("fewer than three layers", 0)

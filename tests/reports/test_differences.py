@@ -49,6 +49,9 @@ def test_a_training_draw_is_small_up_to_a_fifth_of_the_rows_and_made_data_are_ma
     assert design_of("own", {"protocol": protocol | {"train_size": 100}}) == "splits"
     assert design_of("own", {"protocol": protocol | {"train_size": 100}, "expected": {"rows": 500}}) == "draws"
     assert design_of("own", {"protocol": {"kind": "made", "repeats": 20}}) == "made"
+    given = {"protocol": {"kind": "given", "repeats": 10}}
+    variants = {"own": "given", "own+smooth-1+rest-0.1+irrelevant": "draws", "own+rest-0.5": "given"}
+    assert {variant: design_of(variant, given) for variant in variants} == variants
 
 
 def rows_of(generator, n_repeats, same_rows=True, task="classification"):

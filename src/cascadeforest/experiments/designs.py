@@ -36,7 +36,7 @@ def design_of(variant: str, dataset: Mapping[str, Any]) -> Design:
         return "folds"
     share = _training_share(protocol, dataset.get("expected", {}).get("rows")) if is_split else 1.0
     for operation in map(parse_operation, parse_variant(variant)[1]):
-        share *= operation.amount if operation.kind == "train" else 1.0
+        share *= operation.amount if operation.kind in ("train", "rest") else 1.0
     if share <= SMALL_DRAW:
         return "draws"
     return "splits" if is_split else "given"

@@ -108,7 +108,7 @@ def _table(paper: Paper, compared: Sequence[Compared], suite: str) -> TableView:
 def _line(one: Compared, *more: Cell, size: str = "") -> Row:
     """Return a line: labels, the published and the reproduced number, and more cells."""
     metric, label = one.row.metric, one.label or "data"  # an empty label would be taken for the one above
-    model = label if one.is_first or not one.row.model else f"{label} ↳"
+    model = label if one.is_first else f"{label} ↳"
     number = ", ".join(filter(None, (metric_head(metric), one.row.condition)))
     if one.kind in ("fact", "count"):
         ours = printed_text(metric, Decimal(f"{one.row.number:.10g}"), None)

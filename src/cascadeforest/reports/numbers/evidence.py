@@ -332,12 +332,11 @@ def _estimate(claim: Claim, own: list[_Side], other: list[_Side], first: int) ->
     if claim.statistic == "correlation":
         return _correlation(mine, *(np.array([one.values[first:] for one in sides]) for sides in (own, other)))
     values = [list(one.values[first:]) for one in (mine, *other[:1])]
-    if len({len(own) for own in values}) > 1:
-        return Estimate(mine.mean - other[0].mean, 0.0, 0), "the repeats of the two cannot be paired"
-    n, there = len(values[0]), ~np.isnan(values).any(axis=0)
+    n = min(map(len, values))  # an extra that takes long is saved by the first repeats only
+    there = ~np.isnan([own[:n] for own in values]).any(axis=0)
     values = [np.compress(there, own).tolist() for own in values]
-    if len(values[0]) < min(n, 2):
-        return Estimate(math.nan, 0.0, 0), "fewer than two runs have both layers"
+    if len(values[0]) < min(max(n, 1), 2):
+        return Estimate(math.nan, 0.0, 0), "fewer than two repeats have both numbers"
     if claim.statistic == "value":
         return _of_value(mine, values[0])
     theirs = other[0]
