@@ -206,6 +206,17 @@ def test_a_comparison_without_an_interval_does_not_decide(over, rule, value):
     assert decide([one], over, k=1, n_sets=1, rule=rule).outcome == "open"
 
 
+def test_what_contradicts_a_claim_on_several_sets_is_a_contrary_comparison():
+    """Two of four are contrary, so that three cannot be better; the weaker of the two decides."""
+    bar = criterion("better", 0.0, 0.1)
+    values = {"a": (1.0, 9), "b": (-2.0, 9), "c": (-3.0, 9), "d": (0.0, 0)}
+    one = {name: Comparison(name, "", Estimate(value, 0.1, df), bar) for name, (value, df) in values.items()}
+    found = decide([*one.values()], "several", k=3)
+    assert (found.outcome, found.decisive) == ("contradicted", one["b"])
+    found = decide([one["a"], one["b"], one["d"]], "several", k=2)
+    assert (found.outcome, found.decisive) == ("open", one["b"])
+
+
 def test_five_sets_or_each_for_itself():
     bar = criterion("better")
     six = [Comparison(str(k), "", Estimate(1.0 + k / 10, 0.3), bar) for k in range(6)]

@@ -208,7 +208,7 @@ def _all(comparisons: Sequence[Comparison]) -> Decision:
     """
     contrary = [one for one in comparisons if one.is_contrary(1 / len(comparisons))]
     failing = [one for one in comparisons if not one.is_shown()]
-    decisive = min(contrary or failing or comparisons, key=lambda one: (one.estimate.df <= 0, one.lead))
+    decisive = min(contrary or failing or comparisons, key=_judged_lead)
 
     def power(true: float) -> float:
         return math.prod(one.power(true) for one in comparisons)
@@ -238,7 +238,7 @@ def _several(comparisons: Sequence[Comparison], k: int, n_sets: int) -> Decision
     n, against = len(sets), n_sets - k + 1
     share, contrary_share = 1 / max(n - k + 1, 1), 1 / max(n - against + 1, 1)
     n_shown = sum(all(one.is_shown(share) for one in own) for own in sets)
-    n_contrary = sum(any(one.is_contrary(contrary_share / len(own)) for one in own) for own in sets)
+    contrary = [own for own in sets if any(one.is_contrary(contrary_share / len(own)) for one in own)]
 
     def power(true: float) -> float:
         counts = np.array([1.0])  # probabilities of so many of the sets, which are independent
@@ -247,9 +247,11 @@ def _several(comparisons: Sequence[Comparison], k: int, n_sets: int) -> Decision
             counts = np.convolve(counts, [1 - chance, chance])
         return float(counts[k:].sum())
 
+    found = _outcome(n_shown >= k, len(contrary) >= against)
     ranked = sorted((min(own, key=_lead) for own in sets), key=_lead, reverse=True)
-    found = _outcome(n_shown >= k, n_contrary >= against)
-    return Decision(found, ranked[min(k, n) - 1], "several", power, tuple(comparisons))
+    against_it = sorted((min(own, key=_judged_lead) for own in contrary), key=_lead)
+    decisive = against_it[against - 1] if found == "contradicted" else ranked[min(k, n) - 1]
+    return Decision(found, decisive, "several", power, tuple(comparisons))
 
 
 def _average(comparisons: Sequence[Comparison]) -> Decision:
@@ -295,6 +297,11 @@ def _grouped(comparisons: Iterable[Comparison], name: str) -> dict[str, list[Com
 
 def _lead(one: Comparison) -> float:
     return one.lead
+
+
+def _judged_lead(one: Comparison) -> tuple[bool, float]:
+    """The lead, of comparisons without an interval last."""
+    return one.estimate.df <= 0, one.lead
 
 
 def _smallest(power: Callable[[float], float], comparisons: Sequence[Comparison]) -> float | None:
