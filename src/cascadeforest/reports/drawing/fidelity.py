@@ -13,7 +13,7 @@ from cascadeforest.reports.drawing.formats import to_markdown
 from cascadeforest.reports.drawing.lines import SUMMARY, Cell, Row, TableView, printed_cell, signed_text
 from cascadeforest.reports.drawing.words import environment, sentences
 from cascadeforest.reports.numbers.fidelity import BEYOND, NEAR, WITHIN, Compared, Fidelity
-from cascadeforest.reports.numbers.metrics import known_metric
+from cascadeforest.reports.numbers.metrics import COMPARED, known_metric
 from cascadeforest.reports.numbers.results import Results
 
 TITLE: Final = "Published against reproduced"
@@ -124,7 +124,7 @@ def _graded(one: Compared) -> Iterable[Cell]:
     width = "unknown" if one.tolerance is None else number_text(one.row.metric, one.tolerance, None)
     if one.kind == "fact":
         difference, width = f"{one.difference:+,.10g}".replace("-", "−").replace("+0", "0"), "exact"
-    size = f"{one.row.n} × {one.row.n_test:,}" if one.row.n and one.row.n_test else f"{one.row.n or ''}"
+    size = f"{one.row.n or ''}" + (f" × {one.row.n_test:,}" if one.row.n_test and one.row.metric in COMPARED else "")
     return Cell(difference), Cell(width, is_word=width in ("unknown", "exact")), Cell(size)
 
 
