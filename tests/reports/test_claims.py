@@ -334,7 +334,7 @@ def test_changes_and_correlations_take_runs_for_replicates(made):
     ]
     steps = found("change", "above")
     assert steps[2].comparison.estimate.value == pytest.approx(np.mean(rising[3][:7]) - np.mean(rising[2][:7]))
-    assert steps[2].note == "7 made data sets, of 10: the others have fewer layers"
+    assert steps[2].note == "7 made data sets; 3 of 10 repeats have fewer layers"
     assert steps[1].note == "10 made data sets"
     rows[:] = falling
     (rho,) = found("correlation", "below", with_metric="bias")

@@ -203,7 +203,7 @@ def expected_seconds(timing: Timing, costs: Mapping[Pair, Cost]) -> float | None
 def cost_lines(plan: Plan, costs: Mapping[Pair, Cost], width: int, claims: Mapping[str, int]) -> list[str]:
     """Return CPU hours in words: a line for each experiment, and one for the suite, which computes shared runs once.
 
-    `claims` counts those that wait for an experiment: what decides most claims per hour should be computed first.
+    `claims` has the number of open claims that wait for an experiment: the most claims per hour should come first.
     """
 
     def line(name: str, runs: Collection[Run]) -> str:

@@ -238,9 +238,9 @@ def stored_verdicts(root: Path, suite: str) -> dict[str, str]:
 
 
 def undecided(root: Path, plan: Plan) -> Counter[str]:
-    """Return of how many open claims each experiment of a plan gives evidence, other than of bounded models.
+    """Return how many open claims wait for each experiment of a plan; claims about models that it bounds do not.
 
-    They are open for want of runs or repeats in the accepted table of the suite, or else of ``standard``.
+    Open are claims that lack runs or repeats in the accepted table of the suite, or of ``standard`` if it has none.
     """
     verdicts, claims = stored_verdicts(root, plan.suite) or stored_verdicts(root, "standard"), read_claims(root)
 

@@ -62,7 +62,7 @@ def _suite_lines(plan: Plan, measured: list[tuple[Pair, Cost]]) -> Iterator[str]
     unknown = len(known - hours.keys())
     yield f"| all, shared runs once | {sum(hours.values()):,.0f} | {len(known)} | {unknown or ''} |"
     alone = [timing.seconds / 3600 for timing in plan.timings if timing.seconds is not None]
-    longest = max(*alone, *(cost.seconds / 3600 for cost in costs.values()))
+    longest = max([*alone, *(cost.seconds / 3600 for cost in costs.values())])
     largest = max(cost.mib for cost in costs.values()) / 1024
     yield ""
     fits, n_timings, wall = sum(hours.values()), len(plan.timings), sum(hours.values()) / CORES + sum(alone)

@@ -238,7 +238,7 @@ def failure_words(failures: Sequence[Failure]) -> str:
 
 
 def by_layer(curves: Sequence[np.ndarray]) -> list[list[np.ndarray | None]]:
-    """Return the entries of each layer that at least half of the runs have, None of the others.
+    """Return the entries of each layer that at least half of the runs have; None stands for a run without this layer.
 
     The first axis of a run is the layer.
     """

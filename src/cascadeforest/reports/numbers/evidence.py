@@ -30,7 +30,7 @@ from cascadeforest.reports.numbers.results import Results
 State: TypeAlias = Literal["judged", "absent", "not run", "inactive"]
 #: Regions of importances' AUC, of calibration errors, of shares and of correlations.
 IMPORTANCE, CALIBRATION, SHARE, CORRELATION = 0.005, 0.005, 0.02, 0.1
-#: Metrics that are the share of the test rows of which something holds.
+#: Metrics that count test rows, as a share of all.
 SHARES: Final = frozenset(
     {"accuracy", "error_rate", "linear_accuracy", "screened_share", "remaining_share", "test_pass_rate"}
 )
@@ -345,7 +345,7 @@ def _estimate(claim: Claim, own: list[_Side], other: list[_Side], first: int) ->
     if claim.statistic == "spread":
         return _spread(*values)
     sign, found = _sign(claim, mine.metric), _difference(mine, theirs, values, first)
-    some = f", of {n}: the others have fewer layers" if len(values[0]) < n else ""
+    some = f"; {n - len(values[0])} of {n} repeats have fewer layers" if len(values[0]) < n else ""
     one = found.interval
     if one is None:
         return Estimate(sign * found.row.number, 0.0, 0), found.why + some

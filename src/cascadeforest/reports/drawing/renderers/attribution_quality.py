@@ -61,9 +61,9 @@ def _place(condition: str, metric: str) -> tuple[str, tuple[str, str]]:
 def _part(cells: Cells, pair: Pair, found: Found) -> draw.Part:
     """The panels of one data set: error, and R² against each reference."""
 
-    def line(about: str, metric: str, look: draw.Look, label: str, *place: int) -> draw.Mark:
+    def line(about: str, metric: str, look: draw.Look, label: str, k: int = 0, n: int = 1) -> draw.Mark:
         rows = (row for key, row in found.items() if _place(*key)[1] == (about, metric))
-        return models.curve(rows, look, label, 1.0, *place)
+        return models.curve(rows, look, label, k=k, n=n)
 
     error = line("", ERROR, draw.Look(draw.BLACK), "test error")
     axis = draw.layers_axis(sum(metric == ERROR for _, metric in found))
