@@ -31,18 +31,25 @@ def plan():
         Run("quick", data, "m", "classification", "sklearn.dummy:DummyClassifier", {}, tuple(range(500)))
         for data in ("iris", "wine")
     )
-    experiment = Experiment("hidf-table1", "hidf", "table", "T", "scores")
+    experiment = Experiment("hidf-table1", "hidf", "table", "T", "scores", datasets=("iris", "wine"))
     return Plan("quick", Suite("a suite"), {"hidf-table1": experiment}, runs, batches=make_batches(runs, {}, 30))
 
 
 def test_known_targets_and_files_are_let_through(plan, tmp_path):
-    check_prerequisites(tmp_path, plan, ["hidf-table1", "report", "results/quick/index.html", "plan.json"])
+    check_prerequisites(tmp_path, plan, ["hidf-table1", "hidf-table1:wine", "report", "results/quick/x.html", "x.json"])
 
 
 @pytest.mark.parametrize(("target", "words"), [("hidf-tabel1", "Did you mean 'hidf-table1'"), ("xyz", "make list")])
 def test_an_unknown_target_is_named(plan, target, words):
     with pytest.raises(ConfigError, match=f"'{target}' is no experiment of the suite quick. .*{words}"):
         check_targets(plan, [target])
+
+
+def test_an_unknown_row_is_named(plan):
+    with pytest.raises(UserError, match=r"rows that hidf-table1 does not have in the suite quick: win. It has iris, w"):
+        check_targets(plan, ["hidf-table1:wine,win"])
+    with pytest.raises(ConfigError, match=r"'hidf-tabel1' is no experiment .* Did you mean 'hidf-table1'"):
+        check_targets(plan, ["hidf-tabel1:wine"])
 
 
 def test_words_of_a_command_that_nearly_name_an_experiment_are_slips(plan):

@@ -108,6 +108,8 @@ def test_of_some_targets_only_their_fits_count(plan, folder):
         return progress.experiments, {dataset for dataset, _, _ in progress.cells}
 
     assert shown("ours") == (["ours"], {"wine"})
+    assert shown("both:iris") == (["both"], {"iris"})
+    assert shown("both:iris", "ours") == (["both", "ours"], {"iris", "wine"})
     assert shown() == shown("ours", "claims") == shown("report") == ([*one], {"iris", "wine"})
 
 
@@ -180,6 +182,15 @@ def test_a_run_says_what_happens_and_where_the_log_is(stand_in, plan, folder):
     log = (folder / running.LOG).read_text()
     assert "hidf-table1 --cores 2 --config suite=quick" in log
     assert "steps" not in text  # Snakemake's output is in the log only
+
+
+def test_of_rows_of_a_table_the_runs_are_made(stand_in, plan, folder):
+    both = Experiment("both", "hidf", "table", "T", "scores", columns={"rf": "forest"}, datasets=("iris", "wine"))
+    plan = replace(plan, experiments={"both": both})
+    assert stand_in(plan, "works", ["both:iris", "ours"])[0] == 0
+    log = (folder / running.LOG).read_text()
+    assert f"results/quick/batches/{plan.merged_by['iris', 'forest']}.json ours --cores 2" in log
+    assert "ONLY='both:iris ours'" in stand_in(plan, "fails", ["both:iris", "ours"])[1]
 
 
 def test_the_lock_of_a_killed_run_is_released_and_that_of_a_living_one_is_not(stand_in, plan, tmp_path):

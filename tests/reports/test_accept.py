@@ -172,7 +172,7 @@ def test_runs_of_another_configuration_are_not_stored(run_suite):
     run_suite.plan_run("adult", "gbdt", params={"n_estimators": 5})
     text = run_suite.refused()
     assert "gbdt on adult was run by another configuration (other params)" in text
-    assert "snakemake --cores all --config suite=smoke" in text
+    assert "make run SUITE=smoke" in text
 
 
 def test_a_kill_between_the_two_renames_is_mended(tmp_path):

@@ -67,7 +67,7 @@ def test_what_the_others_lack_does_not_matter_and_what_a_named_one_lacks_is_said
     (three.folder / "tables/hidf-table2.md").unlink()
     text = three.refused(FIRST)
     assert "gbdt on adult has not run" in text
-    assert f"snakemake {FIRST} --cores all --config suite=s" in text
+    assert f"make run SUITE=smoke ONLY='{FIRST}'" in text
     assert "gbdt on adult has not run" in three.refused()
     assert accept_some(three, SECOND, THIRD).is_dir()
 
@@ -269,3 +269,92 @@ def test_a_check_fails_for_a_table_that_was_accepted_and_is_gone(three):
     accept(three.root, three.name, "all")
     (three.folder / f"tables/{SECOND}.csv").unlink()
     assert check(three.root, three.name).has_drift
+
+
+@pytest.fixture
+def by_rows(suite):
+    """A table of three rows, two of them bounded, is stored; now it is declared with all rows of them, and a column."""
+    suite.complete()
+    old = {"datasets": ["adult+rows-50", "wine+rows-50", "yeast"], "repeats": 2}
+    bounds = {"gbdt": {row: {"n_estimators": {"here": 10, "unbounded": 500}} for row in old["datasets"][:2]}}
+    suite.experiment(FIRST, **old, bounds=bounds, published_as={"adult+rows-50": "adult", "wine+rows-50": "wine"})
+    for k, dataset in enumerate(old["datasets"]):
+        suite.summary(dataset)
+        suite.run(dataset, "random_forest", [0.71 + 0.01 * k, 0.73])
+        suite.run(dataset, "gbdt", [0.61 + 0.01 * k, 0.63])
+    accept(suite.draw().root, suite.name, "bounded")
+    suite.experiments[FIRST] |= {
+        "datasets": ["adult", "wine", "yeast", "iris"],
+        "repeats": {"adult": 2, "wine": 2, "yeast": 2, "iris": 2},
+        "columns": {"random_forest": "random_forest", "gbdt": "gbdt", "mlp": "mlp"},
+        "labels": {"random_forest": "RF", "gbdt": "GBDT", "mlp": "MLP"},
+        "libraries": {"random_forest": [], "gbdt": [], "mlp": []},
+        "designs": dict.fromkeys(["adult", "wine", "yeast", "iris"], "given"),
+        "bounds": {},
+        "published_as": {},
+    }
+    suite.write_plan()
+    suite.run("adult", "mlp", [0.85, 0.87])
+    return suite
+
+
+def lines(suite, name=FIRST):
+    text = (suite.root / f"reports/smoke/tables/{name}.md").read_text()
+    cells = [line.split(" | ") for line in text.split("<details>")[0].splitlines() if "| reproduced |" in line]
+    return {own[0].removeprefix("| ").replace("\\", ""): own[2:-1] for own in cells}
+
+
+def test_rows_of_a_table_are_accepted_and_its_other_rows_stay(by_rows):
+    before = lines(by_rows)
+    accept_some(by_rows, f"{FIRST}:adult", message="adult in full")
+    after = lines(by_rows)
+    assert list(after) == ["adult", "wine+rows-50", "yeast", "iris"]
+    assert [cell.strip("*• ") for cell in after["adult"]] == ["85.00 ± 7.07", "91.00 ± 1.41", "86.00 ± 1.41"]
+    for dataset in ("wine+rows-50", "yeast"):
+        assert after[dataset] == [*before[dataset], "*not run*"]
+    assert after["iris"][0] == "*unavailable: not run*"
+    assert redraw_stored(by_rows.root, by_rows.name).differences == ()
+    facts = read_provenance(by_rows.root / "reports/smoke")
+    assert facts["accepted_tables"] == [f"{FIRST}:adult"]
+    assert [(entry["message"], entry["tables"]) for entry in facts["earlier"]] == [("bounded", [FIRST])]
+    experiment = read_stored(by_rows.root, "smoke").experiments[FIRST]
+    assert experiment.published_as["wine+rows-50"] == "wine"
+    assert list(experiment.bounds["gbdt"]) == ["wine+rows-50"]
+    # What is stored by rows stays with a later table, and goes when it is accepted as a whole.
+    for dataset in ("wine", "yeast", "iris"):
+        by_rows.summary(dataset)
+        for model in ("random_forest", "gbdt", "mlp"):
+            by_rows.run(dataset, model, [0.5, 0.6])
+    by_rows.draw()
+    accept_some(by_rows, f"{FIRST}:wine,iris", message="two more")
+    assert list(lines(by_rows)) == ["adult", "wine", "yeast", "iris"]
+    earlier = read_provenance(by_rows.root / "reports/smoke")["earlier"]
+    assert [entry["tables"] for entry in earlier] == [[FIRST], [f"{FIRST}:adult"]]
+    accept_some(by_rows, FIRST)
+    assert read_provenance(by_rows.root / "reports/smoke")["earlier"] == []
+    assert "not run" not in (by_rows.root / f"reports/smoke/tables/{FIRST}.md").read_text()
+
+
+def test_a_row_whose_data_are_no_longer_declared_goes(by_rows):
+    accept_some(by_rows, f"{FIRST}:adult")
+    assert "wine+rows-50" in lines(by_rows)
+    by_rows.experiments[FIRST] |= {"datasets": ["adult", "yeast"], "repeats": {"adult": 2, "yeast": 2}}
+    by_rows.write_plan()
+    by_rows.draw()
+    accept_some(by_rows, f"{FIRST}:adult")  # wine is no longer declared
+    assert list(lines(by_rows)) == ["adult", "yeast"]
+    assert ("wine+rows-50", "gbdt") not in read_stored(by_rows.root, "smoke").runs
+
+
+def test_rows_that_are_not_there_or_contradict_what_stays_are_refused(by_rows):
+    assert f"--only names rows that {FIRST} does not have in the suite smoke: abalone." in by_rows.refused(
+        f"{FIRST}:abalone"
+    )
+    assert "gbdt on iris has not run" in by_rows.refused(f"{FIRST}:iris")
+    assert f"make run SUITE=smoke ONLY='{FIRST}:iris'" in by_rows.refused(f"{FIRST}:iris")
+    by_rows.experiment(SECOND, labels={"gbdt": "GBDT"}, libraries={"gbdt": []}, datasets=["yeast"], repeats=2)
+    by_rows.run("yeast", "gbdt", [0.1, 0.2])
+    by_rows.draw()
+    text = by_rows.refused(f"{SECOND}:yeast")
+    assert f"gbdt on yeast is another run now (other metrics); stored with {FIRST}" in text
+    assert f"ONLY='{FIRST}:yeast {SECOND}:yeast' MESSAGE='why'" in text

@@ -13,6 +13,7 @@ import yaml
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.files import read_yaml
 from cascadeforest.experiments.resolve import read_configuration
+from cascadeforest.inference.row_values import variance_over_rows
 from cascadeforest.reports.drawing.fidelity import report
 from cascadeforest.reports.drawing.page import index_page
 from cascadeforest.reports.drawing.table import make_table
@@ -25,7 +26,6 @@ from cascadeforest.reports.numbers.fidelity import (
     Explanation,
     fidelity,
     grade,
-    over_rows,
     read_declared,
     tolerance,
 )
@@ -80,8 +80,8 @@ def test_the_variances_over_rows_are_those_of_simulated_test_sets():
     rmse = np.sqrt((draw.normal(0, 3.0, (repeats, n)) ** 2).mean(axis=1))
     for found, metric, value in ((accuracy, "accuracy", 0.8), (areas, "roc_auc", 0.8), (rmse, "rmse", 3.0)):
         # The variance of 2,000 draws is known to about 3 % (one standard deviation).
-        assert np.var(found) == pytest.approx(over_rows(metric, value, n, [3, 1]), rel=0.15), metric
-    assert over_rows("contribution", 0.5, n, []) == 0
+        assert np.var(found) == pytest.approx(variance_over_rows(metric, value, n, [3, 1]), rel=0.15), metric
+    assert variance_over_rows("contribution", 0.5, n, []) == 0
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,11 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     suite.add_argument("--suite", help="default: the suite of config/config.yaml")
     suite.add_argument("--cores", default="all", help="a number, or all")
     suite.add_argument(
-        "--only", nargs="+", default=[], metavar="TARGET", help="experiments to make (default: everything)"
+        "--only",
+        nargs="+",
+        default=[],
+        metavar="TARGET",
+        help="experiments to make, or runs of some rows: hidf-table2:adult,bank (default: everything)",
     )
     suite.add_argument("--config", nargs="+", default=[], metavar="KEY=VALUE", help="keys of config.yaml to replace")
 

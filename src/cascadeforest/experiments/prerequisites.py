@@ -45,9 +45,12 @@ def check_prerequisites(root: Path, plan: Plan, targets: Iterable[str]) -> None:
 
 
 def check_targets(plan: Plan, targets: Iterable[str]) -> None:
-    """Raise a `ConfigError` for a target that is no file and that nothing makes."""
+    """Raise a `ConfigError` for a target that is no file and that nothing makes; `UserError` for unknown rows."""
     known = [*plan.experiments, *TARGETS]
-    for target in targets:
+    for given in targets:
+        target, has_rows, _ = given.partition(":")
+        if target in plan.experiments and has_rows:
+            plan.only([given])
         if target in known or "/" in target or "." in target:
             continue
         close = difflib.get_close_matches(target, known, n=1)

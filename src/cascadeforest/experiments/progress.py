@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from cascadeforest.data.typed_json import Json
-from cascadeforest.experiments.plan import CLAIMS, Plan
+from cascadeforest.experiments.plan import CLAIMS, Plan, chosen_rows
 from cascadeforest.experiments.records import batch_path
 
 #: File of the events, below ``results/<suite>``.
@@ -71,19 +71,21 @@ class Progress:
     folder : Path
         ``results/<suite>``. What is told before is forgotten.
     targets : sequence of str
-        Experiments that are made; all by default, and where another target is among them.
+        Experiments, or some of their rows, that are made; all by default, and where another target is among them.
     """
 
     def __init__(self, plan: Plan, folder: Path, targets: Sequence[str] = ()) -> None:
         self.plan = plan
         trained = {name for name, one in plan.experiments.items() if one.kind != CLAIMS}
-        is_part = bool(targets) and trained.issuperset(targets)
-        self.experiments = list(targets) if is_part else plan.drawable()
+        chosen = chosen_rows(targets)
+        is_part = bool(chosen) and trained.issuperset(chosen)
+        self.experiments = list(chosen) if is_part else plan.drawable()
         self.path = folder / EVENTS
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.write_bytes(b"")
         self._position = 0
-        runs = {pair for name in self.experiments for pair in plan.experiments[name].needed_runs()}
+        shown = [(plan.experiments[name], chosen.get(name)) for name in self.experiments]
+        runs = {pair for one, rows in shown for pair in (one.part(rows) if rows else one).needed_runs()}
         self.cells: set[CellName] = set()
         self.done: set[CellName] = set()
         for batch in plan.batches:

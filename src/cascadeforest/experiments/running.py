@@ -19,9 +19,9 @@ import psutil
 
 from cascadeforest.data.errors import UserError
 from cascadeforest.data.typed_json import Json
-from cascadeforest.experiments.plan import Plan
+from cascadeforest.experiments.plan import Plan, chosen_rows
 from cascadeforest.experiments.progress import Progress, duration
-from cascadeforest.experiments.records import read_failures
+from cascadeforest.experiments.records import batch_path, read_failures
 
 if sys.platform != "win32":
     import fcntl
@@ -84,7 +84,8 @@ def run_suite(
     plan : Plan
         Of the suite.
     targets : sequence of str
-        What to make; empty for everything.
+        What to make: names of rules, files, experiments with some of their rows (`chosen_rows`), of which runs are made
+        and no table; empty for everything.
     cores : str
         A number, or ``all``.
     overrides : mapping
@@ -126,7 +127,7 @@ def _run(
     )
     stream.flush()
     settings = [f"{key}={value}" for key, value in overrides.items()]
-    command = [sys.executable, "-m", "snakemake", *targets, "--cores", cores, "--config", *settings]
+    command = [sys.executable, "-m", "snakemake", *_made_for(plan, targets), "--cores", cores, "--config", *settings]
     started, interrupted, line = time.monotonic(), False, Line(stream)
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -170,6 +171,17 @@ def _run(
         stream.write(f"Failed after {took}.{shown} What failed is tried again by: {again}\n")
     stream.write(f"The log of this run: {log}\n")
     return process.returncode
+
+
+def _made_for(plan: Plan, targets: Sequence[str]) -> list[str]:
+    """Return Snakemake's targets: for rows of an experiment the marks of the jobs that merge their runs."""
+    made = []
+    for target in targets:
+        [(name, rows)] = chosen_rows([target]).items()
+        pairs = plan.experiments[name].part(rows).needed_runs() if rows and name in plan.experiments else []
+        marks = [str(batch_path(Path("results") / plan.suite, plan.merged_by[pair])) for pair in pairs]
+        made += marks or [target]
+    return list(dict.fromkeys(made))
 
 
 def _reset_future_times(*folders: Path) -> int:

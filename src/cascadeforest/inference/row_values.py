@@ -1,6 +1,6 @@
 """What single test rows add to a metric: their variance gives that of the metric, and of differences of two models."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from scipy.stats import rankdata
@@ -79,3 +79,21 @@ def row_values(
     else:
         return None
     return parts - parts.mean() + value, strata
+
+
+def variance_over_rows(metric: str, value: float, n: int, class_counts: Sequence[int]) -> float:
+    """Return the variance of a score over n other test rows; 0 for numbers that are no scores of test rows.
+
+    Accuracy and error: that of a share. AUC: Hanley and McNeil (1982). RMSE: that of normal errors. `class_counts` are
+    the rows of each class of the whole data set.
+    """
+    if metric in ("accuracy", "error_rate"):
+        return value * (1 - value) / n
+    if metric == "rmse":
+        return value**2 / (2 * n)
+    if metric == "roc_auc" and len(class_counts) == 2:
+        negative, positive = (n * count / sum(class_counts) for count in class_counts)
+        both = [value / (2 - value), 2 * value**2 / (1 + value)]
+        squares = sum((m - 1) * (q - value**2) for m, q in zip((positive, negative), both, strict=True))
+        return (value * (1 - value) + squares) / (positive * negative)
+    return 0.0

@@ -47,6 +47,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
             added.add_argument("--experiment", required=True, help="its id, as in config/experiments")
         elif name in ("accept", "check", "partial"):
             text = "these alone; what else is there stays as it is (default: all, with the page)"
+            text += "; rows of one: hidf-table2:adult,bank" * (name == "accept")
             added.add_argument("--only", nargs="+", default=[], metavar="EXPERIMENT", help=text)
             if name == "accept":
                 added.add_argument("--message", default="", help="why these numbers are taken; it is kept with them")

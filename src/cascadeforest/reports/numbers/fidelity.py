@@ -15,6 +15,7 @@ from cascadeforest.data.names import parse_operation, parse_variant
 from cascadeforest.data.schemas import read_schema, validate
 from cascadeforest.data.typed_json import from_json
 from cascadeforest.experiments.plan import Experiment
+from cascadeforest.inference.row_values import variance_over_rows
 from cascadeforest.reports.numbers.frame import ALL, TidyRow
 from cascadeforest.reports.numbers.importances import is_of_rest
 from cascadeforest.reports.numbers.metrics import COST_RATIOS, COSTS
@@ -192,27 +193,9 @@ def tolerance(row: TidyRow, printed: PublishedNumber, n_rows: int, class_counts:
     known = [one for one in deviations if one is not None]
     parts = [(known[0] if one is None else one) ** 2 for one in deviations] if known else []
     both = (row.number, float(printed.value)) if n_rows else ()
-    over = [over_rows(row.metric, one, n_rows, class_counts) for one in both]
+    over = [variance_over_rows(row.metric, one, n_rows, class_counts) for one in both]
     parts += over if any(over) else []
     return 2 * math.sqrt(sum(parts)) if parts else None
-
-
-def over_rows(metric: str, value: float, n: int, class_counts: Sequence[int]) -> float:
-    """Return the variance of a score over n other test rows; 0 for numbers that are no scores of test rows.
-
-    Accuracy and error: that of a share. AUC: Hanley and McNeil (1982). RMSE: that of normal errors. `class_counts` are
-    the rows of each class of the whole data set.
-    """
-    if metric in ("accuracy", "error_rate"):
-        return value * (1 - value) / n
-    if metric == "rmse":
-        return value**2 / (2 * n)
-    if metric == "roc_auc" and len(class_counts) == 2:
-        negative, positive = (n * count / sum(class_counts) for count in class_counts)
-        both = [value / (2 - value), 2 * value**2 / (1 + value)]
-        squares = sum((m - 1) * (q - value**2) for m, q in zip((positive, negative), both, strict=True))
-        return (value * (1 - value) + squares) / (positive * negative)
-    return 0.0
 
 
 def grade(row: TidyRow, printed: PublishedNumber, width: float | None) -> str:

@@ -5,7 +5,7 @@ accepted (`cascadeforest.reports.store.stored.read_stored`).
 """
 
 import json
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -57,18 +57,17 @@ class Results:
         """Return the ids of the experiments that have a table."""
         return self.plan.drawable()
 
-    def only(self, names: Collection[str]) -> Self:
-        """Return the part that some experiments show (`Plan.only`)."""
-        plan = self.plan.only(names)
+    def of(self, plan: Plan) -> Self:
+        """Return the part that a part of the plan shows (`Plan.only`, `Plan.showing`)."""
         pairs = {pair for experiment in plan.experiments.values() for pair in experiment.needed_runs()}
-        shown = plan.variants()
+        shown, timed = plan.variants(), {timing.experiment for timing in plan.timings}
         return replace(
             self,
             plan=plan,
             runs={pair: run for pair, run in self.runs.items() if pair in pairs},
             failures={pair: failure for pair, failure in self.failures.items() if pair in pairs},
             summaries={name: facts for name, facts in self.summaries.items() if name in shown},
-            timings=tuple(one for one in self.timings if one.timing.experiment in plan.experiments),
+            timings=tuple(one for one in self.timings if one.timing.experiment in timed),
         )
 
     def timings_of(self, experiment: str) -> list[Timed]:

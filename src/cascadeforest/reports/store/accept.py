@@ -14,7 +14,7 @@ from cascadeforest.data.typed_json import Json
 from cascadeforest.experiments.batches import COSTS, Cost, costs_csv, size_of
 from cascadeforest.experiments.cells import SavedArrays, npz_bytes, read_arrays
 from cascadeforest.experiments.claims import CHECKS_FILE, STORED
-from cascadeforest.experiments.plan import Experiment, Pair, Plan
+from cascadeforest.experiments.plan import Experiment, Pair, Plan, chosen_rows
 from cascadeforest.experiments.provenance import git_commit
 from cascadeforest.reports.numbers.results import Results, read_results
 from cascadeforest.reports.numbers.rows import Arrays, rows_of
@@ -29,8 +29,8 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = (), dro
     """Store ``results/<suite>`` as ``reports/<suite>``, with `message`, why the numbers are taken.
 
     The tables are drawn anew from the results, so that what is stored is what the stored cells say. A suite that takes
-    days can be accepted experiment by experiment: what `only` names is taken from the run, other stored tables stay,
-    with the bounds that they were made with, but for those that `drop` names. By default nothing stays.
+    days can be accepted experiment by experiment, or by rows (`chosen_rows`): what `only` names is taken from the run,
+    other stored rows and tables stay with their bounds, but for tables that `drop` names. By default nothing stays.
 
     `UserError`, with nothing changed, if the message is empty, an id is unknown, a cell failed, a result is missing,
     damaged, or of another configuration or data, a table is not what the results say, or what would stay contradicts
@@ -46,38 +46,42 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = (), dro
     stored, folder = root / "reports" / suite, root / "results" / suite
     store.recover(stored)
     everything = read_results(root, suite)
-    results = everything.only(only) if only else everything
-    # Claims follow from all tables: they are judged when the others are stored.
-    names = store.without_claims(results)
-    files = store.drawn_files(results, names=names)
+    results = everything.of(everything.plan.only(only)) if only else everything
+    mixed = [name for name, rows in chosen_rows(only).items() if rows]
+    # A table of new and stored rows, and claims, which follow from all tables, are drawn when the others are stored.
+    files = store.drawn_files(results, names=[name for name in store.without_claims(results) if name not in mixed])
     refuse(
         f"{folder} is not complete, so it is not stored:",
         _problems(results, folder, files),
-        f"Mend it and run again: snakemake {' '.join([*only, '--cores'])} all --config suite={suite}",
+        f"Mend it and run again: make run SUITE={suite}" + f" ONLY='{' '.join(only)}'" * bool(only),
     )
     rows = {name: rows_of(results, name, root / "data" / "processed") for name in results.summaries}
-    kept, earlier = None, []
+    kept, earlier = everything.of(everything.plan.showing({})), []
     if only and (stored / store.CELLS).is_file():
         before = store.read_stored(root, suite)
-        given_up = {*results.drawable(), *drop}
+        given_up = {*results.drawable()} - {*mixed} | {*drop}
         if unknown := sorted({*drop} - {*before.drawable()}):
             known = ", ".join(before.drawable())
             raise UserError(f"--drop names {', '.join(unknown)}, not stored in {stored}. Stored are {known}.")
-        kept = before.only([name for name in store.without_claims(before) if name not in given_up])
-        _check_union(results, kept, everything.experiments)
+        stay = {name: before.experiments[name] for name in store.without_claims(before) if name not in given_up}
+        for name in stay.keys() & {*mixed}:
+            stay[name] = stay[name].staying(results.experiments[name].datasets, everything.experiments[name])
+        kept = before.of(before.plan.showing(stay))
+        _check_union(results, kept, everything.experiments, only)
         rows, earlier = _united_rows(rows, kept, stored), _earlier(stored, kept)
-    together = _united(results, kept, everything.plan) if kept else results
+    # Rows that are neither accepted nor stored stand in their table as not run.
+    together = _united(results, kept, everything.plan)
     committed = _committed(root, together)
     with store.new_folder(stored) as new:
         for name, content in files.items():
             atomic_write(new / name, content)
-        for part in filter(None, (results, kept)):
+        for part in (results, kept):
             for name in part.drawable():
                 for saved in store.needed_arrays(part.experiments[name], part):
                     atomic_write(new / store.EXTRAS / saved.file, (part.arrays_folder / saved.file).read_bytes())
         # What stays is not drawn again: drawing the stored tables must still see a difference to their cells.
-        for name in kept.drawable() if kept else ():
-            for path in (path for path in stored.glob(f"[tf]*/{name}.*") if store.is_stored(path.name, suite)):
+        for path in stored.glob("[tf]*/*.*"):
+            if path.stem in {*store.without_claims(kept)} - {*mixed} and store.is_stored(path.name, suite):
                 atomic_write(new / path.relative_to(stored), path.read_bytes())
         atomic_write(new / store.CELLS, store.pack(together, _write_rows(rows, new / store.ROWS)))
         # Of this suite only: what running says of claims about cost differs from run to run.
@@ -85,7 +89,8 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = (), dro
             atomic_write(new / CHECKS_FILE, checks.read_bytes())
         reason: dict[str, Json] = {
             "accepted": datetime.now(UTC).isoformat(timespec="seconds"),
-            "accepted_tables": results.drawable(),
+            "accepted_tables": [name for name in results.drawable() if name not in mixed]
+            + [word for word in only if ":" in word],
             "earlier": earlier,
             "git_commit": git_commit(root),
             "message": message.strip(),
@@ -93,7 +98,7 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = (), dro
         }
         atomic_write(new / COSTS, costs_csv(_costs(together)))
         store.write_provenance(new, together, reason)
-        store.write_claims(root, suite, new)
+        store.write_claims(root, suite, new, mixed)
         write_crate(root, new, together)
     return stored
 
@@ -175,7 +180,7 @@ def _write_rows(rows: Mapping[str, Arrays], folder: Path) -> dict[str, SavedArra
 # A suite that is accepted experiment by experiment -------------------------------------------------------------------
 
 
-def _check_union(new: Results, kept: Results, declared: Mapping[str, Experiment]) -> None:
+def _check_union(new: Results, kept: Results, declared: Mapping[str, Experiment], only: Collection[str]) -> None:
     """Refuse what stays if it contradicts what is accepted: two tables of one store would say different things."""
     again = f"make accept SUITE={new.suite}"
     refuse(
@@ -183,24 +188,32 @@ def _check_union(new: Results, kept: Results, declared: Mapping[str, Experiment]
         [name for name in kept.drawable() if name not in declared or not declared[name].is_implemented],
         f"Give it back, or accept the whole suite: {again} MESSAGE='why'",
     )
-    conflicts: list[tuple[str, list[str]]] = []  # what is not the same in both, and the stored experiments showing it
+    conflicts: list[str] = []  # what is not the same in both
+    shown_by: dict[str, list[str]] = {}  # stored experiments that show it, and on which data
+
+    def found(what: str, fields: list[str], dataset: str, names: list[str]) -> None:
+        conflicts.append(f"{what} now (other {', '.join(fields)}); stored with {', '.join(names)}")
+        for name in names:
+            shown_by.setdefault(name, []).append(dataset)
+
     for dataset in sorted(kept.summaries.keys() & new.summaries.keys()):
         if fields := _differing(kept.summaries[dataset], new.summaries[dataset]):
             names = [name for name in kept.drawable() if dataset in kept.experiments[name].present()]
-            conflicts.append((f"{dataset} is prepared otherwise now (other {', '.join(fields)})", names))
+            found(f"{dataset} is prepared otherwise", fields, dataset, names)
     for pair in sorted(kept.runs.keys() & new.runs.keys()):
         before, after = ({cell.repeat: vars(cell) for cell in part.runs[pair].cells} for part in (kept, new))
         both = before.keys() & after.keys()
         if fields := sorted({field for r in both for field in _differing(before[r], after[r])} - {"key"}):
             names = [name for name in kept.drawable() if pair in kept.experiments[name].needed_runs()]
-            conflicts.append((f"{pair[1]} on {pair[0]} is another run now (other {', '.join(fields)})", names))
-    shown_by = {name for _, names in conflicts for name in names}
-    together = [name for name in declared if name in shown_by or name in new.drawable()]
+            found(f"{pair[1]} on {pair[0]} is another run", fields, pair[0], names)
+    with_rows = any(":" in word for word in only)
+    anew = [f"{name}:{','.join(dict.fromkeys(rows))}" if with_rows else name for name, rows in shown_by.items()]
+    together = sorted({*only, *anew}, key=lambda word: [*declared].index(word.partition(":")[0]))
     refuse(
         "What is stored and what is to be accepted contradict each other:",
-        (f"{what}; stored with {', '.join(names)}" for what, names in conflicts),
+        conflicts,
         f"Accept the stored ones anew with it: {again} ONLY='{' '.join(together)}' MESSAGE='why'\n"
-        f"or give them up: DROP='{' '.join(name for name in together if name in shown_by)}'",
+        f"or give them up: DROP='{' '.join(name for name in declared if name in shown_by)}'",
     )
 
 
@@ -210,7 +223,10 @@ def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
 
 def _united(new: Results, kept: Results, plan: Plan) -> Results:
     """Put what stays and what is accepted together; a run that both have counts with its larger number of repeats."""
-    both = new.experiments | {name: kept.experiments[name] for name in kept.drawable()}
+    both = {name: plan.experiments[name] for name in new.experiments}
+    for name in kept.drawable():
+        stays = kept.experiments[name]
+        both[name] = both[name].with_rows_of(stays) if name in both else stays
     planned = {run.pair: run for part in (kept, new) for run in part.plan.runs}
     order = {run.pair: k for k, run in enumerate(plan.runs)}
     runs = kept.runs | new.runs
@@ -243,10 +259,10 @@ def _united_rows(rows: Mapping[str, Arrays], kept: Results, stored: Path) -> dic
 
 def _earlier(stored: Path, kept: Results) -> list[dict[str, Json]]:
     """Why, when and with which code the tables that stay were accepted."""
-    facts, stay = cast("dict[str, Any]", store.read_provenance(stored)), set(kept.drawable())
+    facts = cast("dict[str, Any]", store.read_provenance(stored))
     found = (
         {key: entry[key] for key in ("accepted", "git_commit", "message")}
-        | {"tables": [name for name in entry.get("accepted_tables", entry["tables"]) if name in stay]}
+        | {"tables": [name for name in entry.get("accepted_tables", entry["tables"]) if kept.plan.shows(name)]}
         for entry in [*facts["earlier"], facts]
     )
     return [entry for entry in found if entry["tables"]]

@@ -123,10 +123,10 @@ def without_claims(results: Results) -> list[str]:
     return [name for name in results.drawable() if results.experiments[name].kind != CLAIMS]
 
 
-def write_claims(root: Path, suite: str, folder: Path) -> None:
-    """Judge the claims by what is stored in a folder, and write their table there."""
+def write_claims(root: Path, suite: str, folder: Path, others: Collection[str] = ()) -> None:
+    """Judge the claims by what is stored in a folder, and write their table there, and those of other experiments."""
     results = read_stored(root, suite, folder)
-    names = set(results.drawable()) - set(without_claims(results))
+    names = {*results.drawable(), *others} - ({*without_claims(results)} - {*others})
     for name, content in drawn_files(results, names=names).items():
         atomic_write(folder / name, content)
 
