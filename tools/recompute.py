@@ -340,7 +340,7 @@ def rank(table: Table) -> None:
         if "values" in found and metric in SIGNS and not (condition and metric in COSTS):
             lines[dataset, condition, metric][model] = found
     for (_, _, metric), line in lines.items():
-        means = {model: SIGNS[metric] * found["mean"] for model, found in line.items()}
+        means = {model: SIGNS[metric] * round(found["mean"], 12) for model, found in line.items()}
         places = dict(zip(sorted(set(means.values())), names, strict=False)) if len(means) > 1 else {}
         among = [model for model in means if model in compared]
         ranks = dict(zip(among, stats.rankdata([means[model] for model in among]), strict=True))
@@ -360,7 +360,7 @@ def over_datasets(table: Table, model: str, condition: str, name: str) -> Expect
         own = {"win": "lose", "lose": "win"}.get(name[8:], name[8:])  # marks are those of the other model
         return {"mean": marks.count(own), "n": len(marks)}
     places = [(d, m) for d in plan["datasets"] for m in table.columns if metric in SIGNS]
-    means = {place: SIGNS[metric] * fmean(found[0]) for place in places if (found := series(table, *place, "", metric))}
+    means = {p: SIGNS[metric] * round(fmean(got[0]), 12) for p in places if (got := series(table, *p, "", metric))}
     printed = {"published": table.printed("all", model, name, condition)[0]}
     if name == "average_rank":
         named = [d for d in plan["datasets"] if table.base[d] in (plan["average_rank"] or ())] or plan["datasets"]

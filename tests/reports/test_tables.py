@@ -82,6 +82,18 @@ def test_marks_use_unrounded_numbers_ties_share_them_and_a_single_number_has_non
     assert marked({"a": 0.9, "b": None}, "best")[1] == {"a": "", "b": ""}
 
 
+def test_means_that_differ_by_the_last_bit_of_a_sum_tie():
+    """As two processors compute them: else a run elsewhere would have other ranks and marks."""
+    sums = [0.1 + 0.2, 0.3]
+    assert sums[0] > sums[1]
+    assert marked({"a": sums[0], "b": sums[1], "c": 0.1}, "best") == (
+        {"a": 1.5, "b": 1.5, "c": 3},
+        {"a": "best", "b": "best", "c": ""},
+    )
+    assert average_ranks(pd.DataFrame({"a": sums[:1], "b": sums[1:]})) == ({"a": 1.5, "b": 1.5}, 1)
+    assert compare_means(sums[:1], sums[1:], higher_is_better=True) == "tie"
+
+
 def test_only_the_compared_columns_are_ranked_and_summaries_told_apart_by_condition(suite):
     suite.experiment(labels=FOUR, rank_columns=["random_forest", "gbdt"], marks="best")
     for model, value in zip(FOUR, (0.99, 0.8, 0.9, 0.98), strict=True):

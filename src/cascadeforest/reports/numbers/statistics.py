@@ -1,7 +1,6 @@
 """What tables count: ranks and marks, average ranks, wins by means, and a paper's own rank-sum test over repeats.
 
-Numbers are compared unrounded. Means are exact sums (`statistics.fmean`), so equal results tie whatever the order of
-their repeats.
+Numbers are compared with `PLACES` decimal places: equal results of two processors can differ by the last bit of a sum.
 """
 
 import math
@@ -18,6 +17,8 @@ from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.numbers.frame import TidyRow
 from cascadeforest.reports.numbers.metrics import known_metric
 
+#: Decimal places of numbers that are compared.
+PLACES = 12
 #: Mark of a model that another one is significantly better than, as the papers' files have it.
 WORSE = "worse"
 #: The same of a second test, and of both tests.
@@ -41,7 +42,7 @@ def ranked(rows: Iterable[TidyRow], compared: Collection[str], rule: str) -> lis
     """
     lines: dict[tuple[str, ...], dict[str, float]] = {}
     for row in (rows := list(rows)):
-        if row.mean is not None and not math.isnan(mean := sign(row.metric) * row.mean):
+        if row.mean is not None and not math.isnan(mean := round(sign(row.metric) * row.mean, PLACES)):
             lines.setdefault((row.dataset, row.condition, row.metric), {})[row.model] = mean
     found = []
     for row in rows:
@@ -61,13 +62,13 @@ def average_ranks(means: pd.DataFrame) -> tuple[dict[str, float], int]:
     `means` has data sets as rows and models as columns; the lowest is best. A data set counts if each of these models
     has a number there.
     """
-    full = means.dropna(axis=1, how="all").dropna()
+    full = means.round(PLACES).dropna(axis=1, how="all").dropna()
     return ({}, 0) if full.empty else (full.rank(axis=1).mean().to_dict(), len(full))
 
 
 def compare_means(own: Sequence[float], other: Sequence[float], higher_is_better: bool) -> str:
     """Return ``win``, ``tie`` or ``lose`` of `own` by its mean; only equal means tie."""
-    lead = fmean(own) - fmean(other)
+    lead = round(fmean(own) - fmean(other), PLACES)
     return "tie" if lead == 0 else "win" if (lead > 0) == higher_is_better else "lose"
 
 

@@ -17,7 +17,7 @@ from cascadeforest.reports.drawing import Cells, Table, draw, metric_head, numbe
 from cascadeforest.reports.numbers import scores
 from cascadeforest.reports.numbers.differences import counted_once
 from cascadeforest.reports.numbers.frame import ALL, OK, UNAVAILABLE, Key, TidyRow
-from cascadeforest.reports.numbers.statistics import holm, sign, signed_ranks
+from cascadeforest.reports.numbers.statistics import PLACES, holm, sign, signed_ranks
 
 RANK, WINS, P = "average_rank", "win_rate", "p_value"
 HEADS = {RANK: "average rank", WINS: "wins (% of pairs)", P: "p, Holm"}
@@ -97,7 +97,7 @@ def render(cells: Cells) -> Table:
 def _ranking(cells: Cells, scored: list[TidyRow], metric: str, control: str) -> Ranking:
     """Compare all models that have any number of a metric, on all data sets where the control has one."""
     means = sign(metric) * scores.means_of(scored, metric, counted_once(cells), list(cells.experiment.columns))
-    means = means.dropna(axis=1, how="all")
+    means = means.round(PLACES).dropna(axis=1, how="all")
     means = means[means[control].notna()] if control in means else means.iloc[:0]
     missing = [(str(dataset), str(column)) for dataset, column in means.isna().stack().loc[lambda is_na: is_na].index]
     return Ranking(metric, means.apply(lambda own: own.fillna(means[control])), tuple(missing))
