@@ -220,6 +220,15 @@ def test_a_data_set_can_have_its_own_bound_of_repeats(root):
     path.write_text(yaml.safe_dump(config))
     with pytest.raises(ConfigError, match=r"suites/special/dataset_repeats.*irsi.*iris"):
         load_plan(root, {"suite": "special"})
+    for name, repeats in (("two:iris", [3, 1]), ("tow:iris", [])):
+        config["suites"]["special"]["dataset_repeats"] = {"iris": 3, name: 1}
+        path.write_text(yaml.safe_dump(config))
+        if repeats:
+            found = load_plan(root, {"suite": "special"}).experiments
+            assert [found[one].repeats["iris"] for one in ("one", "two")] == repeats
+        else:
+            with pytest.raises(ConfigError, match=r"suites/special/dataset_repeats.*tow.*two"):
+                load_plan(root, {"suite": "special"})
 
 
 def test_an_experiment_can_have_repeats_of_its_own_suite_by_suite(root):

@@ -189,7 +189,8 @@ def test_of_rows_of_a_table_the_runs_are_made(stand_in, plan, folder):
     plan = replace(plan, experiments={"both": both})
     assert stand_in(plan, "works", ["both:iris", "ours"])[0] == 0
     log = (folder / running.LOG).read_text()
-    assert f"results/quick/batches/{plan.merged_by['iris', 'forest']}.json ours --cores 2" in log
+    mark = f"results/quick/batches/{plan.merged_by['iris', 'forest']}.json"
+    assert f"{mark} results/quick/plan.json ours --cores 2" in log
     assert "ONLY='both:iris ours'" in stand_in(plan, "fails", ["both:iris", "ours"])[1]
 
 

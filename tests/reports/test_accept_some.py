@@ -8,6 +8,8 @@ import pytest
 from tests.reports.conftest import snapshot
 
 from cascadeforest.data.errors import UserError
+from cascadeforest.experiments.plan import Experiment, Run, Timing
+from cascadeforest.experiments.table_rows import part_of, staying, stays_timed, united
 from cascadeforest.reports.numbers.results import read_results
 from cascadeforest.reports.store.accept import accept
 from cascadeforest.reports.store.check import check
@@ -186,7 +188,7 @@ def test_stored_tables_that_contradict_can_be_given_up(three):
     three.run("adult", "random_forest", [0.80, 0.70])
     three.draw()
     assert f"or give them up: DROP='{FIRST}'" in three.refused(SECOND)
-    with pytest.raises(UserError, match=rf"--drop names {SECOND}, not stored in .*Stored are {FIRST}, {THIRD}"):
+    with pytest.raises(UserError, match=rf"--drop names {SECOND}, not stored\. Stored are {FIRST}, {THIRD}"):
         accept(three.root, three.name, "why", [SECOND], [SECOND])
     with pytest.raises(UserError, match="without --only: then nothing stays anyway"):
         accept(three.root, three.name, "why", drop=[FIRST])
@@ -316,7 +318,8 @@ def test_rows_of_a_table_are_accepted_and_its_other_rows_stay(by_rows):
     assert redraw_stored(by_rows.root, by_rows.name).differences == ()
     facts = read_provenance(by_rows.root / "reports/smoke")
     assert facts["accepted_tables"] == [f"{FIRST}:adult"]
-    assert [(entry["message"], entry["tables"]) for entry in facts["earlier"]] == [("bounded", [FIRST])]
+    left = [(entry["message"], entry["tables"]) for entry in facts["earlier"]]
+    assert left == [("bounded", [f"{FIRST}:wine+rows-50,yeast"])]
     experiment = read_stored(by_rows.root, "smoke").experiments[FIRST]
     assert experiment.published_as["wine+rows-50"] == "wine"
     assert list(experiment.bounds["gbdt"]) == ["wine+rows-50"]
@@ -329,19 +332,22 @@ def test_rows_of_a_table_are_accepted_and_its_other_rows_stay(by_rows):
     accept_some(by_rows, f"{FIRST}:wine,iris", message="two more")
     assert list(lines(by_rows)) == ["adult", "wine", "yeast", "iris"]
     earlier = read_provenance(by_rows.root / "reports/smoke")["earlier"]
-    assert [entry["tables"] for entry in earlier] == [[FIRST], [f"{FIRST}:adult"]]
+    assert [entry["tables"] for entry in earlier] == [[f"{FIRST}:yeast"], [f"{FIRST}:adult"]]
     accept_some(by_rows, FIRST)
     assert read_provenance(by_rows.root / "reports/smoke")["earlier"] == []
     assert "not run" not in (by_rows.root / f"reports/smoke/tables/{FIRST}.md").read_text()
 
 
-def test_a_row_whose_data_are_no_longer_declared_goes(by_rows):
+def test_a_row_whose_data_are_no_longer_declared_is_given_up_by_name(by_rows):
     accept_some(by_rows, f"{FIRST}:adult")
     assert "wine+rows-50" in lines(by_rows)
     by_rows.experiments[FIRST] |= {"datasets": ["adult", "yeast"], "repeats": {"adult": 2, "yeast": 2}}
     by_rows.write_plan()
     by_rows.draw()
-    accept_some(by_rows, f"{FIRST}:adult")  # wine is no longer declared
+    text = by_rows.refused(f"{FIRST}:adult")
+    assert f"to be accepted, since the configuration has changed:\n  random_forest on wine+rows-50 of {FIRST}\n" in text
+    assert f"DROP='{FIRST}:wine+rows-50'" in text
+    accept(by_rows.root, by_rows.name, "why", [f"{FIRST}:adult"], [f"{FIRST}:wine+rows-50"])
     assert list(lines(by_rows)) == ["adult", "yeast"]
     assert ("wine+rows-50", "gbdt") not in read_stored(by_rows.root, "smoke").runs
 
@@ -358,3 +364,65 @@ def test_rows_that_are_not_there_or_contradict_what_stays_are_refused(by_rows):
     text = by_rows.refused(f"{SECOND}:yeast")
     assert f"gbdt on yeast is another run now (other metrics); stored with {FIRST}" in text
     assert f"ONLY='{FIRST}:yeast {SECOND}:yeast' MESSAGE='why'" in text
+
+
+def test_stored_runs_that_would_no_longer_be_shown_are_given_up_by_name_only(by_rows):
+    by_rows.experiments[FIRST]["columns"]["gbdt"] = "gbdt_2"  # the column has another model now
+    by_rows.write_plan()
+    by_rows.run("adult", "gbdt_2", [0.5, 0.6])
+    by_rows.draw()
+    text = by_rows.refused(f"{FIRST}:adult")
+    for dataset in ("wine+rows-50", "yeast"):
+        assert f"\n  gbdt on {dataset} of {FIRST}\n" in text
+    assert text.endswith(f"DROP='{FIRST}:gbdt'")
+    for drop, words in (
+        ([f"{FIRST}:gbdt_3"], f"--drop names gbdt_3, not stored of {FIRST}"),
+        ([FIRST, f"{SECOND}:adult"], f"--drop names {SECOND}, not stored"),
+    ):
+        with pytest.raises(UserError, match=words):
+            accept(by_rows.root, by_rows.name, "why", [f"{FIRST}:adult"], drop)
+    stored = accept(by_rows.root, by_rows.name, "why", [f"{FIRST}:adult"], [f"{FIRST}:gbdt"])
+    assert lines(by_rows)["yeast"][1] == "*not run*"
+    assert ("yeast", "gbdt") not in read_stored(by_rows.root, "smoke").runs
+    assert ("yeast", "random_forest") in read_stored(by_rows.root, "smoke").runs
+    assert "yeast,gbdt," not in (stored / "costs.csv").read_text()
+
+
+def test_a_table_of_rows_says_what_is_not_accepted_yet_and_which_rows_are_older(by_rows):
+    accept_some(by_rows, f"{FIRST}:adult")
+    assert "In part: not accepted yet: iris." in page(by_rows)
+    words = "Rows of an earlier acceptance, with its models, code and bounds: wine+rows-50, yeast."
+    assert words in (by_rows.root / f"reports/smoke/tables/{FIRST}.md").read_text()
+
+
+def test_rows_whose_data_were_missing_are_not_accepted_yet_and_stored_rows_stay_when_data_go_missing(by_rows):
+    by_rows.experiments[FIRST]["absent"] = {"yeast": "not on this machine"}
+    by_rows.write_plan()
+    by_rows.draw()
+    accept_some(by_rows, f"{FIRST}:adult")
+    assert lines(by_rows)["yeast"][0] == "73.00 ± 0.00"
+    accept(by_rows.root, by_rows.name, "why", [f"{FIRST}:adult"], [f"{FIRST}:yeast"])
+    assert "not on this machine" in lines(by_rows)["yeast"][0]
+    by_rows.experiments[FIRST]["absent"] = {}
+    by_rows.write_plan()
+    by_rows.draw()
+    accept_some(by_rows, f"{FIRST}:adult")
+    assert lines(by_rows)["yeast"][0] == "*unavailable: not run*"
+
+
+def test_what_was_timed_in_turn_on_a_row_goes_with_it():
+    def timing(dataset, model="m"):
+        run = Run("smoke", dataset, model, "classification", "somewhere:M", {}, (0,))
+        return Timing(FIRST, dataset, dataset, ("c",), (run,), "c", (0,))
+
+    earlier = Experiment(FIRST, "hidf", "table", "T", "scores", columns={"c": "m"}, datasets=("a+rows-5", "b"))
+    declared = replace(earlier, datasets=("a", "b"))
+    stay = staying(earlier, ["a"], declared)
+    both = united({FIRST: part_of(declared, ["a"])}, {FIRST: stay}, {FIRST: declared})
+    found = [stays_timed(timing(name), {FIRST: stay}, both) for name in ("a+rows-5", "b", "untimed")]
+    assert found == [False, True, True]
+    assert not stays_timed(timing("b", "another"), {FIRST: stay}, both)
+
+
+def test_a_name_with_a_colon_needs_rows(three):
+    assert f"'{FIRST}:' names no row" in three.refused(f"{FIRST}:")

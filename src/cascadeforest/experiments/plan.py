@@ -7,18 +7,17 @@ report again without the configuration. `cascadeforest.experiments.resolve` make
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
 from math import ceil
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, TypeVar
+from typing import Final, Literal, TypeAlias
 
 from cascadeforest.data.errors import DamagedFile, UserError
-from cascadeforest.data.names import parse_operation, parse_variant
 from cascadeforest.data.typed_json import Json
 from cascadeforest.experiments.designs import Design
+from cascadeforest.experiments.table_rows import chosen_rows, part_of
 from cascadeforest.experiments.typed_files import read_typed
 
 NOT_IMPLEMENTED: Final = "not implemented"
@@ -34,7 +33,6 @@ Marks: TypeAlias = Literal["none", "best", "best_and_second"]
 LEAST: Final = 5
 #: Data set variant and model preset: what one run is about.
 Pair: TypeAlias = tuple[str, str]
-Fact = TypeVar("Fact")
 
 
 @dataclass(frozen=True)
@@ -329,69 +327,6 @@ class Experiment:
         """Return the name under which the paper's table lists a row."""
         return self.published_as.get(dataset, dataset)
 
-    def part(self, rows: Collection[str]) -> Experiment:
-        """Return the experiment with some of its rows alone."""
-
-        def of_rows(facts: dict[str, Fact]) -> dict[str, Fact]:
-            return {row: value for row, value in facts.items() if row in rows}
-
-        return dataclasses.replace(
-            self,
-            datasets=tuple(row for row in self.datasets if row in rows),
-            published_as=of_rows(self.published_as),
-            repeats=of_rows(self.repeats),
-            all_repeats=of_rows(self.all_repeats),
-            absent=of_rows(self.absent),
-            designs=of_rows(self.designs),
-            bounds={column: of_rows(bounds) for column, bounds in self.bounds.items()},
-        )
-
-    def staying(self, taken: Collection[str], declared: Experiment) -> Experiment:
-        """Return the part that stays when rows of the experiment, as it is declared now, are taken anew.
-
-        A row goes with the new one that takes its place: itself, or the same data with another number of rows where it
-        is no longer declared. It also goes if its data are no longer declared.
-        """
-        others = {_place(row) for row in declared.datasets if row not in taken} - {_place(row) for row in taken}
-        return self.part(
-            [row for row in self.datasets if row not in taken and (row in declared.datasets or _place(row) in others)]
-        )
-
-    def with_rows_of(self, other: Experiment) -> Experiment:
-        """Return the experiment with the rows of `other` in their places (`staying`), and with their facts."""
-        places = {_place(row): row for row in other.datasets if row not in self.datasets}
-        datasets = tuple(row if row in other.datasets else places.pop(_place(row), row) for row in self.datasets)
-        return dataclasses.replace(
-            self,
-            datasets=datasets,
-            published_as=self.published_as | other.published_as,
-            repeats=self.repeats | other.repeats,
-            all_repeats=self.all_repeats | other.all_repeats,
-            absent=self.absent | other.absent,
-            designs=self.designs | other.designs,
-            bounds={column: self.bounds.get(column, {}) | other.bounds.get(column, {}) for column in self.columns},
-        ).part(datasets)
-
-
-def _place(row: str) -> str:
-    """A data set variant without the number of its rows."""
-    name, operations = parse_variant(row)
-    return "+".join([name, *(text for text in operations if parse_operation(text).kind != "rows")])
-
-
-def chosen_rows(names: Iterable[str]) -> dict[str, list[str]]:
-    """Read ids of experiments, each alone or with some of its rows; no rows stand for the whole experiment.
-
-    Examples
-    --------
-    >>> chosen_rows(["hidf-table2:bank,adult", "arena"])
-    {'hidf-table2': ['bank', 'adult'], 'arena': []}
-    """
-    found: dict[str, list[list[str]]] = {}
-    for name, _, rows in (name.partition(":") for name in names):
-        found.setdefault(name, []).append([row for row in rows.split(",") if row])
-    return {name: list(chain(*named)) if all(named) else [] for name, named in found.items()}
-
 
 @dataclass(frozen=True)
 class Budget:
@@ -588,20 +523,15 @@ class Plan:
             left_out=left_out,
         )
 
-    def shows(self, word: str) -> bool:
-        """Whether it can draw an experiment, of which `chosen_rows` may name rows, with one of these rows."""
-        [(name, rows)] = chosen_rows([word]).items()
-        return name in self.drawable() and (not rows or not set(rows).isdisjoint(self.experiments[name].datasets))
-
     def _chosen(self, name: str, rows: Collection[str]) -> Experiment:
         """An experiment, or the part with these of its rows."""
         experiment = self.experiment(name, "--only")
         if unknown := [row for row in rows if row not in experiment.present()]:
             raise UserError(
                 f"--only names rows that {name} does not have in the suite {self.suite}: {', '.join(unknown)}. It has "
-                f"{', '.join(experiment.present())}."
+                f"{', '.join(experiment.present()) or 'none'}."
             )
-        return experiment.part(rows) if rows else experiment
+        return part_of(experiment, rows) if rows else experiment
 
 
 def read_plan(path: Path, suite: str) -> Plan:

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from cascadeforest.data.typed_json import Json
-from cascadeforest.experiments.plan import CLAIMS, Plan, chosen_rows
+from cascadeforest.experiments.plan import CLAIMS, Plan
 from cascadeforest.experiments.records import batch_path
+from cascadeforest.experiments.table_rows import chosen_rows, part_of
 
 #: File of the events, below ``results/<suite>``.
 EVENTS = Path("logs") / "progress.jsonl"
@@ -85,7 +86,7 @@ class Progress:
         self.path.write_bytes(b"")
         self._position = 0
         shown = [(plan.experiments[name], chosen.get(name)) for name in self.experiments]
-        runs = {pair for one, rows in shown for pair in (one.part(rows) if rows else one).needed_runs()}
+        runs = {pair for one, rows in shown for pair in (part_of(one, rows) if rows else one).needed_runs()}
         self.cells: set[CellName] = set()
         self.done: set[CellName] = set()
         for batch in plan.batches:

@@ -290,8 +290,12 @@ class _Resolver:
         place = f"config/config.yaml: suites/{self.suite}"
         for name in self.settings.unavailable:
             _choose(f"{place}/unavailable", name, self.datasets)
+        experiments = [name for entries in self.configuration.experiments.values() for name in entries]
         for name in self.settings.dataset_repeats:
-            self._base(name, f"{place}/dataset_repeats")
+            experiment, _, variant = name.rpartition(":")
+            self._base(variant, f"{place}/dataset_repeats")
+            if experiment:
+                _choose(f"{place}/dataset_repeats", experiment, experiments)
         declared = [name for paper, entries in self.configuration.experiments.items() for name in (paper, *entries)]
         for name in self.settings.table_budgets:
             _choose(f"{place}/table_budgets", name, declared)
@@ -361,7 +365,7 @@ class _Resolver:
             libraries={column: self._libraries(preset) for column, preset in columns.items()},
             datasets=tuple(variants),
             published_as={v: cast(str, self.datasets[base].get("published_as", base)) for v, base in bases.items()},
-            repeats={v: self._repeats(entry, base, self._bound(v)) for v, base in bases.items()},
+            repeats={v: self._repeats(entry, base, self._bound(name, v)) for v, base in bases.items()},
             all_repeats={v: self._repeats(entry, base, None) for v, base in bases.items()},
             absent={variant: absence for variant, base in bases.items() if (absence := self._absence(base))},
             missing_models=missing,
@@ -546,9 +550,10 @@ class _Resolver:
             return NOT_IMPLEMENTED, f"{place} names no data set for the suite {self.suite}"
         return ("partial" if missing else "ready"), "; ".join(reasons)
 
-    def _bound(self, variant: str) -> int | None:
-        """The largest number of repeats that the suite allows."""
-        return self.settings.dataset_repeats.get(variant, self.settings.repeats)
+    def _bound(self, experiment: str, variant: str) -> int | None:
+        """The largest number of repeats that the suite allows on a row of an experiment."""
+        given = self.settings.dataset_repeats
+        return given.get(f"{experiment}:{variant}", given.get(variant, self.settings.repeats))
 
     def _repeats(self, entry: ExperimentEntry, base: str, bound: int | None) -> int:
         protocol = cast("dict[str, int]", self.datasets[base]["protocol"])

@@ -19,9 +19,10 @@ import psutil
 
 from cascadeforest.data.errors import UserError
 from cascadeforest.data.typed_json import Json
-from cascadeforest.experiments.plan import Plan, chosen_rows
+from cascadeforest.experiments.plan import Plan
 from cascadeforest.experiments.progress import Progress, duration
-from cascadeforest.experiments.records import batch_path, read_failures
+from cascadeforest.experiments.records import PLAN_FILE, batch_path, read_failures
+from cascadeforest.experiments.table_rows import chosen_rows, part_of
 
 if sys.platform != "win32":
     import fcntl
@@ -174,13 +175,13 @@ def _run(
 
 
 def _made_for(plan: Plan, targets: Sequence[str]) -> list[str]:
-    """Return Snakemake's targets: for rows of an experiment the marks of the jobs that merge their runs."""
-    made = []
+    """Return Snakemake's targets: for rows of an experiment the marks of jobs that merge their runs, and the plan."""
+    made, folder = [], Path("results") / plan.suite
     for target in targets:
         [(name, rows)] = chosen_rows([target]).items()
-        pairs = plan.experiments[name].part(rows).needed_runs() if rows and name in plan.experiments else []
-        marks = [str(batch_path(Path("results") / plan.suite, plan.merged_by[pair])) for pair in pairs]
-        made += marks or [target]
+        pairs = part_of(plan.experiments[name], rows).needed_runs() if rows else []
+        marks = [str(batch_path(folder, plan.merged_by[pair])) for pair in pairs]
+        made += [*marks, str(folder / PLAN_FILE)] if rows else [target]
     return list(dict.fromkeys(made))
 
 

@@ -11,10 +11,11 @@ from typing import Any, cast
 from cascadeforest.data.errors import UserError
 from cascadeforest.data.files import atomic_write, sha256_of
 from cascadeforest.data.typed_json import Json
+from cascadeforest.experiments import table_rows
 from cascadeforest.experiments.batches import COSTS, Cost, costs_csv, size_of
 from cascadeforest.experiments.cells import SavedArrays, npz_bytes, read_arrays
 from cascadeforest.experiments.claims import CHECKS_FILE, STORED
-from cascadeforest.experiments.plan import Experiment, Pair, Plan, chosen_rows
+from cascadeforest.experiments.plan import Experiment, Pair, Plan
 from cascadeforest.experiments.provenance import git_commit
 from cascadeforest.reports.numbers.results import Results, read_results
 from cascadeforest.reports.numbers.rows import Arrays, rows_of
@@ -29,8 +30,9 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = (), dro
     """Store ``results/<suite>`` as ``reports/<suite>``, with `message`, why the numbers are taken.
 
     The tables are drawn anew from the results, so that what is stored is what the stored cells say. A suite that takes
-    days can be accepted experiment by experiment, or by rows (`chosen_rows`): what `only` names is taken from the run,
-    other stored rows and tables stay with their bounds, but for tables that `drop` names. By default nothing stays.
+    days can be accepted experiment by experiment, or by rows (`table_rows`): what `only` names is taken from the run,
+    other stored rows and tables stay with their bounds, but for what `drop` names: tables, or rows and model presets of
+    one that `only` names by rows. By default nothing stays.
 
     `UserError`, with nothing changed, if the message is empty, an id is unknown, a cell failed, a result is missing,
     damaged, or of another configuration or data, a table is not what the results say, or what would stay contradicts
@@ -47,7 +49,7 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = (), dro
     store.recover(stored)
     everything = read_results(root, suite)
     results = everything.of(everything.plan.only(only)) if only else everything
-    mixed = [name for name, rows in chosen_rows(only).items() if rows]
+    mixed = [name for name, rows in table_rows.chosen_rows(only).items() if rows]
     # A table of new and stored rows, and claims, which follow from all tables, are drawn when the others are stored.
     files = store.drawn_files(results, names=[name for name in store.without_claims(results) if name not in mixed])
     refuse(
@@ -56,21 +58,15 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = (), dro
         f"Mend it and run again: make run SUITE={suite}" + f" ONLY='{' '.join(only)}'" * bool(only),
     )
     rows = {name: rows_of(results, name, root / "data" / "processed") for name in results.summaries}
-    kept, earlier = everything.of(everything.plan.showing({})), []
-    if only and (stored / store.CELLS).is_file():
+    kept = everything.of(everything.plan.showing({}))
+    if is_part := bool(only) and (stored / store.CELLS).is_file():
         before = store.read_stored(root, suite)
-        given_up = {*results.drawable()} - {*mixed} | {*drop}
-        if unknown := sorted({*drop} - {*before.drawable()}):
-            known = ", ".join(before.drawable())
-            raise UserError(f"--drop names {', '.join(unknown)}, not stored in {stored}. Stored are {known}.")
-        stay = {name: before.experiments[name] for name in store.without_claims(before) if name not in given_up}
-        for name in stay.keys() & {*mixed}:
-            stay[name] = stay[name].staying(results.experiments[name].datasets, everything.experiments[name])
+        stay = table_rows.what_stays(before.plan, before.runs, results.plan, everything.plan, drop)
         kept = before.of(before.plan.showing(stay))
         _check_union(results, kept, everything.experiments, only)
-        rows, earlier = _united_rows(rows, kept, stored), _earlier(stored, kept)
-    # Rows that are neither accepted nor stored stand in their table as not run.
+        rows = _united_rows(rows, kept, stored)
     together = _united(results, kept, everything.plan)
+    earlier = _earlier(stored, kept, together) if is_part else []
     committed = _committed(root, together)
     with store.new_folder(stored) as new:
         for name, content in files.items():
@@ -89,8 +85,7 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = (), dro
             atomic_write(new / CHECKS_FILE, checks.read_bytes())
         reason: dict[str, Json] = {
             "accepted": datetime.now(UTC).isoformat(timespec="seconds"),
-            "accepted_tables": [name for name in results.drawable() if name not in mixed]
-            + [word for word in only if ":" in word],
+            "accepted_tables": table_rows.words(results.plan, everything.plan),
             "earlier": earlier,
             "git_commit": git_commit(root),
             "message": message.strip(),
@@ -98,7 +93,11 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = (), dro
         }
         atomic_write(new / COSTS, costs_csv(_costs(together)))
         store.write_provenance(new, together, reason)
-        store.write_claims(root, suite, new, mixed)
+        try:
+            store.write_claims(root, suite, new, mixed)
+        except UserError as error:
+            beside = f"\nBeside stored rows: accept it whole, or DROP='{' '.join(mixed)}'." if mixed else ""
+            raise UserError(f"{error}{beside}") from error
         write_crate(root, new, together)
     return stored
 
@@ -189,12 +188,12 @@ def _check_union(new: Results, kept: Results, declared: Mapping[str, Experiment]
         f"Give it back, or accept the whole suite: {again} MESSAGE='why'",
     )
     conflicts: list[str] = []  # what is not the same in both
-    shown_by: dict[str, list[str]] = {}  # stored experiments that show it, and on which data
+    shown_by: dict[str, dict[str, None]] = {}  # stored experiments that show it, and on which rows
 
     def found(what: str, fields: list[str], dataset: str, names: list[str]) -> None:
         conflicts.append(f"{what} now (other {', '.join(fields)}); stored with {', '.join(names)}")
         for name in names:
-            shown_by.setdefault(name, []).append(dataset)
+            shown_by.setdefault(name, {})[table_rows.declared_row(dataset, declared[name])] = None
 
     for dataset in sorted(kept.summaries.keys() & new.summaries.keys()):
         if fields := _differing(kept.summaries[dataset], new.summaries[dataset]):
@@ -206,13 +205,11 @@ def _check_union(new: Results, kept: Results, declared: Mapping[str, Experiment]
         if fields := sorted({field for r in both for field in _differing(before[r], after[r])} - {"key"}):
             names = [name for name in kept.drawable() if pair in kept.experiments[name].needed_runs()]
             found(f"{pair[1]} on {pair[0]} is another run", fields, pair[0], names)
-    with_rows = any(":" in word for word in only)
-    anew = [f"{name}:{','.join(dict.fromkeys(rows))}" if with_rows else name for name, rows in shown_by.items()]
-    together = sorted({*only, *anew}, key=lambda word: [*declared].index(word.partition(":")[0]))
+    anew = " ".join(table_rows.together(only, shown_by, declared))
     refuse(
         "What is stored and what is to be accepted contradict each other:",
         conflicts,
-        f"Accept the stored ones anew with it: {again} ONLY='{' '.join(together)}' MESSAGE='why'\n"
+        f"Accept the stored ones anew with it: {again} ONLY='{anew}' MESSAGE='why'\n"
         f"or give them up: DROP='{' '.join(name for name in declared if name in shown_by)}'",
     )
 
@@ -223,23 +220,21 @@ def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
 
 def _united(new: Results, kept: Results, plan: Plan) -> Results:
     """Put what stays and what is accepted together; a run that both have counts with its larger number of repeats."""
-    both = {name: plan.experiments[name] for name in new.experiments}
-    for name in kept.drawable():
-        stays = kept.experiments[name]
-        both[name] = both[name].with_rows_of(stays) if name in both else stays
+    both = table_rows.united(new.experiments, kept.experiments, plan.experiments)
     planned = {run.pair: run for part in (kept, new) for run in part.plan.runs}
     order = {run.pair: k for k, run in enumerate(plan.runs)}
     runs = kept.runs | new.runs
     for pair in kept.runs.keys() & new.runs.keys():
         runs[pair] = max(kept.runs[pair], new.runs[pair], key=lambda run: len(run.cells))
+    stays = (one for one in kept.timings if table_rows.stays_timed(one.timing, kept.experiments, both))
+    timings = (*stays, *new.timings)
     united = replace(
         new.plan,
         experiments={name: both[name] for name in plan.experiments if name in both},
         runs=tuple(sorted(planned.values(), key=lambda run: order.get(run.pair, len(order)))),
-        timings=kept.plan.timings + new.plan.timings,
+        timings=tuple(one.timing for one in timings),
         left_out=tuple(name for name in new.plan.left_out if name not in both),
     )
-    timings = kept.timings + new.timings
     return replace(new, plan=united, runs=runs, summaries=kept.summaries | new.summaries, timings=timings)
 
 
@@ -257,12 +252,15 @@ def _united_rows(rows: Mapping[str, Arrays], kept: Results, stored: Path) -> dic
     return found
 
 
-def _earlier(stored: Path, kept: Results) -> list[dict[str, Json]]:
-    """Why, when and with which code the tables that stay were accepted."""
+def _earlier(stored: Path, kept: Results, together: Results) -> list[dict[str, Json]]:
+    """Why, when and with which code the tables and rows that stay were accepted."""
     facts = cast("dict[str, Any]", store.read_provenance(stored))
-    found = (
-        {key: entry[key] for key in ("accepted", "git_commit", "message")}
-        | {"tables": [name for name in entry.get("accepted_tables", entry["tables"]) if kept.plan.shows(name)]}
-        for entry in [*facts["earlier"], facts]
-    )
-    return [entry for entry in found if entry["tables"]]
+    entries = [*facts["earlier"], facts]
+    shown = {name: kept.experiments[name].present() for name in kept.drawable()}
+    every = {name: together.experiments[name].present() for name in shown}
+    left = table_rows.words_of([entry.get("accepted_tables", entry["tables"]) for entry in entries], shown, every)
+    return [
+        {key: entry[key] for key in ("accepted", "git_commit", "message")} | {"tables": cast("list[Json]", words)}
+        for entry, words in zip(entries, left, strict=True)
+        if words
+    ]
