@@ -376,7 +376,7 @@ def test_stored_runs_that_would_no_longer_be_shown_are_given_up_by_name_only(by_
         assert f"\n  gbdt on {dataset} of {FIRST}\n" in text
     assert text.endswith(f"DROP='{FIRST}:gbdt'")
     for drop, words in (
-        ([f"{FIRST}:gbdt_3"], f"--drop names gbdt_3, not stored of {FIRST}"),
+        ([f"{FIRST}:gbdt_3"], f"--drop names gbdt_3, not stored with {FIRST}. Stored are adult"),
         ([FIRST, f"{SECOND}:adult"], f"--drop names {SECOND}, not stored"),
     ):
         with pytest.raises(UserError, match=words):

@@ -85,8 +85,8 @@ def run_suite(
     plan : Plan
         Of the suite.
     targets : sequence of str
-        What to make: names of rules, files, experiments with some of their rows (`chosen_rows`), of which runs are made
-        and no table; empty for everything.
+        What to make: names of rules, files, experiments with some of their rows (`chosen_rows`), whose
+        runs are made and no table; empty for everything.
     cores : str
         A number, or ``all``.
     overrides : mapping

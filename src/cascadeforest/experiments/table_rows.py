@@ -89,7 +89,7 @@ def staying(earlier: Experiment, taken: Collection[str], declared: Experiment) -
 
 
 def with_rows_of(declared: Experiment, taken: Collection[str], earlier: Experiment) -> Experiment:
-    """Return an experiment as declared now, with rows taken anew, and in other places those of `earlier` (`staying`).
+    """Return an experiment as declared now, with rows taken anew, and rows of `earlier` in other places (`staying`).
 
     Rows keep their facts. Rows that were never taken are not accepted yet.
     """
@@ -140,7 +140,7 @@ def what_stays(
     declared : Plan
         Of the configuration.
     drop : iterable of str
-        What is given up: ids, or rows and model presets of one of which rows are accepted, named as in `chosen_rows`.
+        What is given up: ids, or rows and model presets of a table whose rows are accepted (`chosen_rows`).
 
     Raises
     ------
@@ -155,10 +155,9 @@ def what_stays(
         one = stored.get(name)
         known = list(stored) if one is None else [*one.datasets, *one.columns.values()] if name in by_rows else []
         if unknown := [name] if one is None else [own for own in words if own not in known]:
-            of = f" of {name}, of which --only names rows," * bool(words)
-            raise UserError(
-                f"--drop names {', '.join(unknown)}, not stored{of}. Stored are {', '.join(known) or 'none'}."
-            )
+            place = f" with {name}" if one else ""
+            hint = f"Stored are {', '.join(known)}." if known else f"Of {name}, --only names no rows."
+            raise UserError(f"--drop names {', '.join(unknown)}, not stored{place}. {hint}")
     found, lost = {}, dict[str, str]()  # what would no longer be shown, and the word that gives it up
     for name, one in stored.items():
         given_up = dropped.get(name, [])
@@ -217,10 +216,10 @@ def stays_timed(timing: Timing, kept: Mapping[str, Experiment], both: Mapping[st
     return same and (timing.dataset in earlier.datasets or not is_row)
 
 
-def words_of(
+def what_is_left(
     entries: Sequence[Iterable[str]], shown: Mapping[str, Sequence[str]], every: Mapping[str, Sequence[str]]
 ) -> list[list[str]]:
-    """Return what is left of acceptances, the oldest first, of which later ones took rows anew.
+    """Return what is left of acceptances, the oldest first, where later ones took rows anew.
 
     `entries` has what each named (`chosen_rows`); `shown`, by experiment, the rows that stay, and `every` all rows.
     """
@@ -229,18 +228,18 @@ def words_of(
     for named in reversed([chosen_rows(words) for words in entries]):
         own = {name: [row for row in left.get(name, ()) if not rows or row in rows] for name, rows in named.items()}
         left |= {name: [row for row in left[name] if row not in own[name]] for name in own.keys() & left.keys()}
-        # A table of which all data are missing has no row that is there.
+        # A table whose data are all missing has no row that is there.
         is_left = {name for name in own if own[name] or (name in every and not every[name])}
-        found.append([word(name, own[name], every[name]) for name in own if name in is_left])
+        found.append([name_with_rows(name, own[name], every[name]) for name in own if name in is_left])
     return found[::-1]
 
 
-def words(accepted: Plan, declared: Plan) -> list[str]:
+def names_of(accepted: Plan, declared: Plan) -> list[str]:
     """Write the experiments of a plan that have a table, with their rows if they are not every one."""
     both = {name: (accepted.experiments[name], declared.experiments[name]) for name in accepted.drawable()}
-    return [word(name, one.datasets, every.datasets) for name, (one, every) in both.items()]
+    return [name_with_rows(name, one.datasets, every.datasets) for name, (one, every) in both.items()]
 
 
-def word(name: str, rows: Collection[str], every: Collection[str]) -> str:
+def name_with_rows(name: str, rows: Collection[str], every: Collection[str]) -> str:
     """Write an experiment, with its rows if they are not every one: what `chosen_rows` reads."""
     return name if len(rows) == len(every) else f"{name}:{','.join(rows)}"

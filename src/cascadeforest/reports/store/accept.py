@@ -85,7 +85,7 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = (), dro
             atomic_write(new / CHECKS_FILE, checks.read_bytes())
         reason: dict[str, Json] = {
             "accepted": datetime.now(UTC).isoformat(timespec="seconds"),
-            "accepted_tables": table_rows.words(results.plan, everything.plan),
+            "accepted_tables": table_rows.names_of(results.plan, everything.plan),
             "earlier": earlier,
             "git_commit": git_commit(root),
             "message": message.strip(),
@@ -94,9 +94,9 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = (), dro
         atomic_write(new / COSTS, costs_csv(_costs(together)))
         store.write_provenance(new, together, reason)
         try:
-            store.write_claims(root, suite, new, mixed)
+            store.write_united(root, suite, new, mixed)
         except UserError as error:
-            beside = f"\nBeside stored rows: accept it whole, or DROP='{' '.join(mixed)}'." if mixed else ""
+            beside = f"\nStored rows may not fit: accept whole tables, or DROP='{' '.join(mixed)}'." if mixed else ""
             raise UserError(f"{error}{beside}") from error
         write_crate(root, new, together)
     return stored
@@ -258,7 +258,7 @@ def _earlier(stored: Path, kept: Results, together: Results) -> list[dict[str, J
     entries = [*facts["earlier"], facts]
     shown = {name: kept.experiments[name].present() for name in kept.drawable()}
     every = {name: together.experiments[name].present() for name in shown}
-    left = table_rows.words_of([entry.get("accepted_tables", entry["tables"]) for entry in entries], shown, every)
+    left = table_rows.what_is_left([entry.get("accepted_tables", entry["tables"]) for entry in entries], shown, every)
     return [
         {key: entry[key] for key in ("accepted", "git_commit", "message")} | {"tables": cast("list[Json]", words)}
         for entry, words in zip(entries, left, strict=True)

@@ -100,7 +100,7 @@ def refresh(root: Path, suite: str) -> Path:
         for file, content in files.items():
             atomic_write(new / file, content)
         store.write_provenance(new, results, facts)
-        store.write_claims(root, suite, new)
+        store.write_united(root, suite, new)
         write_crate(root, new, results)
     return stored
 

@@ -123,10 +123,10 @@ def without_claims(results: Results) -> list[str]:
     return [name for name in results.drawable() if results.experiments[name].kind != CLAIMS]
 
 
-def write_claims(root: Path, suite: str, folder: Path, others: Collection[str] = ()) -> None:
-    """Judge the claims by what is stored in a folder, and write their table there, and those of other experiments."""
+def write_united(root: Path, suite: str, folder: Path, others: Collection[str] = ()) -> None:
+    """Judge the claims by what is stored in a folder, and write their table and the tables of `others` there."""
     results = read_stored(root, suite, folder)
-    names = {*results.drawable(), *others} - ({*without_claims(results)} - {*others})
+    names = [name for name in results.drawable() if results.experiments[name].kind == CLAIMS or name in others]
     for name, content in drawn_files(results, names=names).items():
         atomic_write(folder / name, content)
 
