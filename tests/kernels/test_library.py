@@ -18,6 +18,7 @@ from cascadeforest import kernels
 library = kernels._load(sys.argv[1])
 kernels._library = lambda: library
 import cascadeforest as cf
+from cascadeforest.baselines.sndf import SNDFClassifier
 
 rng = np.random.default_rng(0)
 digest = hashlib.sha256()
@@ -41,6 +42,8 @@ for n_classes in (0, 2, 5, 20, 300):
 cascade = cf.GCForestClassifier(n_forests=2, n_estimators=4, max_layers=2, random_state=0).fit(X, signal > 0)
 explained = cf.Explainer(cascade, X, signal > 0).explain(X[:20])
 digest.update(explained.contributions.tobytes())
+soft = SNDFClassifier(2, max_depth=7, max_iter=2, random_state=0).fit(X, signal > 0)
+digest.update(soft.weights_.tobytes() + soft.leaves_.tobytes())
 print(digest.hexdigest())
 """
 
