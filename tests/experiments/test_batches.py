@@ -87,18 +87,23 @@ def test_costs_of_all_suites_are_read(tmp_path):
 def test_the_nearest_size_that_was_measured_is_scaled_to_trees_and_rows():
     def seconds(dataset, model, **params):
         run = replace(run_of(0, 1), dataset=dataset, model=model, params=params)
-        return expected_costs([run], measured).get(run.pair, Cost(-1, 0)).seconds
+        return expected_costs([run], measured, {"letter": 16_000, "adult": 48_842}).get(run.pair, Cost(-1, 0)).seconds
 
     measured = [
         (("letter+rows-1000", "rf"), Cost(1.0, 1.0, 50, 1000)),
         (("letter", "rf"), Cost(30.0, 8.0, 100, 16000)),
         (("letter", "svm"), Cost(7.0, 8.0, 0, 16000)),
+        (("adult+rows-10000", "gbdt"), Cost(4.0, 8.0, 50, 6666)),
+        (("own+rows-100", "rf"), Cost(4.0, 8.0, 50, 60)),
     ]
     assert seconds("letter", "rf", n_estimators=100) == 30
     assert seconds("letter", "rf", n_estimators=500) == 150
     assert seconds("letter+rows-8000", "rf", n_estimators=100) == 15
     assert seconds("letter+rows-1000", "rf+trees-0.2", n_estimators=100) == 2
-    assert seconds("letter+noise-5", "rf", n_estimators=100) == 30  # its rows are not known
+    assert seconds("letter+noise-5", "rf", n_estimators=100) == 30
+    assert seconds("letter+train-0.1", "rf", n_estimators=50) == pytest.approx(1.6)
+    assert seconds("adult", "gbdt", n_estimators=50) == pytest.approx(4 * 4.8842, rel=1e-3)  # of which a sample ran
+    assert seconds("own", "rf", n_estimators=50) == 4  # how many rows it has is not known
     assert seconds("letter+rows-1600", "svm") == pytest.approx(0.7)
     assert seconds("adult", "rf") == -1
 

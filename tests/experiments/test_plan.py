@@ -9,13 +9,15 @@ import pytest
 import yaml
 
 from cascadeforest.data.errors import ConfigError
+from cascadeforest.data.registry import load_dataset_files
 from cascadeforest.data.typed_json import from_json, to_json
-from cascadeforest.experiments.batches import expected_costs, read_costs
+from cascadeforest.experiments.batches import expected_costs, read_costs, row_counts
 from cascadeforest.experiments.metrics import METRICS
 from cascadeforest.experiments.plan import LEAST, Bound, Budget
 from cascadeforest.experiments.resolve import load_plan, read_configuration
 
 ROOT = Path(__file__).parents[2]
+ROWS = row_counts(load_dataset_files(ROOT / "config" / "datasets"))
 
 CONFIG = {
     "suite": "tiny",
@@ -471,7 +473,7 @@ def unbounded(plan, experiment, column, dataset):
 def test_all_five_folds_and_ten_seeds_where_fits_take_less_than_a_minute(plan):
     """By the costs that were measured; quick has at most three repeats of anything."""
     datasets = read_configuration(ROOT).datasets
-    costs = expected_costs(plan.runs, read_costs(ROOT)) if plan.suite in ("standard", "paper") else {}
+    costs = expected_costs(plan.runs, read_costs(ROOT), ROWS) if plan.suite in ("standard", "paper") else {}
     for experiment in plan.experiments.values():
         for dataset in experiment.present() if experiment.columns else ():
             place, protocol = (experiment.id, dataset), datasets[dataset.partition("+")[0]]["protocol"]

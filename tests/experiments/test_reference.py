@@ -7,12 +7,14 @@ import pytest
 import yaml
 
 from cascadeforest.data.errors import ConfigError
+from cascadeforest.data.registry import load_dataset_files
 from cascadeforest.experiments import reference
-from cascadeforest.experiments.batches import cost_lines, expected_costs, read_costs
+from cascadeforest.experiments.batches import cost_lines, expected_costs, read_costs, row_counts
 from cascadeforest.experiments.cost_page import cost_tables
 from cascadeforest.experiments.resolve import load_plan
 
 ROOT = Path(__file__).parents[2]
+ROWS = row_counts(load_dataset_files(ROOT / "config" / "datasets"))
 
 
 @pytest.fixture
@@ -66,7 +68,12 @@ def test_a_page_without_its_marks_is_named(copy, page):
 
 def test_the_page_of_costs_adds_up_as_the_list_of_experiments_does():
     plan = load_plan(ROOT, {"suite": "paper"})
-    listed = cost_lines(plan, expected_costs(plan.runs, read_costs(ROOT)), 30, {})
+    listed = cost_lines(
+        plan,
+        expected_costs(plan.runs, read_costs(ROOT), ROWS),
+        30,
+        {},
+    )
     hours = float(next(line for line in listed if line.startswith("all, shared")).split()[4])
     cells = next(line for line in cost_tables(ROOT).splitlines() if line.startswith("| all, shared")).split(" | ")
     assert float(cells[1].replace(",", "")) == pytest.approx(hours, abs=0.51)

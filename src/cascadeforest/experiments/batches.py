@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import log
 from pathlib import Path
+from typing import Any
 
 from cascadeforest.data.typed_json import Json
 from cascadeforest.experiments.plan import Batch, Pair, Part, Plan, Run, Timing
@@ -73,26 +74,40 @@ def read_costs(root: Path) -> list[tuple[Pair, Cost]]:
     return [item for path in files for item in parse_costs(path.read_text(encoding="utf-8")).items()]
 
 
-def expected_costs(runs: Iterable[Run], measured: Iterable[tuple[Pair, Cost]]) -> dict[Pair, Cost]:
+def expected_costs(
+    runs: Iterable[Run], measured: Iterable[tuple[Pair, Cost]], n_rows: Mapping[str, int]
+) -> dict[Pair, Cost]:
     """Return the cost of a repeat of each run, as far as it, or another size of it, was measured.
 
-    Another size is another number of trees or epochs, or another number of training rows of the same data set: other
-    variants of it, and other budgets of the model, whose names are the same up to the first ``+``. The nearest size
-    that was measured is scaled in proportion.
+    Another size is another number of trees or epochs, or another number of rows of the same data set: other variants
+    of it, and other budgets of the model, whose names are the same up to the first ``+``. The nearest size that was
+    measured is scaled in proportion. `n_rows` has the rows of whole data sets (`row_counts`).
     """
-    rows: dict[str, int] = {}
-    known: dict[Pair, list[Cost]] = {}
+
+    def drawn(variant: str) -> float:
+        name, *operations = variant.split("+")
+        rows = float(n_rows.get(name, 0))
+        for kind, amount in (text.split("-", 1) for text in operations if re.fullmatch(r"(rows|train|rest)-.*", text)):
+            rows = min(rows, float(amount)) if kind == "rows" else rows * float(amount)
+        return rows
+
+    known: dict[Pair, list[tuple[float, Cost]]] = {}
     for (dataset, model), cost in measured:
-        rows[dataset] = cost.rows
-        known.setdefault((dataset.partition("+")[0], model.partition("+")[0]), []).append(cost)
+        pair = dataset.partition("+")[0], model.partition("+")[0]
+        known.setdefault(pair, []).append((cost.rows / (drawn(dataset) or 1), cost))
     found: dict[Pair, Cost] = {}
     for run in runs:
-        drawn = re.search(r"\+rows-(\d+)", run.dataset)
-        size, n_rows = size_of(run.params), int(drawn[1]) if drawn else rows.get(run.dataset, 0)
-        if costs := known.get((run.dataset.partition("+")[0], run.model.partition("+")[0])):
-            distances = [cost.distance(size, n_rows) for cost in costs]
-            found[run.pair] = costs[distances.index(min(distances))].scaled(size, n_rows)
+        size, rows = size_of(run.params), drawn(run.dataset)
+        if there := known.get((run.dataset.partition("+")[0], run.model.partition("+")[0])):
+            share, cost = min(there, key=lambda one: one[1].distance(size, round(one[0] * rows)))
+            found[run.pair] = cost.scaled(size, round(share * rows))
     return found
+
+
+def row_counts(datasets: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
+    """Return the rows of data sets whose files say how many they have."""
+    counts = {name: content.get("expected", {}).get("rows") for name, content in datasets.items()}
+    return {name: count for name, count in counts.items() if count}
 
 
 def parse_costs(text: str) -> dict[Pair, Cost]:

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from cascadeforest.data.files import read_yaml
-from cascadeforest.experiments.batches import COSTS, Cost, expected_costs, parse_costs, read_costs
+from cascadeforest.data.registry import load_dataset_files
+from cascadeforest.experiments.batches import COSTS, Cost, expected_costs, parse_costs, read_costs, row_counts
 from cascadeforest.experiments.plan import Pair, Plan
 from cascadeforest.experiments.resolve import load_plan
 
@@ -26,10 +27,12 @@ def cost_tables(root: Path) -> str:
         Folder of the repository.
     """
     accepted = parse_costs((root / "reports" / "standard" / COSTS).read_text(encoding="utf-8"))
+    plan = load_plan(root, {"suite": "paper"})
+    costs = expected_costs(plan.runs, read_costs(root), row_counts(load_dataset_files(root / "config" / "datasets")))
     lines = [
         *_fit_lines(accepted, read_yaml(root / "config" / "models.yaml")),
         "\n## What the suite `paper` takes\n",
-        *_suite_lines(load_plan(root, {"suite": "paper"}), read_costs(root)),
+        *_suite_lines(plan, costs),
     ]
     return "\n".join(lines) + "\n"
 
@@ -45,9 +48,8 @@ def _fit_lines(costs: Mapping[Pair, Cost], models: Mapping[str, Mapping[str, str
         yield f"| {dataset} | {rows:,} | {words} | {size} | {seconds:,.2f} | {cost.mib:,.0f} |"
 
 
-def _suite_lines(plan: Plan, measured: list[tuple[Pair, Cost]]) -> Iterator[str]:
+def _suite_lines(plan: Plan, costs: Mapping[Pair, Cost]) -> Iterator[str]:
     """Experiments, the most expensive first; no hours where no run has a measured size."""
-    costs = expected_costs(plan.runs, measured)
     hours = {run.pair: costs[run.pair].seconds * len(run.repeats) / 3600 for run in plan.runs if run.pair in costs}
     known = {run.pair for run in plan.runs}
     needed = {name: known.intersection(each.needed_runs()) for name, each in plan.experiments.items()}

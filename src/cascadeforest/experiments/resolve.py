@@ -17,7 +17,7 @@ from cascadeforest.data.files import read_yaml
 from cascadeforest.data.registry import availability, load_dataset_files, parse_variant
 from cascadeforest.data.schemas import read_schema, validate
 from cascadeforest.data.typed_json import Json, from_json
-from cascadeforest.experiments.batches import expected_costs, expected_seconds, make_batches, read_costs
+from cascadeforest.experiments.batches import expected_costs, expected_seconds, make_batches, read_costs, row_counts
 from cascadeforest.experiments.code_digest import PACKAGE_FOLDER, defines, module_file
 from cascadeforest.experiments.designs import design_of
 from cascadeforest.experiments.extras import extra_name
@@ -230,7 +230,11 @@ def resolve_plan(configuration: Configuration, root: Path) -> Plan:
             entries_of[name] = entry
     runs = resolver.runs(experiments.values())
     timings = [timing for name, one in experiments.items() for timing in resolver.timings(one, entries_of[name])]
-    costs = expected_costs([*runs, *(run for timing in timings for run in timing.runs)], read_costs(root))
+    costs = expected_costs(
+        [*runs, *(run for timing in timings for run in timing.runs)],
+        read_costs(root),
+        row_counts(configuration.datasets),
+    )
     return Plan(
         suite=configuration.suite,
         suite_config=configuration.suites[configuration.suite],
