@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cascadeforest.data.registry import load_dataset_files
 from cascadeforest.experiments.batches import (
     COSTS,
     Cost,
@@ -16,6 +17,7 @@ from cascadeforest.experiments.batches import (
     make_batches,
     parse_costs,
     read_costs,
+    training_rows,
 )
 from cascadeforest.experiments.claims import undecided
 from cascadeforest.experiments.plan import Experiment, Plan, Run, Suite, Timing
@@ -85,27 +87,50 @@ def test_costs_of_all_suites_are_read(tmp_path):
 
 
 def test_the_nearest_size_that_was_measured_is_scaled_to_trees_and_rows():
-    def seconds(dataset, model, **params):
+    def expected(dataset, model, **params):
         run = replace(run_of(0, 1), dataset=dataset, model=model, params=params)
-        return expected_costs([run], measured, {"letter": 16_000, "adult": 48_842}).get(run.pair, Cost(-1, 0)).seconds
+        return expected_costs([run], measured, {"letter": 16_000, "adult": 32_561}).get(run.pair, Cost(-1, 0))
+
+    def seconds(dataset, model, **params):
+        return expected(dataset, model, **params).seconds
 
     measured = [
         (("letter+rows-1000", "rf"), Cost(1.0, 1.0, 50, 1000)),
         (("letter", "rf"), Cost(30.0, 8.0, 100, 16000)),
         (("letter", "svm"), Cost(7.0, 8.0, 0, 16000)),
-        (("adult+rows-10000", "gbdt"), Cost(4.0, 8.0, 50, 6666)),
-        (("own+rows-100", "rf"), Cost(4.0, 8.0, 50, 60)),
+        (("adult+rows-10000", "gbdt"), Cost(4.0, 8.0, 50, 10000)),
+        (("own+rows-100", "rf"), Cost(4.0, 8.0, 50, 100)),
     ]
     assert seconds("letter", "rf", n_estimators=100) == 30
     assert seconds("letter", "rf", n_estimators=500) == 150
     assert seconds("letter+rows-8000", "rf", n_estimators=100) == 15
     assert seconds("letter+rows-1000", "rf+trees-0.2", n_estimators=100) == 2
     assert seconds("letter+noise-5", "rf", n_estimators=100) == 30
-    assert seconds("letter+train-0.1", "rf", n_estimators=50) == pytest.approx(1.6)
-    assert seconds("adult", "gbdt", n_estimators=50) == pytest.approx(4 * 4.8842, rel=1e-3)  # of which a sample ran
-    assert seconds("own", "rf", n_estimators=50) == 4  # how many rows it has is not known
+    assert seconds("letter+train-0.1", "rf", n_estimators=50) == 1.6
     assert seconds("letter+rows-1600", "svm") == pytest.approx(0.7)
+    whole = expected("adult", "gbdt", n_estimators=50)  # of which a sample ran
+    assert (whole.seconds, whole.mib) == pytest.approx((4 * 3.2561, 8 * 3.2561))
+    assert seconds("own+rows-200", "rf", n_estimators=50) == 8
+    assert seconds("own", "rf", n_estimators=50) == 4  # its file does not say how many rows it has
     assert seconds("adult", "rf") == -1
+
+
+def test_training_rows_are_those_of_the_protocol(request):
+    files = {
+        "given": {"expected": {"rows": 48_842, "train": 32_561}, "protocol": {"kind": "given"}},
+        "folds": {"expected": {"rows": 1000}, "protocol": {"kind": "cv", "folds": 5}},
+        "tested": {"expected": {"rows": 1000}, "protocol": {"kind": "holdout", "test_size": 0.3}},
+        "counted": {"expected": {"rows": 1000}, "protocol": {"kind": "holdout", "train_size": 829}},
+        "trained": {"expected": {"rows": 1000}, "protocol": {"kind": "holdout", "train_size": 0.1}},
+        "own": {"protocol": {"kind": "given"}},
+    }
+    assert training_rows(files) == {"given": 32_561, "folds": 800, "tested": 700, "counted": 829, "trained": 100}
+    root = request.config.rootpath
+    named = training_rows(load_dataset_files(root / "config" / "datasets"))
+    for (dataset, model), cost in read_costs(root):
+        name, *operations = dataset.split("+")
+        if cost.rows and name in named and set(operations) <= {"irrelevant", "smooth-1"}:
+            assert cost.rows == pytest.approx(named[name], rel=0.01, abs=1), (dataset, model)
 
 
 def test_hours_of_experiments_count_their_own_repeats_and_name_what_is_unknown():

@@ -11,13 +11,13 @@ import yaml
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.registry import load_dataset_files
 from cascadeforest.data.typed_json import from_json, to_json
-from cascadeforest.experiments.batches import expected_costs, read_costs, row_counts
+from cascadeforest.experiments.batches import expected_costs, read_costs, training_rows
 from cascadeforest.experiments.metrics import METRICS
 from cascadeforest.experiments.plan import LEAST, Bound, Budget
 from cascadeforest.experiments.resolve import load_plan, read_configuration
 
 ROOT = Path(__file__).parents[2]
-ROWS = row_counts(load_dataset_files(ROOT / "config" / "datasets"))
+ROWS = training_rows(load_dataset_files(ROOT / "config" / "datasets"))
 
 CONFIG = {
     "suite": "tiny",

@@ -9,12 +9,12 @@ import yaml
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.registry import load_dataset_files
 from cascadeforest.experiments import reference
-from cascadeforest.experiments.batches import cost_lines, expected_costs, read_costs, row_counts
+from cascadeforest.experiments.batches import cost_lines, expected_costs, read_costs, training_rows
 from cascadeforest.experiments.cost_page import cost_tables
 from cascadeforest.experiments.resolve import load_plan
 
 ROOT = Path(__file__).parents[2]
-ROWS = row_counts(load_dataset_files(ROOT / "config" / "datasets"))
+ROWS = training_rows(load_dataset_files(ROOT / "config" / "datasets"))
 
 
 @pytest.fixture

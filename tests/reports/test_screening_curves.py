@@ -34,6 +34,17 @@ def run(suite, dataset=DATA, staged=STAGED, level=LEVEL, other=OTHER, y=Y):
         suite.extra(dataset, model, EXTRA, staged_predicted=stages, decision_level=levels, y_test=y)
 
 
+def run_twice(suite, staged, level):
+    """A second repeat of the cascade with screening beside the first, with this one for comparison."""
+    run(suite)
+    for model, stages, levels in (("w100", staged, level), ("pair", OTHER, np.ones(10, int))):
+        suite.run(DATA, model, [0.8, 0.8], n_test=10)
+        suite.extra(
+            DATA, model, EXTRA, staged_predicted=STAGED if model == "w100" else OTHER, decision_level=LEVEL, y_test=Y
+        )
+        suite.extra(DATA, model, EXTRA, 1, staged_predicted=stages, decision_level=levels, y_test=Y)
+
+
 def counted(staged, level, y):
     return count({"staged_predicted": staged, "decision_level": level, "y_test": y})
 
@@ -109,6 +120,31 @@ def test_where_no_row_leaves_early_there_is_no_share_that_is_right(suite, n_leve
     assert (ours[:3], ours[5]) == (["0.00", "100.00", "no row leaves early"], "no row leaves early")
     (axes,) = panels(table)
     assert [text.get_text() for text in axes.texts] == [f"levels: {n_levels}; no row leaves early"]
+
+
+def test_the_numbers_of_the_text_are_means_over_repeats_and_the_picture_is_the_first(suite):
+    """In the second repeat row 5 leaves at level 1 too, and is right at the end."""
+    declare(suite, repeats=2)
+    level = LEVEL.copy()
+    level[5] = 0
+    run_twice(suite, np.where(np.arange(10) == 5, [[0]], STAGED), level)
+    table = suite.table("cs-fig4")
+    rows = {(row.model, row.condition, row.metric): row for row in table.rows}
+    assert rows["gcforest_cs", "level 1", "screened_share"].values == (0.5, 0.6)
+    assert rows["gcforest_cs", "screened rows", "accuracy"].values == pytest.approx((6 / 7, 6 / 7))
+    assert rows["gcforest", "all rows", "accuracy"].values == (0.8, 0.8)
+    left, _ = panels(table)
+    assert [bar.get_height() for bar in left.patches] == [5, 7]
+    assert "Drawn is the first repeat." in " ".join(table.view.notes)
+
+
+def test_repeats_of_which_no_row_leaves_early_are_counted(suite):
+    declare(suite, repeats=2)
+    run_twice(suite, STAGED[:1], np.zeros(10, int))
+    table = suite.table("cs-fig4")
+    notes = {row.metric: row.note for row in table.rows if row.condition == "screened rows"}
+    assert notes == {"accuracy": "no row leaves early in 1 of 2 repeats"}
+    assert texts(table.view.rows[0])[3] == "70.00 ± 14.14"
 
 
 @pytest.mark.parametrize(("failed", "n_axes"), [("w100", 1), ("pair", 2)])

@@ -19,13 +19,12 @@ from cascadeforest.kernels.soft_trees import soft_gradient, soft_reach, soft_sha
 # First part of a seed's address: what the randomness is for.
 _TREE, _BATCHES = range(2)
 
-# Rows that go through a tree at a time: 1 MB of turns at depth 10.
+# Rows that go through a tree at a time: their turns are 1 MB at depth 10. As many as soft_trees.c adds up at a time.
 _ROWS = 256
 # Bound on the reach of leaves that is kept from one update of the leaves to the next, 262,144 rows at depth 10.
 _KEPT_BYTES = 2**30
 
-# Updates of the leaves end where one gains less than this in log-loss (nats a row). On held-out training rows of letter
-# the log-loss was 0.572 with it, after 10 updates in the mean, and 0.572 with a tenth of it, after 15.
+# Updates of the leaves end where one gains less than this in log-loss (nats a row); benchmarks/measurements.md.
 _LEAST_GAIN = 1e-3
 
 
@@ -101,7 +100,7 @@ class SNDFClassifier(ProbabilisticBaseline):
     Memory during training, besides `weights_` and two or three copies of the features: the gradient and Adam's state of
     a tree, three times its part of `weights_`, and the reach of its leaves, ``2**max_depth`` float32 for each training
     row. At most 1 GiB of reach is kept (262,144 rows at depth 10); the rest is computed again for each update of the
-    leaves.
+    leaves, in blocks of 256 rows, each of them three arrays of ``2**max_depth`` float32 a row.
 
     The same seed gives the same bytes with the same linear algebra library and number of its threads.
     """
@@ -151,7 +150,9 @@ class SNDFClassifier(ProbabilisticBaseline):
         self.weights_ = np.empty((self.n_estimators, n_leaves - 1, n_seen + 1), dtype=np.float32)
         self.leaves_ = np.empty((self.n_estimators, len(self.classes_), n_leaves), dtype=np.float32)
         self.loss_curve_ = np.zeros(self.max_iter)
-        kept = np.empty((min(len(codes), _KEPT_BYTES // (4 * n_leaves)), n_leaves), dtype=np.float32)
+        n_kept = _KEPT_BYTES // (4 * n_leaves)
+        n_kept = len(codes) if n_kept >= len(codes) else n_kept // _ROWS * _ROWS  # whole blocks, for the same bytes
+        kept = np.empty((n_kept, n_leaves), dtype=np.float32)
         for tree in range(self.n_estimators):
             rng = np.random.default_rng(seed_at(entropy, _TREE, tree))
             self.features_[tree] = np.sort(rng.choice(X.shape[1], n_seen, replace=False))

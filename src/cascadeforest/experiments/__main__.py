@@ -153,11 +153,11 @@ def _list(options: argparse.Namespace) -> int:
     width = max(map(len, plan.experiments))
     if options.cost:
         from cascadeforest.data.registry import load_dataset_files
-        from cascadeforest.experiments.batches import cost_lines, expected_costs, read_costs, row_counts
+        from cascadeforest.experiments.batches import cost_lines, expected_costs, read_costs, training_rows
         from cascadeforest.experiments.claims import undecided
 
-        n_rows = row_counts(load_dataset_files(options.root / "config" / "datasets"))
-        costs = expected_costs(plan.runs, read_costs(options.root), n_rows)
+        n_train = training_rows(load_dataset_files(options.root / "config" / "datasets"))
+        costs = expected_costs(plan.runs, read_costs(options.root), n_train)
         print("\n".join(cost_lines(plan, costs, width, undecided(options.root, plan))))
         return 0
     for experiment in plan.experiments.values():

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import log
 from pathlib import Path
 from typing import Any
 
+from cascadeforest.data.names import parse_operation, parse_variant
 from cascadeforest.data.typed_json import Json
 from cascadeforest.experiments.plan import Batch, Pair, Part, Plan, Run, Timing
 
+#: Operations of a variant whose amount is a fraction of the training rows.
+DRAWN = ("train", "rest")
 #: File of the measured costs, below ``reports/<suite>``.
 COSTS = "costs.csv"
 
@@ -46,7 +48,7 @@ class Cost:
     def scaled(self, size: float, rows: int) -> Cost:
         """Return the cost of another size: in proportion to it, and to the training rows, as far as they are known."""
         by_size, by_rows = self._ratios(size, rows)
-        return Cost(self.seconds * by_size * by_rows, self.mib * by_size, size, rows)
+        return Cost(self.seconds * by_size * by_rows, self.mib * by_size * by_rows, size, rows)
 
     def distance(self, size: float, rows: int) -> float:
         """Return how far it is scaled for another size."""
@@ -75,39 +77,48 @@ def read_costs(root: Path) -> list[tuple[Pair, Cost]]:
 
 
 def expected_costs(
-    runs: Iterable[Run], measured: Iterable[tuple[Pair, Cost]], n_rows: Mapping[str, int]
+    runs: Iterable[Run], measured: Iterable[tuple[Pair, Cost]], n_train: Mapping[str, int]
 ) -> dict[Pair, Cost]:
     """Return the cost of a repeat of each run, as far as it, or another size of it, was measured.
 
-    Another size is another number of trees or epochs, or another number of rows of the same data set: other variants
-    of it, and other budgets of the model, whose names are the same up to the first ``+``. The nearest size that was
-    measured is scaled in proportion. `n_rows` has the rows of whole data sets (`row_counts`).
+    Another size is another number of trees or epochs, or another number of training rows of the same data set: other
+    variants of it, and other budgets of the model, whose names are the same up to the first ``+``. The nearest size
+    that was measured is scaled in proportion. `n_train` has the training rows of whole data sets (`training_rows`).
     """
 
-    def drawn(variant: str) -> float:
-        name, *operations = variant.split("+")
-        rows = float(n_rows.get(name, 0))
-        for kind, amount in (text.split("-", 1) for text in operations if re.fullmatch(r"(rows|train|rest)-.*", text)):
-            rows = min(rows, float(amount)) if kind == "rows" else rows * float(amount)
+    def drawn(variant: str) -> int:
+        name, operations = parse_variant(variant)
+        rows = n_train.get(name, 0)
+        for one in map(parse_operation, operations):
+            rows = int(one.amount if one.kind == "rows" else rows * one.amount if one.kind in DRAWN else rows)
         return rows
 
-    known: dict[Pair, list[tuple[float, Cost]]] = {}
+    known: dict[Pair, list[Cost]] = {}
     for (dataset, model), cost in measured:
-        pair = dataset.partition("+")[0], model.partition("+")[0]
-        known.setdefault(pair, []).append((cost.rows / (drawn(dataset) or 1), cost))
+        known.setdefault((dataset.partition("+")[0], model.partition("+")[0]), []).append(cost)
     found: dict[Pair, Cost] = {}
     for run in runs:
-        size, rows = size_of(run.params), drawn(run.dataset)
-        if there := known.get((run.dataset.partition("+")[0], run.model.partition("+")[0])):
-            share, cost = min(there, key=lambda one: one[1].distance(size, round(one[0] * rows)))
-            found[run.pair] = cost.scaled(size, round(share * rows))
+        if costs := known.get((run.dataset.partition("+")[0], run.model.partition("+")[0])):
+            size, rows = size_of(run.params), drawn(run.dataset)
+            found[run.pair] = min(costs, key=lambda cost: cost.distance(size, rows)).scaled(size, rows)
     return found
 
 
-def row_counts(datasets: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
-    """Return the rows of data sets whose files say how many they have."""
-    counts = {name: content.get("expected", {}).get("rows") for name, content in datasets.items()}
-    return {name: count for name, count in counts.items() if count}
+def training_rows(datasets: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
+    """Return the training rows of whole data sets whose files say how many rows they have."""
+    found: dict[str, int] = {}
+    for name, content in datasets.items():
+        expected, protocol = content.get("expected", {}), content.get("protocol", {})
+        rows = expected.get("rows", 0)
+        size = protocol.get("train_size", 1 - 1 / protocol["folds"] if "folds" in protocol else None)
+        if size is not None:  # a number of rows, or a share
+            rows = size if size > 1 else rows * size
+        elif rows:
+            test = protocol.get("test_size", 0)
+            rows -= test if test > 1 else rows * test
+        if rows := int(expected.get("train", rows)):
+            found[name] = rows
+    return found
 
 
 def parse_costs(text: str) -> dict[Pair, Cost]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cascadeforest.data.files import read_yaml
 from cascadeforest.data.registry import load_dataset_files
-from cascadeforest.experiments.batches import COSTS, Cost, expected_costs, parse_costs, read_costs, row_counts
+from cascadeforest.experiments.batches import COSTS, Cost, expected_costs, parse_costs, read_costs, training_rows
 from cascadeforest.experiments.plan import Pair, Plan
 from cascadeforest.experiments.resolve import load_plan
 
@@ -28,7 +28,7 @@ def cost_tables(root: Path) -> str:
     """
     accepted = parse_costs((root / "reports" / "standard" / COSTS).read_text(encoding="utf-8"))
     plan = load_plan(root, {"suite": "paper"})
-    costs = expected_costs(plan.runs, read_costs(root), row_counts(load_dataset_files(root / "config" / "datasets")))
+    costs = expected_costs(plan.runs, read_costs(root), training_rows(load_dataset_files(root / "config" / "datasets")))
     lines = [
         *_fit_lines(accepted, read_yaml(root / "config" / "models.yaml")),
         "\n## What the suite `paper` takes\n",

@@ -17,7 +17,7 @@ from cascadeforest.data.files import read_yaml
 from cascadeforest.data.registry import availability, load_dataset_files, parse_variant
 from cascadeforest.data.schemas import read_schema, validate
 from cascadeforest.data.typed_json import Json, from_json
-from cascadeforest.experiments.batches import expected_costs, expected_seconds, make_batches, read_costs, row_counts
+from cascadeforest.experiments.batches import expected_costs, expected_seconds, make_batches, read_costs, training_rows
 from cascadeforest.experiments.code_digest import PACKAGE_FOLDER, defines, module_file
 from cascadeforest.experiments.designs import design_of
 from cascadeforest.experiments.extras import extra_name
@@ -233,7 +233,7 @@ def resolve_plan(configuration: Configuration, root: Path) -> Plan:
     costs = expected_costs(
         [*runs, *(run for timing in timings for run in timing.runs)],
         read_costs(root),
-        row_counts(configuration.datasets),
+        training_rows(configuration.datasets),
     )
     return Plan(
         suite=configuration.suite,

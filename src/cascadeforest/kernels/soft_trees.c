@@ -2,20 +2,21 @@
  *
  * A tree of n_leaves = 2^depth leaves has its numbers of a row in an array of n_leaves: level k is the slice 2^k ..
  * 2^(k+1), where node j has the children j (left) and j + 2^k (right) of the next level. Entry 0 is not used. So both
- * halves of a level are slices, and a row's numbers stay in the fastest cache while it goes down and up. */
+ * halves of a level are slices, and with up to a thousand leaves a row's numbers stay in the fastest cache while it
+ * goes down and up. */
 #include <string.h>
 
 #include "export.h"
 
 #define LEAST_PROBABILITY 1e-20f /* probabilities below are taken for this one, so that no quotient overflows */
-#define MOST_ADDED 256           /* rows added up in single precision */
+#define ADDED 256                /* rows added up in single precision */
 
 /* Numbers that are multiplied and added side by side, so that sums are the same on every processor. */
 typedef float Lanes __attribute__((ext_vector_type(32)));
 #define N_LANES 32
 
-/* exp(x), right to 2 units in the last place: 2^k exp(r) with |r| <= log(2) / 2 and the polynomial of Cephes' expf.
- * 0x1p-126 below -87, infinite above 88.4. The constant 1.5 * 2^23 rounds k, and leaves it in the lowest bits. */
+/* exp(x) as 2^k exp(r) with |r| <= log(2) / 2 and the polynomial of Cephes' expf; exp(-87) below -87, infinite above
+ * 88.4. The constant 1.5 * 2^23 rounds k, and leaves it in the lowest bits. */
 INLINE float exp_of(float x) {
     const float round = 12582912.f;
     x = x < -87.f ? -87.f : x > 89.f ? 89.f : x;
@@ -115,7 +116,8 @@ EXPORT void soft_gradient(
  *
  * reach: float32 (n_rows, n_leaves)
  * leaves: float32 (n_classes, n_leaves), the distributions
- * codes: int64 (n_rows), the rows' classes; fastest where rows of a class are together
+ * codes: int64 (n_rows), the rows' classes; fastest where rows of a class are together. Sums end at multiples of ADDED
+ *   rows, so that a call for more rows gives the bytes of calls for ADDED rows each
  * sums: float32 (n_leaves), room
  * shares: float64 (n_classes, n_leaves), added to
  * probability: float32 (n_rows), as in `soft_gradient` */
@@ -124,9 +126,9 @@ EXPORT void soft_shares(
     double *restrict shares, float *restrict probability, int64_t n_rows, int64_t n_leaves
 ) {
     for (int64_t start = 0, end; start < n_rows; start = end) {
-        const int64_t code = codes[start];
+        const int64_t code = codes[start], next = (start / ADDED + 1) * ADDED, most = next < n_rows ? next : n_rows;
         memset(sums, 0, (size_t)n_leaves * sizeof *sums);
-        for (end = start; end < n_rows && end < start + MOST_ADDED && codes[end] == code; end++) {
+        for (end = start; end < most && codes[end] == code; end++) {
             const float *restrict row = reach + end * n_leaves;
             const float found = product_of(leaves + code * n_leaves, row, n_leaves);
             probability[end] = found < LEAST_PROBABILITY ? LEAST_PROBABILITY : found;

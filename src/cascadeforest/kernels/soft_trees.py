@@ -7,9 +7,18 @@ import numpy as np
 from cascadeforest.kernels import array, function, out
 
 _F, _I = np.float32, ctypes.c_int64
+_NO_ROWS = np.empty(0, np.int64)
 _reach = function("soft_reach", out(_F), out(_F), _I, _I)
 _gradient = function("soft_gradient", out(_F), array(_F), array(np.int64), out(_F), out(_F), _I, _I)
 _shares = function("soft_shares", array(_F), array(_F), array(np.int64), out(_F), out(np.float64), out(_F), _I, _I)
+
+
+def _check(
+    do_fit: bool, codes: np.ndarray = _NO_ROWS, rows: np.ndarray = _NO_ROWS, leaves: np.ndarray = _NO_ROWS
+) -> None:
+    """Raise ValueError where a kernel would read or write beside an array."""
+    if not do_fit or len(codes) != len(rows) or (len(codes) and not 0 <= codes.min() <= codes.max() < len(leaves)):
+        raise ValueError("Shapes of a soft tree's arrays, or codes and classes, do not fit.")
 
 
 def soft_reach(turns: np.ndarray, reach: np.ndarray) -> None:
@@ -24,6 +33,7 @@ def soft_reach(turns: np.ndarray, reach: np.ndarray) -> None:
     reach : float32 array of shape (n_rows, n_leaves)
         Overwritten.
     """
+    _check(turns.shape == reach.shape)
     _reach(turns, reach, *reach.shape)
 
 
@@ -44,6 +54,7 @@ def soft_gradient(turns: np.ndarray, leaves: np.ndarray, codes: np.ndarray) -> n
     float32 array of shape (n_rows,)
         At least 1e-20, so that quotients stay finite.
     """
+    _check(leaves.shape[1] == turns.shape[1], codes, turns, leaves)
     probability = np.empty(len(turns), _F)
     _gradient(turns, leaves, codes, np.empty(turns.shape[1], _F), probability, *turns.shape)
     return probability
@@ -68,6 +79,7 @@ def soft_shares(reach: np.ndarray, leaves: np.ndarray, codes: np.ndarray, shares
     float32 array of shape (n_rows,)
         At least 1e-20.
     """
+    _check(leaves.shape[1] == reach.shape[1] and shares.shape == leaves.shape, codes, reach, leaves)
     probability = np.empty(len(reach), _F)
     _shares(reach, leaves, codes, np.empty(reach.shape[1], _F), shares, probability, *reach.shape)
     return probability

@@ -75,14 +75,21 @@ def _facts(cells: Cells, own: str, other: str) -> Iterable[TidyRow]:
         (other, "", "n_layers"),
     )
     for dataset in cells.experiment.datasets:
-        found = {column: cells.first_arrays(dataset, column, EXTRA) for column in (own, other)}
+        found = {column: cells.arrays(dataset, column, EXTRA) for column in (own, other)}
         lacking = next((column for column, arrays in found.items() if not arrays), None)
-        values = [None] * len(keys) if lacking else _compare(dataset, *found.values())
-        for (column, condition, metric), value in zip(keys, values, strict=True):
-            yield replace(cells.row(dataset, lacking or column, condition, metric, value), model=column)
+        repeats = [] if lacking else [_compare(dataset, *pair) for pair in zip(*found.values(), strict=True)]
+        for number, (column, condition, metric) in enumerate(keys):
+            values = [values[number] for values in repeats]
+            yield replace(cells.row(dataset, lacking or column, condition, metric, _said(values)), model=column)
 
 
-def _compare(dataset: str, own: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> list[Values]:
+def _said(values: list[float | str]) -> Values:
+    """Say in how many repeats there is no number, if it is not in all."""
+    n_none = values.count(NONE_EARLY)
+    return f"{NONE_EARLY} in {n_none} of {len(values)} repeats" if 0 < n_none < len(values) else values
+
+
+def _compare(dataset: str, own: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> list[float | str]:
     names = ("staged_predicted", "decision_level", "y_test")
     (predicted, level, y), (others, _, other_y) = ([arrays[name] for name in names] for arrays in (own, other))
     if (y != other_y).any():
