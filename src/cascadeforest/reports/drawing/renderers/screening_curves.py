@@ -32,19 +32,17 @@ def render(cells: Cells) -> Table:
     own, other = cells.options(Options).screening, cells.options(Options).against
     cells.check_columns("screening", [own])
     cells.check_columns("against", [other])
-    first = {dataset: cells.first_arrays(dataset, own, EXTRA) for dataset in experiment.datasets}
-    counts = {dataset: count(arrays) for dataset, arrays in first.items() if arrays}
+    counts = {name: count(first) for name in experiment.datasets if (first := cells.first_arrays(name, own, EXTRA))}
     rows = tuple(_facts(cells, own, other))
     by_dataset = {dataset: [row for row in rows if row.dataset == dataset] for dataset in experiment.datasets}
-    told = dict(label=cells.label(own), other=cells.label(other))
     heads = []
     for row in by_dataset[experiment.datasets[0]]:
         where = row.condition if row.metric == "accuracy" else "", cells.label(other) if row.model == other else ""
         heads.append(", ".join(filter(None, (metric_head(row.metric), *where))))
     lines = [line for dataset, found in by_dataset.items() for line in numbered_lines(cells, (dataset,), found)]
     parts = [_part(cells, dataset, own, counts.get(dataset)) for dataset in experiment.datasets]
+    told, shown = dict(label=cells.label(own), other=cells.label(other)), _drawn(cells, own, counts)
     picture = draw.Picture(parts, legend=True, legend_columns=2)
-    shown = _drawn(cells, own, counts)
     return Table.of(cells, told, rows, ("data set",), heads, lines, picture=picture, drawn=shown)
 
 
@@ -78,28 +76,26 @@ def _facts(cells: Cells, own: str, other: str) -> Iterable[TidyRow]:
         found = {column: cells.arrays(dataset, column, EXTRA) for column in (own, other)}
         lacking = next((column for column, arrays in found.items() if not arrays), None)
         repeats = [] if lacking else [_compare(dataset, *pair) for pair in zip(*found.values(), strict=True)]
-        for number, (column, condition, metric) in enumerate(keys):
-            values = [values[number] for values in repeats]
+        for (column, condition, metric), *values in zip(keys, *repeats, strict=True):
             yield replace(cells.row(dataset, lacking or column, condition, metric, _said(values)), model=column)
 
 
 def _said(values: list[float | str]) -> Values:
-    """Say in how many repeats there is no number, if it is not in all."""
+    """Say in how many of several repeats there is no number."""
     n_none = values.count(NONE_EARLY)
     return f"{NONE_EARLY} in {n_none} of {len(values)} repeats" if 0 < n_none < len(values) else values
 
 
 def _compare(dataset: str, own: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> list[float | str]:
-    names = ("staged_predicted", "decision_level", "y_test")
-    (predicted, level, y), (others, _, other_y) = ([arrays[name] for name in names] for arrays in (own, other))
+    predicted, level, y = (own[name] for name in ("staged_predicted", "decision_level", "y_test"))
+    others, other_y = other["staged_predicted"], other["y_test"]
     if (y != other_y).any():
         raise UserError(f"{dataset}: the test rows of the two cascades are not the same. Run both again.")
     early, right, other_right = level < len(predicted) - 1, predicted[-1] == y, others[-1] == y
-    early_right = float(right[early].mean()) if early.any() else NONE_EARLY
-    different = int((predicted[-1] != others[-1])[early].sum()) if early.any() else NONE_EARLY
-    more = int(right.sum()) - int(other_right.sum())
-    shares = [float(np.mean(rows)) for rows in (early & (level == 0), ~early, right, other_right)]
-    return [*shares[:2], early_right, *shares[2:], different, more, len(predicted), len(others)]
+    differs, more = predicted[-1] != others[-1], right.sum() - other_right.sum()
+    early_right, different = (right[early].mean(), differs[early].sum()) if early.any() else (NONE_EARLY, NONE_EARLY)
+    first, late = np.mean(early & (level == 0)), np.mean(~early)
+    return [first, late, early_right, right.mean(), other_right.mean(), different, more, len(predicted), len(others)]
 
 
 def _drawn(cells: Cells, column: str, counts: Mapping[str, pd.DataFrame]) -> Iterable[TidyRow]:
