@@ -11,8 +11,8 @@ The arrays of one data set variant, rows in the order of the data set:
   negative, ties counted half;
 - ``<model>/<repeat>/area``, of several classes: what each row adds to the mean of the areas, minus this mean, in single
   precision (`areas`);
-- ``<model>/<repeat>/loss``, where a table shows the log loss: that of each row in half precision, since intervals take
-  its spread over rows only from it.
+- ``<model>/<repeat>/loss``, where a table shows the log loss and all repeats have the same test rows, over which its
+  interval is then: that of each row, of which intervals take the spread only, to 0.8 %.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import numpy as np
 from cascadeforest.data.dataset import Dataset, load
 from cascadeforest.data.errors import UserError
 from cascadeforest.experiments.cells import predictions
-from cascadeforest.inference.row_values import areas, log_losses, placements
+from cascadeforest.inference.row_values import areas, log_losses, placements, to_store
 
 if TYPE_CHECKING:
     from cascadeforest.reports.numbers.results import Results
@@ -59,7 +59,7 @@ def rows_of(results: Results, dataset: str, processed: Path) -> Arrays:
     wanted: dict[str, set[str]] = {}
     for experiment in map(results.experiments.__getitem__, results.drawable()):
         models = {model for variant, model in experiment.needed_runs() if variant == dataset}
-        for metric in experiment.metrics:
+        for metric in set(experiment.metrics) - ({"log_loss"} if len(numbers) > 1 else set()):
             wanted.setdefault(metric, set()).update(models)
     is_weighed = wanted.get("balanced_accuracy") or (wanted.get("roc_auc") and len(data.class_names) > 2)
     if data.task == "classification" and is_weighed:
@@ -91,7 +91,7 @@ def _of_cell(outputs: Arrays, data: Dataset, test: np.ndarray, shown: set[str]) 
         else:
             found["area"] = areas(scores, truth).astype(np.float32)
     if "log_loss" in shown and "probabilities" in outputs:
-        found["loss"] = log_losses(outputs["probabilities"], truth).astype(np.float16)
+        found["loss"] = to_store(log_losses(outputs["probabilities"], truth))
     return found
 
 
