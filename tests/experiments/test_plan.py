@@ -470,6 +470,10 @@ def unbounded(plan, experiment, column, dataset):
     ]
 
 
+#: Fewer seeds than cost allows: the predictions of ten would not find room in the stored reports (40 * 10^6 bytes).
+TOO_LARGE = {("depth-width", "adult+train-0.3")}
+
+
 def test_all_five_folds_and_ten_seeds_where_fits_take_less_than_a_minute(plan):
     """By the costs that were measured; quick has at most three repeats of anything."""
     datasets = read_configuration(ROOT).datasets
@@ -483,7 +487,7 @@ def test_all_five_folds_and_ten_seeds_where_fits_take_less_than_a_minute(plan):
             elif costs and experiment.kind == "table":
                 if protocol["kind"] == "cv":
                     assert repeats == protocol["folds"], place
-                elif repeats < 10:
+                elif repeats < 10 and place not in TOO_LARGE:
                     seconds = [costs.get((dataset, preset)) for preset in experiment.columns.values()]
                     assert any(cost is None or cost.seconds > 60 for cost in seconds), place
 
