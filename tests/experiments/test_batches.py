@@ -108,7 +108,7 @@ def test_the_nearest_size_that_was_measured_is_scaled_to_trees_and_rows():
     assert seconds("letter+noise-5", "rf", n_estimators=100) == 30
     assert seconds("letter+train-0.1", "rf", n_estimators=50) == 1.6
     assert seconds("letter+rows-1600", "svm") == pytest.approx(0.7)
-    whole = expected("adult", "gbdt", n_estimators=50)  # of which a sample ran
+    whole = expected("adult", "gbdt", n_estimators=50)  # only a sample ran
     assert (whole.seconds, whole.mib) == pytest.approx((4 * 3.2561, 8 * 3.2561))
     assert seconds("own+rows-200", "rf", n_estimators=50) == 8
     assert seconds("own", "rf", n_estimators=50) == 4  # its file does not say how many rows it has

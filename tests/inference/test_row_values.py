@@ -5,7 +5,7 @@ import pytest
 
 from cascadeforest.experiments.metrics import score
 from cascadeforest.inference.intervals import given_test_set, pooled_rows
-from cascadeforest.inference.row_values import areas, log_losses, placements, row_values, to_store
+from cascadeforest.inference.row_values import areas, log_losses, placements, row_values, stored_losses
 
 #: Metrics of classifiers, and of how many classes each is tried.
 CASES = [
@@ -160,7 +160,7 @@ def test_intervals_over_rows_of_five_folds_hold_the_difference_of_each_metric(me
 
 def test_losses_are_stored_to_less_than_a_hundredth_and_do_not_drift():
     losses = np.random.default_rng(0).exponential(size=10_000)
-    stored = to_store(losses).astype(float)
+    stored = stored_losses(losses).astype(float)
     assert np.all(np.abs(stored - losses) <= 0.0083 * losses)
     assert stored.mean() == pytest.approx(losses.mean(), rel=3e-4)
-    assert to_store(np.array([0.0, 36.04])).tolist() == [0.0, 36.0]
+    assert stored_losses(np.array([0.0, 36.04])).tolist() == [0.0, 36.0]

@@ -44,8 +44,8 @@ def log_losses(probabilities: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return -np.log(np.clip(own, np.finfo(float).eps, 1.0))
 
 
-def to_store(losses: np.ndarray) -> np.ndarray:
-    """Return losses in half precision without the last four bits, which no compression packs: right to 0.8 %."""
+def stored_losses(losses: np.ndarray) -> np.ndarray:
+    """Return log losses, in nats, as float16 without the last four bits, which no compression packs: right to 0.8 %."""
     bits = losses.astype(np.float16).view(np.uint16)
     return ((bits + 7 + (bits >> 4 & 1)) & 0xFFF0).view(np.float16)  # halves to even
 

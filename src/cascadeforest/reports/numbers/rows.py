@@ -12,7 +12,7 @@ The arrays of one data set variant, rows in the order of the data set:
 - ``<model>/<repeat>/area``, of several classes: what each row adds to the mean of the areas, minus this mean, in single
   precision (`areas`);
 - ``<model>/<repeat>/loss``, where a table shows the log loss and all repeats have the same test rows, over which its
-  interval is then: that of each row, of which intervals take the spread only, to 0.8 %.
+  interval is then: that of each row, right to 0.8 %, since intervals take its spread only.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import numpy as np
 from cascadeforest.data.dataset import Dataset, load
 from cascadeforest.data.errors import UserError
 from cascadeforest.experiments.cells import predictions
-from cascadeforest.inference.row_values import areas, log_losses, placements, to_store
+from cascadeforest.inference.row_values import areas, log_losses, placements, stored_losses
 
 if TYPE_CHECKING:
     from cascadeforest.reports.numbers.results import Results
@@ -91,7 +91,7 @@ def _of_cell(outputs: Arrays, data: Dataset, test: np.ndarray, shown: set[str]) 
         else:
             found["area"] = areas(scores, truth).astype(np.float32)
     if "log_loss" in shown and "probabilities" in outputs:
-        found["loss"] = to_store(log_losses(outputs["probabilities"], truth))
+        found["loss"] = stored_losses(log_losses(outputs["probabilities"], truth))
     return found
 
 
