@@ -267,3 +267,14 @@ def test_equal_errors_give_the_plain_mean():
     y = np.array([0.3, 0.1, 0.5, -0.2, 0.4])
     found = random_effects(y, [0.1] * 5)
     assert (found.mean, found.error) == pytest.approx((y.mean(), y.std(ddof=1) / math.sqrt(5)))
+    assert found.tau2 == pytest.approx(y.var(ddof=1) - 0.01, rel=1e-13)
+
+
+def test_the_variance_between_data_sets_is_exact_to_the_digits_that_are_stored():
+    """Differences in the last bits, as of another processor, must not show among ten digits."""
+    generator = np.random.default_rng(0)
+    for k in (2, 3, 8):
+        y, errors = generator.normal(size=k), generator.exponential(size=k) / 10
+        found, moved = random_effects(y, errors), random_effects(y * (1 + 4e-16), errors * (1 - 4e-16))
+        assert found.tau2 > 0
+        assert moved.tau2 == pytest.approx(found.tau2, rel=1e-13)

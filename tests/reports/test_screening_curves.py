@@ -1,10 +1,13 @@
 """Rows that leave a cascade: counted by hand and by brute force, and what picture and table show of them."""
 
+import io
+
 import matplotlib as mpl
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import integers
+from PIL import Image
 from tests.reports.conftest import panels, texts
 
 from cascadeforest.data.errors import UserError
@@ -189,3 +192,14 @@ def test_files_are_the_same_bytes_whatever_the_users_style_and_say_nothing_of_da
     assert str(tmp_path) not in svg
     assert png.startswith(b"\x89PNG")
     assert not any(word in png for word in (b"Software", b"tIME"))
+    with Image.open(io.BytesIO(png)) as picture:
+        assert (picture.mode, picture.info["Description"]) == ("P", "Test accuracy.")
+
+
+def test_few_colours_look_as_all_of_them_and_take_less_than_half_of_the_bytes(shown, monkeypatch):
+    few = shown.table("cs-fig4").figure.files()[".png"]
+    monkeypatch.setattr("cascadeforest.reports.drawing.figure._with_palette", lambda png: png)
+    full = shown.table("cs-fig4").figure.files()[".png"]
+    seen, meant = (np.asarray(Image.open(io.BytesIO(png)).convert("RGB"), int) for png in (few, full))
+    assert np.abs(seen - meant).max() <= 20
+    assert len(few) < len(full) / 2

@@ -348,6 +348,11 @@ def random_effects(values: Sequence[float], errors: Sequence[float]) -> RandomEf
         options = {"xatol": 1e-6 * most}
         found = optimize.minimize_scalar(lacking, bounds=(0.0, most), method="bounded", options=options)
         tau2 = min((0.0, float(found.x)), key=lacking)
+        # The likelihood is flat at its peak, which is therefore known to few digits, and to others on another
+        # processor; where its slope is 0 is known to all.
+        near, far = max(tau2 - 1e-4 * most, 0.0), tau2 + 1e-4 * most
+        if tau2 and likelihood_slope(near, y, v) > 0 > likelihood_slope(far, y, v):
+            tau2 = float(optimize.brentq(likelihood_slope, near, far, args=(y, v), xtol=1e-15 * most))
     weights = 1 / (v + tau2)
     mean = float(weights @ y / weights.sum())
     error = math.sqrt(float(weights @ (y - mean) ** 2) / ((k - 1) * float(weights.sum())))
@@ -360,3 +365,10 @@ def restricted_likelihood(tau2: float, y: np.ndarray, v: np.ndarray) -> float:
     weights = 1 / (v + tau2)
     mean = weights @ y / weights.sum()
     return float(0.5 * (np.log(weights).sum() - np.log(weights.sum()) - weights @ (y - mean) ** 2))
+
+
+def likelihood_slope(tau2: float, y: np.ndarray, v: np.ndarray) -> float:
+    """Return the derivative of `restricted_likelihood` by `tau2`."""
+    weights = 1 / (v + tau2)
+    mean = weights @ y / weights.sum()
+    return float(0.5 * (weights @ weights / weights.sum() - weights.sum() + weights**2 @ (y - mean) ** 2))

@@ -56,13 +56,9 @@ def render(cells: Cells) -> Table:
 
 
 def judged(results: Results, rows: Callable[[str], Iterable[TidyRow]] | None = None) -> list[ClaimLine]:
-    """Return the claims of a suite with their verdicts, in the order of the file.
-
-    `rows` gives the rows of a table; by default the table is made.
-    """
+    """Return a suite's claims with verdicts, in the file's order; `rows` gives rows of a table, by default drawn."""
     rows = rows or (lambda name: all_rows(make_table(name, results)) if name in results.drawable() else ())
-    sources = verdicts.Sources(results, rows)
-    return [_line(one) for one in verdicts.verdicts(sources)]
+    return [_line(one) for one in verdicts.verdicts(verdicts.Sources(results, rows))]
 
 
 def all_rows(table: Table) -> list[TidyRow]:
