@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import optimize, stats
 
 from cascadeforest.inference import intervals
 
@@ -347,6 +347,28 @@ def test_widened_ratios_hold_the_true_one_on_machines_that_favour_a_turn(bias):
         return own, other, again
 
     assert coverage(interval, draw, math.log(2)) >= FEWEST
+
+
+def test_the_interval_of_two_spreads_is_that_of_pitman_and_morgan():
+    """The ratio of standard deviations at which sum and difference are just not correlated lies at its ends."""
+    x, y = np.random.default_rng(0).normal(size=(2, 12))
+    y = 2 * y + x
+    estimate = intervals.ratio_of_spreads(x.tolist(), y.tolist())
+
+    def lead(log_ratio):
+        scaled = math.exp(log_ratio) * y
+        return stats.pearsonr(x - scaled, x + scaled).pvalue - 0.05
+
+    exact = optimize.brentq(lead, estimate.value, estimate.value + 3)
+    half = math.asinh(stats.t.ppf(0.975, 10) * estimate.error)
+    assert exact - estimate.value == pytest.approx(half, rel=1e-6)
+    assert estimate.interval[1] > exact
+
+
+@pytest.mark.parametrize(("own", "other"), [([1.0, 2.0], [1.0, 3.0]), ([1.0, 1.0, 1.0], [1.0, 2.0, 4.0])])
+def test_spreads_that_are_not_there_have_no_ratio(own, other):
+    with pytest.raises(ValueError, match="a ratio of their spreads needs three, and numbers that vary"):
+        intervals.ratio_of_spreads(own, other)
 
 
 # What intervals decide ---------------------------------------------------------------------------------------------

@@ -387,26 +387,6 @@ def test_equal_numbers_of_few_runs_or_of_splits_say_nothing_and_shares_of_import
     assert found("linear_accuracy", (0.7,) * 5).note.startswith("50 test rows, all 5 runs give the same number")
 
 
-def test_the_interval_of_two_spreads_is_that_of_pitman_and_morgan(made):
-    """The ratio of standard deviations at which sum and difference are just not correlated lies at its ends."""
-    from scipy import optimize, stats
-
-    from cascadeforest.reports.numbers.evidence import _spread
-
-    x, y = np.random.default_rng(0).normal(size=(2, 12))
-    y = 2 * y + x
-    estimate, _ = _spread(x.tolist(), y.tolist())
-
-    def lead(log_ratio):
-        scaled = math.exp(log_ratio) * y
-        return stats.pearsonr(x - scaled, x + scaled).pvalue - 0.05
-
-    exact = optimize.brentq(lead, estimate.value, estimate.value + 3)
-    half = math.asinh(stats.t.ppf(0.975, 10) * estimate.error)
-    assert exact - estimate.value == pytest.approx(half, rel=1e-6)
-    assert estimate.interval[1] > exact
-
-
 # The table -----------------------------------------------------------------------------------------------------------
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import wilcoxon
 
-from cascadeforest.reports.numbers.statistics import holm, signed_ranks
+from cascadeforest.reports.numbers.statistics import signed_ranks
 
 NAME = "arena-ranks"
 DATA = ("adult", "letter", "wine", "digits", "yeast", "bank")
@@ -103,18 +103,6 @@ def test_two_models_are_not_drawn_on_a_scale(suite):
     made = suite.table(NAME)
     assert rows_of(made)["gbdt", "accuracy", "average_rank"].mean == 1.5
     assert "fewer than three models" in made.figure.draw().subfigs[0].axes[0].texts[0].get_text().replace("\n", " ")
-
-
-@pytest.mark.parametrize("n", [1, 2, 7])
-def test_holm_rejects_as_its_step_down_procedure(n):
-    for seed in range(20):
-        p = np.random.default_rng([n, seed]).uniform(0, 0.2, n)
-        rejected = set()
-        for k, place in enumerate(np.argsort(p)):
-            if p[place] > 0.05 / (n - k):
-                break
-            rejected.add(place)
-        assert {i for i, one in enumerate(holm(p)) if one <= 0.05} == rejected
 
 
 def test_equal_models_have_a_p_of_1():

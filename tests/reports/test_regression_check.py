@@ -19,6 +19,12 @@ def stored(suite, libraries=OURS, **changes):
     return suite.stored()
 
 
+def of_letter(suite):
+    suite.summary("letter")
+    for model in OURS:
+        suite.run("letter", model, [0.8, 0.9])
+
+
 def test_the_same_results_pass_and_a_drift_is_printed_with_cell_stored_new_and_tolerance(suite, capsys):
     stored(suite)
     assert suite.command("check") == 0
@@ -252,6 +258,33 @@ def test_after_a_run_of_some_tables_only_these_are_compared(suite, capsys):
     assert "1 tables, 2 rows, no drift" in capsys.readouterr().out
     assert suite.command("check", "--only", "hidf-table7") == 2
     assert "hidf-table7: neither accepted nor a table in" in capsys.readouterr().err
+
+
+def test_after_a_run_of_some_rows_only_these_are_compared(suite, capsys):
+    """Such a run draws no table; what is told of all data sets is not compared."""
+    of_letter(suite)
+    stored(suite, datasets=["adult", "letter"], win_tie_lose="random_forest")
+    (suite.folder / "tables/hidf-table2.csv").unlink()
+    suite.run("letter", "gbdt", [0.5, 0.6])
+    assert suite.command("check", "--only", "hidf-table2:adult") == 0
+    assert "1 tables, 2 rows, no drift" in capsys.readouterr().out
+    assert suite.command("check", "--only", "hidf-table2:letter,adult") == 1
+    out = capsys.readouterr().out
+    assert "DRIFT hidf-table2: letter / gbdt / accuracy: mean: stored" in out
+    assert "adult /" not in out
+    assert "all /" not in out
+    assert suite.command("check", "--only", "hidf-table2:yeast") == 2
+    assert "names rows that hidf-table2 does not have in the suite smoke: yeast" in capsys.readouterr().err
+
+
+def test_rows_that_are_not_computed_are_drifts(suite):
+    of_letter(suite)
+    stored(suite, datasets=["adult", "letter"])
+    suite.fail("letter", "gbdt")
+    found = check(suite.root, suite.name, ["hidf-table2:letter"]).findings
+    assert ("letter / gbdt / accuracy", "status", "ok", "failed") in {
+        (one.cell, one.column, one.stored, one.new) for one in found if one.is_drift
+    }
 
 
 def test_facts_about_data_are_exact_in_every_suite(make_suite):

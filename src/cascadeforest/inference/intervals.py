@@ -278,6 +278,20 @@ def cost_ratio(own: Sequence[float], other: Sequence[float], machine: float = MA
     return replace(paired_t(logs), widen=math.log(machine))
 
 
+def ratio_of_spreads(own: Sequence[float], other: Sequence[float]) -> Estimate:
+    """Estimate of the logarithm of a ratio of two standard deviations, over paired repeats.
+
+    Pitman (1939) and Morgan: the sum and the difference of two numbers of equal variance are not correlated. The
+    interval of the logarithm is then log(s1 / s2) -/+ asinh(t sqrt((1 - r^2) / (n - 2))); t sqrt(...) itself, which is
+    larger, is taken. `ValueError` for fewer than three repeats, or if one of the two does not vary.
+    """
+    n = len(own)
+    if n < 3 or min(map(np.ptp, (own, other))) == 0:
+        raise ValueError(f"{n} repeats of numbers; a ratio of their spreads needs three, and numbers that vary.")
+    ratio, r = np.std(own, ddof=1) / np.std(other, ddof=1), float(np.corrcoef(own, other)[0, 1])
+    return Estimate(math.log(ratio), math.sqrt((1 - r**2) / (n - 2)), n - 2)
+
+
 def _repeats(differences: Sequence[float]) -> np.ndarray:
     _at_least_two(len(differences), "repeats")
     return np.array(differences, float)

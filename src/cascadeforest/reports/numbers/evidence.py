@@ -435,17 +435,11 @@ def _ratio(own: _Side, other: _Side, mine: list[float], theirs: list[float]) -> 
 
 
 def _spread(mine: list[float], theirs: list[float]) -> tuple[Estimate, str]:
-    """Return the logarithm of the model's standard deviation divided by the rival's, over paired repeats.
-
-    Pitman (1939) and Morgan: the sum and the difference of two numbers of equal variance are not correlated. The
-    interval of the logarithm is then log(s1 / s2) -/+ asinh(t sqrt((1 - r^2) / (n - 2))); t sqrt(...) itself, which is
-    larger, is taken.
-    """
-    n, spreads = len(mine), (float(np.std(mine, ddof=1)), float(np.std(theirs, ddof=1)))
-    if n < 3 or min(spreads) == 0:
-        return Estimate(math.nan, 0.0, 0), "fewer than three repeats" if n < 3 else "a model is the same in all repeats"
-    r = float(np.corrcoef(mine, theirs)[0, 1])
-    return Estimate(math.log(spreads[0] / spreads[1]), math.sqrt((1 - r**2) / (n - 2)), n - 2), f"{n} repeats"
+    """Return the logarithm of the model's standard deviation divided by the rival's, over paired repeats."""
+    if len(mine) < 3 or min(map(np.ptp, (mine, theirs))) == 0:
+        words = "fewer than three repeats" if len(mine) < 3 else "a model is the same in all repeats"
+        return Estimate(math.nan, 0.0, 0), words
+    return intervals.ratio_of_spreads(mine, theirs), f"{len(mine)} repeats"
 
 
 def _region(claim: Claim, own: _Side, other: _Side | None) -> float | None:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Literal
 
-import numpy as np
 import pandas as pd
 from scipy import stats
 
@@ -76,18 +75,6 @@ def signed_ranks(differences: Sequence[float]) -> float:
     """Return the two-sided p of Wilcoxon's signed ranks; differences of 0 count half on each side, and 1 if all are."""
     values = list(differences)
     return float(stats.wilcoxon(values, zero_method="zsplit").pvalue) if any(values) else 1.0
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p values corrected by Holm (1979): the k-th smallest of n is multiplied by n - k + 1, none above a later.
-
-    Examples
-    --------
-    >>> holm([0.04, 0.01, 0.5])
-    [0.08, 0.03, 0.5]
-    """
-    found = pd.Series(p_values, dtype=float).sort_values(kind="stable")
-    return (found * np.arange(len(found), 0, -1)).clip(upper=1.0).cummax().sort_index().tolist()
 
 
 @dataclass(frozen=True)

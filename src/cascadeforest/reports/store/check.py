@@ -20,7 +20,9 @@ from typing import TypeAlias
 from cascadeforest.data.errors import UserError
 from cascadeforest.experiments.plan import CLAIMS, Experiment, Pair
 from cascadeforest.experiments.records import PLAN_FILE
+from cascadeforest.experiments.table_rows import chosen_rows
 from cascadeforest.reports.numbers import metrics
+from cascadeforest.reports.numbers.costs import IN_TURN
 from cascadeforest.reports.numbers.frame import ALL, COLUMNS, KEY, OF_INTERVALS, parse_csv, read_csv
 from cascadeforest.reports.numbers.results import Results, read_results
 from cascadeforest.reports.store.stored import CELLS, drawn_files, read_stored, recover
@@ -102,7 +104,9 @@ class CheckReport:
 
 
 def check(root: Path, suite: str, only: Collection[str] = ()) -> CheckReport:
-    """Compare ``results/<suite>`` with ``reports/<suite>``, by default all; `UserError` if they lack or are damaged."""
+    """Compare ``results/<suite>`` with ``reports/<suite>``: all, or what `only` names; `UserError` if they lack it."""
+    named = chosen_rows(only)
+    by_rows = {name: rows for name, rows in named.items() if rows}
     stored_folder, new_folder = root / "reports" / suite, root / "results" / suite
     recover(stored_folder)
     if not (stored_folder / CELLS).is_file():
@@ -112,17 +116,24 @@ def check(root: Path, suite: str, only: Collection[str] = ()) -> CheckReport:
             f"{stored_folder}: nothing is stored for the suite '{suite}', so there is nothing to compare with. {hint}"
             f"Run it, look at results/{suite}/index.html, then: make accept SUITE={suite} MESSAGE='why'"
         )
-    if not (new_folder / PLAN_FILE).is_file() or not any((new_folder / "tables").glob("[!.]*.csv")):
+    if not (new_folder / PLAN_FILE).is_file() or not (by_rows or any((new_folder / "tables").glob("[!.]*.csv"))):
         raise UserError(
             f"{new_folder / 'tables'}: the suite '{suite}' was not run, so there is nothing to compare. "
             f"Run it first: snakemake --cores all --config suite={suite}"
         )
     before, after = read_stored(root, suite), read_results(root, suite)
+    after = after.of(after.plan.only(only)) if by_rows else after
     left_out = before.plan.left_out
     stored, new = _tables(stored_folder, before), _tables(new_folder, after, left_out)
-    if neither := ", ".join(name for name in only if name not in {*stored, *new}):
+    for name, rows in by_rows.items():  # the run draws no table of them alone
+        drawn = parse_csv(drawn_files(after, names=[name])[f"tables/{name}.csv"].decode(), name)
+        stored[name], new[name] = (
+            [row for row in table if row["dataset"] in rows and IN_TURN not in row["condition"]]
+            for table in (stored.get(name, []), _rounded(drawn))
+        )
+    if neither := ", ".join(name for name in named if not (stored.get(name) or new.get(name))):
         raise UserError(f"--only names {neither}: neither accepted nor a table in {new_folder}.")
-    shown = only or [*before.drawable(), *after.drawable()]
+    shown = list(named) or [*before.drawable(), *after.drawable()]
     findings = list(_stale_runs(after, [name for name in after.drawable() if name in {*shown} - {*left_out}]))
     for name in dict.fromkeys(shown):
         if name in left_out:
@@ -132,14 +143,14 @@ def check(root: Path, suite: str, only: Collection[str] = ()) -> CheckReport:
         if name in stored and name in new:
             exact = _same_forests(name, before, after)
             findings += compare(name, stored[name], new[name], after.experiments[name], suite, exact)
-            if suite in EXACT_SUITES:
+            if suite in EXACT_SUITES and name not in by_rows:
                 findings += _compare_figures(name, stored_folder, new_folder, after.experiments[name])
         else:
             findings.append(missing(name, "the whole table", "file", name in stored, name in new))
         if name in stored:
             findings += redrawn(drawn_files(before, names=[name]), stored_folder, "redrawn from the stored cells")
         # A table with a run of another configuration is told above; each of its rows would say it again.
-        if name in new and not any(pair in after.stale for pair in after.experiments[name].needed_runs()):
+        if name in {*new} - {*by_rows} and not any(p in after.stale for p in after.experiments[name].needed_runs()):
             findings += redrawn(drawn_files(after, names=[name]), new_folder, "redrawn from the new cells")
     compared = tuple(name for name in stored if name in new and name in shown)
     return CheckReport(suite, compared, sum(len(stored[name]) for name in compared), tuple(findings))
@@ -148,13 +159,13 @@ def check(root: Path, suite: str, only: Collection[str] = ()) -> CheckReport:
 def _tables(folder: Path, results: Results, without: Collection[str] = ()) -> dict[str, list[dict[str, str]]]:
     """Read the tables of the plan; a file that an earlier configuration left behind does not count."""
     files = {name: folder / "tables" / f"{name}.csv" for name in results.drawable() if name not in without}
-    return {name: _read(path) for name, path in files.items() if path.is_file()}
+    return {name: _rounded(read_csv(path)) for name, path in files.items() if path.is_file()}
 
 
-def _read(path: Path) -> list[dict[str, str]]:
-    """Read the table of a run; its numbers have `PLACES`."""
+def _rounded(rows: Iterable[dict[str, str]]) -> list[dict[str, str]]:
+    """Give the numbers of the rows of a run `PLACES`."""
     numbers = "mean", "std", *OF_INTERVALS
-    return [row | {k: row[k] and f"{round(float(row[k]), PLACES) + 0:.10g}" for k in numbers} for row in read_csv(path)]
+    return [row | {k: row[k] and f"{round(float(row[k]), PLACES) + 0:.10g}" for k in numbers} for row in rows]
 
 
 def redrawn(files: Mapping[str, bytes], folder: Path, source: str = "") -> Iterable[Finding]:
@@ -176,7 +187,7 @@ def _compare_figures(name: str, stored: Path, new: Path, experiment: Experiment)
     paths = [folder / "figures" / f"{name}.csv" for folder in (stored, new)]
     if all(path.is_file() for path in paths) and not any(experiment.libraries.values()):
         moving = {*metrics.COORDINATES, *metrics.FOREIGN_METRICS, *metrics.COSTS, *metrics.COST_RATIOS}
-        yield from compare_exactly(name, _read(paths[0]), _read(paths[1]), "drawn in the figure", moving)
+        yield from compare_exactly(name, *(_rounded(read_csv(path)) for path in paths), "drawn in the figure", moving)
 
 
 def _stale_runs(results: Results, compared: Sequence[str]) -> Iterable[Finding]:

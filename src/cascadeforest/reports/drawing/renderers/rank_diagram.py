@@ -17,7 +17,7 @@ from cascadeforest.reports.drawing import Cells, Table, draw, metric_head, numbe
 from cascadeforest.reports.numbers import scores
 from cascadeforest.reports.numbers.differences import counted_once
 from cascadeforest.reports.numbers.frame import ALL, OK, UNAVAILABLE, Key, TidyRow
-from cascadeforest.reports.numbers.statistics import PLACES, holm, sign, signed_ranks
+from cascadeforest.reports.numbers.statistics import PLACES, sign, signed_ranks
 
 RANK, WINS, P = "average_rank", "win_rate", "p_value"
 HEADS = {RANK: "average rank", WINS: "wins (% of pairs)", P: "p, Holm"}
@@ -46,11 +46,13 @@ class Ranking:
 
     def rows(self, control: str) -> Iterable[TidyRow]:
         """Yield average rank, share of the pairs with other models that are won, and corrected p of each model."""
+        from statsmodels.stats.multitest import multipletests
+
         n, k = self.numbers.shape
         if n and k > 1:
             others = [column for column in self.numbers if column != control]
             found = [signed_ranks(self.numbers[column] - self.numbers[control]) for column in others]
-            p = dict(zip(others, holm(found), strict=True))
+            p = dict(zip(others, map(float, multipletests(found, method="holm")[1]), strict=True))
             for column, rank in self.ranks.mean().items():
                 yield TidyRow(ALL, str(column), self.metric, RANK, float(rank), n=n)
                 yield TidyRow(ALL, str(column), self.metric, WINS, float((k - rank) / (k - 1)), n=n)
