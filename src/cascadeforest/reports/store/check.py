@@ -187,7 +187,8 @@ def _compare_figures(name: str, stored: Path, new: Path, experiment: Experiment)
     paths = [folder / "figures" / f"{name}.csv" for folder in (stored, new)]
     if all(path.is_file() for path in paths) and not any(experiment.libraries.values()):
         moving = {*metrics.COORDINATES, *metrics.FOREIGN_METRICS, *metrics.COSTS, *metrics.COST_RATIOS}
-        yield from compare_exactly(name, *(_rounded(read_csv(path)) for path in paths), "drawn in the figure", moving)
+        before, after = (_rounded(read_csv(path)) for path in paths)
+        yield from compare_exactly(name, before, after, "drawn in the figure", moving)
 
 
 def _stale_runs(results: Results, compared: Sequence[str]) -> Iterable[Finding]:
