@@ -206,6 +206,14 @@ def test_a_comparison_without_an_interval_does_not_decide(over, rule, value):
     assert decide([one], over, k=1, n_sets=1, rule=rule).outcome == "open"
 
 
+def test_without_any_interval_the_number_that_is_least_on_the_side_of_the_claim_is_shown():
+    values = (555.0, 10.0, -7.0, math.nan)
+    for rule, least in (("above", -7.0), ("below", 555.0)):
+        bar = criterion(rule)
+        found = decide([Comparison("imdb", f"level {v}", Estimate(v, 0.0, 0), bar) for v in values], "all")
+        assert (found.outcome, found.decisive.estimate.value) == ("open", least)
+
+
 def test_what_contradicts_a_claim_on_several_sets_is_a_contrary_comparison():
     """Two of four are contrary, so that three cannot be better; the weaker of the two decides."""
     bar = criterion("better", 0.0, 0.1)

@@ -391,7 +391,7 @@ def test_stored_runs_that_would_no_longer_be_shown_are_given_up_by_name_only(by_
 def test_a_table_of_rows_says_what_is_not_accepted_yet_and_which_rows_are_older(by_rows):
     accept_some(by_rows, f"{FIRST}:adult")
     assert "In part: not accepted yet: iris." in page(by_rows)
-    words = "Rows of an earlier acceptance, with its models, code and bounds: wine+rows-50, yeast."
+    words = "Rows of an earlier acceptance, with models, code and bounds of then: wine+rows-50, yeast."
     assert words in (by_rows.root / f"reports/smoke/tables/{FIRST}.md").read_text()
 
 

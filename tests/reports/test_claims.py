@@ -385,6 +385,8 @@ def test_equal_numbers_of_few_runs_or_of_splits_say_nothing_and_shares_of_import
         low, high = found("linear_accuracy", (share,) * 6).comparison.estimate.interval
         assert (low, high) == pytest.approx((share - 3 / 50, share + 3 / 50), abs=0.002)  # the rule of three
     assert found("linear_accuracy", (0.7,) * 5).note.startswith("50 test rows, all 5 runs give the same number")
+    one = found("linear_accuracy", (0.7,))  # another seed may give another number, by how much is not known
+    assert (one.note, one.comparison.estimate.df) == ("one run", 0)
 
 
 # The table -----------------------------------------------------------------------------------------------------------

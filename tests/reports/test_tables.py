@@ -235,7 +235,8 @@ def test_notes_name_splits_once_for_all_data_that_share_a_protocol(suite):
         suite.summary(name, protocol=protocol)
         suite.run(name, "random_forest", [0.5, 0.6])
     notes = suite.table(NAME).view.notes
-    assert "Splits (of the repeats named, the first ones are shown): adult and letter: given; yeast: 5-fold." in notes
+    words = "Splits, with the repeats that a data set declares (another number can be shown): "
+    assert f"{words}adult and letter: given; yeast: 5-fold." in notes
 
 
 def test_the_bounds_of_a_suite_name_what_they_concern(tmp_path):
@@ -272,11 +273,13 @@ def test_cascades_that_grew_all_layers_of_the_bound_are_named(tmp_path):
         "t", "hidf", "table", "T", "scores", columns=labels, labels=labels, datasets=("a", "b", "c", "d"),
         bounds={"gc": {"a": layers, "b": layers, "c": layers, "d": {}}}, repeats=dict.fromkeys("abcd", 2),
     )  # fmt: skip
-    ends = {"a": (True, True), "b": (False, True), "c": (False, None), "d": (True, True)}
+    end, early, old = Growth(5, 5, True), Growth(2, 3, False), [Growth(kept) for kept in (3, 4)]
+    ends = {"a": (end, old[1]), "b": (early, end), "c": (early, old[0]), "d": (end, end)}
 
     class Grown(Cells):
         def all(self, dataset, column):
-            growths = [SimpleNamespace(growth=Growth(5, 5, end)) for end in ends[dataset]]
+            params = {"max_layers": 5, "patience": 1}
+            growths = [SimpleNamespace(growth=growth, params=params) for growth in ends[dataset]]
             return growths if column == "gc" else [SimpleNamespace(growth=None)]
 
     cells = Grown(experiment, Results(Plan("quick", Suite("d"), {"t": experiment}, ()), {}, {}, {}, tmp_path))

@@ -101,7 +101,8 @@ def with_rows_of(declared: Experiment, taken: Collection[str], earlier: Experime
     bounded = part_of(own, [row for row in own.datasets if row not in lacking]).bounds
     reasons = [*filter(None, [declared.reason]), *([f"not accepted yet: {', '.join(lacking)}"] if lacking else [])]
     kept = [row for row in earlier.present() if row in rows]
-    notes = [f"Rows of an earlier acceptance, with its models, code and bounds: {', '.join(kept)}."] if kept else []
+    words = f"Rows of an earlier acceptance, with models, code and bounds of then: {', '.join(kept)}."
+    notes = [f"{words} What is said above of models need not hold there."] if kept else []
     return dataclasses.replace(
         declared,
         status="partial" if lacking else declared.status,

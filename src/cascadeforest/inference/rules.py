@@ -127,12 +127,17 @@ class Comparison:
         return math.hypot(self.estimate.error, self.estimate.widen / quantile(1 - TAIL, math.inf))
 
     @property
+    def distance(self) -> float:
+        """How far the estimate is on the side of the claim, in its own unit."""
+        value = self.estimate.value
+        return min(value - edge if side == "low" else edge - value for side, edge, _ in self.criterion.supports)
+
+    @property
     def lead(self) -> float:
         """How far the estimate is on the side of the claim, in standard errors; -inf without an interval."""
-        value = self.estimate.value
         if self.estimate.df <= 0:
             return -math.inf
-        lead = min(value - edge if side == "low" else edge - value for side, edge, _ in self.criterion.supports)
+        lead = self.distance
         return lead / self.error if self.error else math.copysign(math.inf, lead) if lead else 0.0
 
     def is_shown(self, share: float = 1.0) -> bool:
@@ -300,8 +305,10 @@ def _lead(one: Comparison) -> float:
 
 
 def _judged_lead(one: Comparison) -> tuple[bool, float]:
-    """The lead, of comparisons without an interval last."""
-    return one.estimate.df <= 0, one.lead
+    """The lead; of comparisons without an interval, which come last, how far the number is on the side of the claim."""
+    if one.estimate.df > 0:
+        return False, one.lead
+    return True, math.inf if math.isnan(one.estimate.value) else one.distance
 
 
 def _smallest(power: Callable[[float], float], comparisons: Sequence[Comparison]) -> float | None:

@@ -162,7 +162,7 @@ class Cells:
     def n_at_cap(self, dataset: str, column: str) -> int:
         """Return how many repeats used up the layers, boosting rounds or epochs of the suite: nothing stopped them."""
         bounds = self.experiment.bounds.get(column, {}).get(dataset, {})
-        return sum(any(_is_met(cell, name) for name in bounds) for cell in self.all(dataset, column))
+        return sum(any(is_met(cell, name) for name in bounds) for cell in self.all(dataset, column))
 
     def n_test(self, dataset: str, column: str) -> int:
         """Return the number of rows of the smallest test set among the repeats."""
@@ -217,10 +217,14 @@ class Cells:
         return replace(row.over(numbers), n_test=n_test, values=values)
 
 
-def _is_met(cell: ScoredCell, name: str) -> bool:
+def is_met(cell: ScoredCell, name: str) -> bool:
     """Whether a fit went on up to this bound, a parameter; the trees of a forest are no steps, and meet none."""
-    if name == "max_layers":
-        return cell.growth is not None and bool(cell.growth.at_cap)
+    if name == "max_layers" and (growth := cell.growth):
+        if growth.at_cap is not None:
+            return growth.at_cap
+        # Of old results only the layers kept are known: growth ended `patience` layers later, or at the bound.
+        params: dict[str, Any] = dict(cell.params)
+        return growth.n_kept + params.get("patience", 0) >= params.get("max_layers", math.inf)
     inside: Any = cell.params["learner"] if name.startswith("learner__") else {"estimator": cell.estimator}
     model, steps = inside["estimator"].rpartition(":")[2], name.removeprefix("learner__")
     if model == "SelectedMLPClassifier":

@@ -19,7 +19,7 @@ from cascadeforest.inference import intervals
 from cascadeforest.inference.intervals import Estimate
 from cascadeforest.inference.rules import COST_REGION, Comparison, criterion
 from cascadeforest.reports.numbers import costs
-from cascadeforest.reports.numbers.cells import Cells
+from cascadeforest.reports.numbers.cells import Cells, is_met
 from cascadeforest.reports.numbers.differences import NO_ROWS, Difference, difference, of_repeats
 from cascadeforest.reports.numbers.frame import OK, Key, TidyRow
 from cascadeforest.reports.numbers.growth import EASY_TRAIN, INTERACTIONS, growth_numbers
@@ -170,8 +170,7 @@ class _Side:
                 found.append(f"{parse_operation(operation).count:,} training rows only")
         for column in [self.model] if self.is_column else declared.columns:
             for name, bound in declared.bounds.get(column, {}).get(self.dataset, {}).items():
-                own = self.cells.all(self.dataset, column)
-                if name != "max_layers" or any(cell.growth and cell.growth.at_cap for cell in own):
+                if name != "max_layers" or any(is_met(cell, name) for cell in self.cells.all(self.dataset, column)):
                     found.append(f"{name} {bound.here:g} of {bound.unbounded:g}")
         return list(dict.fromkeys(found))
 
@@ -403,7 +402,7 @@ def _of_value(side: _Side, values: Sequence[float]) -> tuple[Estimate, str]:
     if row is not None and row.n is None and not side.is_column:
         return Estimate(values[0], 0.0), "a fact about the data"
     estimate, words = _over_runs(side, values)
-    if side.metric not in SHARES or row is None or not row.n_test or side.design != "given":
+    if side.metric not in SHARES or row is None or not row.n_test or side.design != "given" or len(values) < 2:
         return estimate, words
     of_rows, n = mean * (1 - mean) / row.n_test, row.n_test
     if not of_rows:

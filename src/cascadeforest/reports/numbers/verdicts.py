@@ -7,6 +7,7 @@ from typing import Final
 
 from cascadeforest.experiments.claims import Claim
 from cascadeforest.inference.rules import COST_REGION, MORE, NO_ORDER, ORDER, Decision, decide
+from cascadeforest.reports.numbers.differences import NO_ROWS
 from cascadeforest.reports.numbers.evidence import NOT_IN_FULL, Evidence, Sources, State, collect
 from cascadeforest.reports.numbers.frame import ALL, OK, UNAVAILABLE, TidyRow
 
@@ -134,7 +135,7 @@ def _why_missing(missing: Sequence[Evidence]) -> str:
     """Name the data sets without a comparison by what they lack."""
     found: dict[str, dict[str, None]] = {}
     for one in missing:
-        state = NOT_IN_FULL if one.note.startswith(NOT_IN_FULL) else _MISSING[one.state][1]
+        state = next(filter(one.note.startswith, (NOT_IN_FULL, NO_ROWS)), _MISSING[one.state][1])
         found.setdefault(state, {})[one.dataset] = None
     return "; ".join(f"{state}: {', '.join(names)}" for state, names in found.items())
 
@@ -165,6 +166,7 @@ def _why_open(claim: Claim, decision: Decision, found: Judged) -> Iterable[str]:
         yield f"no interval: {decisive.note}"
     elif "would" in decisive.note:
         yield decisive.note
+        return
     # How many times the data a published effect asks for, unless it had been found, or is no support.
     published, smallest = decisive.published, found.smallest
     if published is not None and smallest is not None and not (claim.is_log and published <= 0):
