@@ -150,6 +150,6 @@ def test_pairs_of_equal_trees_have_lines_of_their_own(suite):
     assert ("letter", "gcforest", "against gcforest_cs_w100", "fit_cpu_seconds_ratio") not in rows
     labels = [row.labels for row in suite.table(NAME).view.rows]
     assert {one[1] for one in labels if one[0] == "letter, cost of CS (100) divided by the model's"} == {"CS (20)"}
-    assert "At equal trees: CS (20) beside CS (100)" in suite.notes(NAME)
+    assert "CS (20) beside CS (100): as many trees a forest at the first level" in suite.notes(NAME)
     ran(suite, options=OPTIONS | {"equal_trees": {"gcforest_cs_w20": "gbdt"}})
     suite.refuses(NAME, "options/equal_trees has 'gbdt'; choose from")

@@ -183,7 +183,10 @@ def test_a_published_row_stands_only_where_the_paper_prints_numbers_and_keeps_th
 def test_legends_follow_from_the_rule_of_the_marks_and_costs_say_how_they_were_measured(suite):
     """A column that is not implemented has no number that could be best, or be ranked."""
     both = " ".join(view_of(suite, marks="best_and_second").notes)
-    assert "Bold: the best mean of a line, whichever column; •: the second-best, as the paper marks it." in both
+    assert (
+        "Bold: the best mean of a data set and measure, whichever model; •: the second-best, as the paper marks it."
+        in both
+    )
     only = " ".join(view_of(suite, marks="best", rank_columns=["gbdt"]).notes)
     assert "•" not in only
     assert "Bold" not in " ".join(view_of(suite, marks="none").notes)
