@@ -382,9 +382,9 @@ def judge(store: Store, claims: Table) -> None:
             low, high = (-one["high"], -one["low"]) if is_turned else (one["low"], one["high"])
             claims.found[key] = {"mean": -SIGNS[metric] * one["mean"], "low": low, "high": high}
     for key, mean in ((key_of(row), float(row["mean"])) for row in claims.rows if row["metric"] == "verdict"):
-        own = {one for one in map(key_of, claims.rows) if one[1] == key[1] and one[3] not in OF_VERDICTS}
-        if own and own <= claims.found.keys():
-            claims.found[key] = min(map(claims.found.__getitem__, own), key=lambda one: abs(one["mean"] - mean))
+        own = [claims.found.get(k) for k in map(key_of, claims.rows) if k[1] == key[1] and k[3] not in OF_VERDICTS]
+        if own and all(own):  # of equal numbers one with an interval decides
+            claims.found[key] = min(filter(None, own), key=lambda o: abs(o["mean"] - mean) // 1e-9 + (o["low"] is None))
 
 
 def check_tables(store: Store) -> Compared:
