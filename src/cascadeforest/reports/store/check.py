@@ -104,7 +104,7 @@ class CheckReport:
 
 
 def check(root: Path, suite: str, only: Collection[str] = ()) -> CheckReport:
-    """Compare ``results/<suite>`` with ``reports/<suite>``: all, or what `only` names; `UserError` if they lack it."""
+    """Compare ``results/<suite>`` with ``reports/<suite>``, or what `only` names; `UserError` if lacking or damaged."""
     named = chosen_rows(only)
     by_rows = {name: rows for name, rows in named.items() if rows}
     stored_folder, new_folder = root / "reports" / suite, root / "results" / suite
