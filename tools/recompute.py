@@ -2,9 +2,8 @@
 
     python tools/recompute.py [SUITE ...] [--root FOLDER] [--keep-going]
 
-From ``cells.json.gz`` (plan, cells, facts about data), ``rows/`` (predictions for test rows) and ``extras/`` of
-``reports/<suite>`` follow its tables, README's table and docs/fidelity.md. The first number that differs is printed,
-and the exit status is 1. What is not recomputed is listed.
+From ``cells.json.gz``, ``rows/`` and ``extras/`` of ``reports/<suite>`` follow its tables, README's table and
+docs/fidelity.md. The first number that differs is printed, and the exit status is 1. Others are listed.
 """
 
 import argparse
@@ -17,7 +16,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cache
-from itertools import chain, zip_longest
+from itertools import chain, product, zip_longest
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -30,7 +29,6 @@ Key = tuple[str, ...]
 Expected = dict[str, Any]
 #: Where a number stands, a word for the list of what is not recomputed, what is stored, what is recomputed.
 Compared = Iterator[tuple[str, str, str, Any]]
-KEY = ("dataset", "model", "condition", "metric")
 HIGHER = {"accuracy", "balanced_accuracy", "roc_auc"}
 COSTS = {"fit_cpu_seconds", "predict_cpu_seconds", "fit_peak_mib", "predict_peak_mib", "model_mib"}
 SIGNS = dict.fromkeys(HIGHER, -1.0) | dict.fromkeys(COSTS | {"error_rate", "rmse", "log_loss", "ece"}, 1.0)
@@ -38,7 +36,6 @@ SHIFTS = {"percent": 0.01, "percent points": 0.01, "thousands": 1000.0}
 HEADS = {"training time": "fit_cpu_seconds", "test time": "predict_cpu_seconds", "test error": "error_rate"}
 OF_VERDICTS = ("verdict", "prediction_interval")
 NO_ROW = {"value": "", "std": "", "unit": ""}
-SHARES = ("percent", "percent points", "fraction")
 SCORED = ("scores", "statistics", "auc_ranking")
 NONE = {"low": None, "high": None, "smallest": None}
 
@@ -54,7 +51,7 @@ def read_csv(path: Path) -> list[Row]:
 
 
 def key_of(row: Row) -> Key:
-    return tuple(map(row.__getitem__, KEY))
+    return row["dataset"], row["model"], row["condition"], row["metric"]
 
 
 @cache
@@ -86,11 +83,11 @@ class Table:
         self.base = {dataset: self.plan["published_as"].get(dataset, dataset) for dataset in self.plan["datasets"]}
         self.rows = [row for row in read_csv(path) if row["mean"]]
         self.render, self.options, self.columns = (self.plan[key] for key in ("render", "options", "columns"))
+        self.fair = [d for d in self.plan["datasets"] if d not in self.plan["absent"] and self.is_fair(d)]
         keys = [key_of(row) for row in self.rows if self.render != "claims"]
         for key in keys:
             self.found |= {key: found} if key[0] != "all" and (found := number(self, *key)) else {}
-        if self.render in SCORED:
-            rank(self)
+        rank(self)
         for key in keys:
             self.found |= {key: found} if key[0] == "all" and (found := over_datasets(self, *key[1:])) else {}
 
@@ -103,6 +100,14 @@ class Table:
             condition = "split 1"
         match = re.match(r"split (\d+)", condition)
         return [c for c in cells if c["seeds"]["split"] == splits[int(match[1]) - 1]] if match else cells
+
+    def is_fair(self, dataset: str) -> bool:
+        shares = {1.0}
+        for column, name in product(self.columns, ("n_estimators", "max_iter")):
+            bound = self.plan["bounds"].get(column, {}).get(dataset, {}).get(name)
+            if any(name in cell["params"] for cell in self.cells(dataset, column)[:1]):
+                shares.add(bound["here"] / bound["unbounded"] if bound else 2.0)
+        return max(shares) < 2 or min(shares) >= 1 / 3
 
     def find(self, dataset: str, label: str, what: str) -> Row:
         labels = self.plan["labels"] | {name: one["label"] for name, one in self.options.get("columns", {}).items()}
@@ -160,10 +165,8 @@ def importance_auc(saved: np.ndarray) -> float:
 
 def cost_ratio(table: Table, dataset: str, model: str, condition: str, metric: str) -> Expected | None:
     match, cost = re.fullmatch(r"against (\w+)(?:, (\w+) of the repeats)?", condition), metric.removesuffix("_ratio")
-    if cost not in COSTS or not match:
-        return None
-    both = [series(table, dataset, name, "", cost) for name in (model, match[1])]
-    if both[0] is None or both[1] is None:
+    both = [series(table, dataset, name, "", cost) for name in (model, match[1] if match else "")]
+    if cost not in COSTS or not match or both[0] is None or both[1] is None:
         return None
     ratios = [b / a for a, b in zip(both[0][0], both[1][0], strict=True)]
     found = over_repeats(ratios, both[0][1])
@@ -178,9 +181,9 @@ def t_interval(mean: float, variance: float, df: float) -> Expected:
     """Ends of the 95 % interval, and the difference that is found with a probability of 80 %."""
     if not variance > 0:
         return {"low": mean, "high": mean, "smallest": None}
-    half, more = (float(stats.t.ppf(p, df) if math.isfinite(df) else stats.norm.ppf(p)) for p in (0.975, 0.8))
-    error = math.sqrt(variance)
-    return {"low": mean - half * error, "high": mean + half * error, "smallest": error * (half + more)}
+    quantiles = (float(stats.t.ppf(p, df) if math.isfinite(df) else stats.norm.ppf(p)) for p in (0.975, 0.8))
+    half, more = (math.sqrt(variance) * quantile for quantile in quantiles)
+    return {"low": mean - half, "high": mean + half, "smallest": half + more}
 
 
 def satterthwaite(parts: Sequence[float], dfs: Sequence[float]) -> float:
@@ -207,11 +210,9 @@ def given_test_set(matrix: np.ndarray, strata: np.ndarray) -> Expected:
 
 def pooled(rows: Sequence[np.ndarray], differences: Sequence[np.ndarray]) -> Expected:
     """Interval over the test rows of all splits (Bayle et al. 2020); a row tested several times is one row."""
-    sums: dict[int, float] = defaultdict(float)
-    every = np.concatenate(differences)
-    for row, one in zip(np.concatenate(rows).tolist(), (every - every.mean()).tolist(), strict=True):
-        sums[row] += one
-    variance = sum(one**2 for one in sums.values()) / len(every) ** 2 * len(sums) / (len(sums) - 1)
+    every, (_, at) = np.concatenate(differences), np.unique(np.concatenate(rows), return_inverse=True)
+    sums = np.bincount(at, every - every.mean())
+    variance = float((sums**2).sum()) / len(every) ** 2 * len(sums) / (len(sums) - 1)
     return t_interval(float(every.mean()), variance, len(sums) - 1)
 
 
@@ -282,8 +283,7 @@ def interval(table: Table, metric: str, sides: Sequence[list[Any]], leads: np.nd
             most = 1 - 0.05 ** (1 / n) if metric not in ("rmse", "log_loss") else 0.0
             return t_interval(0.0, (most / float(stats.norm.ppf(0.975))) ** 2, math.inf)
         over = pooled(tests, rows)
-        is_shared = design in ("given", "draws") and all(np.array_equal(one, tests[0]) for one in tests)
-        if is_shared or len(own) == 1:
+        if len(own) == 1 or (design in ("given", "draws") and all(np.array_equal(one, tests[0]) for one in tests)):
             over = given_test_set(np.column_stack(rows), strata[0])
     if design == "given" and metric != "ece":
         return over or NONE
@@ -337,7 +337,7 @@ def rank(table: Table) -> None:
     names = {"best": ["best"], "best_and_second": ["best", "second"]}.get(table.plan["marks"], [])
     lines: dict[Key, dict[str, Expected]] = defaultdict(dict)
     for (dataset, model, condition, metric), found in table.found.items():
-        if "values" in found and metric in SIGNS and not (condition and metric in COSTS):
+        if table.render in SCORED and "values" in found and metric in SIGNS and not (condition and metric in COSTS):
             lines[dataset, condition, metric][model] = found
     for (_, _, metric), line in lines.items():
         means = {model: SIGNS[metric] * round(found["mean"], 12) for model, found in line.items()}
@@ -353,7 +353,7 @@ def rank(table: Table) -> None:
 def over_datasets(table: Table, model: str, condition: str, name: str) -> Expected | None:
     (reference, _, metric), plan = condition.rpartition(", "), table.plan
     metric = metric or plan["metrics"][0]
-    once = list({table.base[d]: d for d in reversed(plan["datasets"]) if d not in plan["absent"]}.values())
+    once = list({table.base[d]: d for d in reversed(table.fair)}.values())
     if name.startswith("decided_"):
         keys = [(dataset, model, f"against {reference}", f"{metric}_difference") for dataset in once]
         marks = [mark for key in keys if (mark := table.found.get(key, {}).get("mark"))]
@@ -363,7 +363,7 @@ def over_datasets(table: Table, model: str, condition: str, name: str) -> Expect
     means = {p: SIGNS[metric] * round(fmean(got[0]), 12) for p in places if (got := series(table, *p, "", metric))}
     printed = {"published": table.printed("all", model, name, condition)[0]}
     if name == "average_rank":
-        named = [d for d in plan["datasets"] if table.base[d] in (plan["average_rank"] or ())] or plan["datasets"]
+        named = [d for d in table.fair if table.base[d] in (plan["average_rank"] or ())] or table.fair
         models = [m for m in plan["rank_columns"] or table.columns if any((d, m) in means for d in named)]
         full = np.array([line for d in named if None not in (line := [means.get((d, m)) for m in models])])
         return {"mean": stats.rankdata(full, axis=1).mean(axis=0)[models.index(model)], "n": len(full)} | printed
@@ -432,8 +432,7 @@ def tolerance(table: Table, row: Row, printed: float, std: float | None, is_give
     known = [one for one in (std, float(row["std"]) if row["std"] else None) if one is not None]
     parts, facts = [one**2 for one in (known * 2)[:2]], table.store.facts.get(row["dataset"], {})
     if not is_given and row["n_test"] and row["metric"] in ("accuracy", "error_rate", "rmse"):
-        n = int(row["n"]) * int(row["n_test"])
-        n = n if table.plan["designs"][row["dataset"]] == "made" else min(n, facts["rows"])
+        n = min(int(row["n"]) * int(row["n_test"]), facts["rows"])  # no data are made anew in each repeat
         for value in (float(row["mean"]), printed):  # of an RMSE of normal errors, or of a share
             parts.append(value**2 / (2 * n) if row["metric"] == "rmse" else value * (1 - value) / n)
     return 2 * math.sqrt(sum(parts)) if parts else None
@@ -445,7 +444,8 @@ def check_fidelity(store: Store) -> Compared:
     given = re.findall(r"^  (\w+):", config.partition("same_test_rows:")[2].partition("\nexplanations:")[0], re.M)
     papers: dict[str, Counter[str]] = {name: Counter() for name in store.papers}
     for name, plan in store.experiments.items():
-        papers.get(plan["paper"], Counter())["printed"] += len(published(store.published / f"{name}.csv"))
+        printed = [key for key in published(store.published / f"{name}.csv") if "not printed" not in key[2]]
+        papers.get(plan["paper"], Counter())["printed"] += len(printed)
     for heads, cells in (line for line in lines_of(text, 4) if line[0][0] == "table"):
         table, place = store.tables[cells[0]], f"docs/fidelity.md: {', '.join(cells[:4])}"
         row = table.find(*cells[1:4])
@@ -460,14 +460,14 @@ def check_fidelity(store: Store) -> Compared:
             yield from check_text(f"{place}: 2 s. d.", cells[7], [width], scale)
             lead = abs(mean - printed) if not source["note"].startswith("text: less") else max(mean - printed, 0.0)
             half = 0.5 * 10.0 ** -len(source["value"].partition(".")[2]) * SHIFTS.get(source["unit"], 1.0)
-            is_near = row["model"] and source["unit"] in SHARES and lead <= 0.01 + 1e-12
+            is_near = row["model"] and source["unit"] in {*SHIFTS, "fraction"} - {"thousands"} and lead <= 0.01 + 1e-12
             grade = "within" if lead <= (width or 0.0) + half + 1e-12 else "one point" if is_near else "beyond"
-            yield f"{place}: grade", "", "beyond" if count == "why" else cells[-1].partition(",")[0], grade
+            yield f"{place}: grade", "", "beyond" if count == "why" else cells[-1].partition(";")[0], grade
             count = cells[-1].split()[0].strip(";") if (grade, count) == ("beyond", "why") else grade
             count = count if row["model"] else "equal" if grade == "within" else "differ"
         if not cells[2].endswith(" ↳"):
             papers[table.plan["paper"]].update([count, "beside"])
-    names = ("printed", "beside", "size", "ratio", "equal", "differ", "within", "one point", "explained", "unexplained")
+    names = ["printed", "beside", "size", "bound", "equal", "differ", "within", "one point", "explained", "unexplained"]
     lines = [cells for heads, cells in lines_of(text, 1) if heads[0] == "paper"]
     for cells, paper in zip(lines, [*papers.values(), sum(papers.values(), Counter())], strict=True):
         for name, cell in zip(names, cells[1:], strict=True):
@@ -484,13 +484,12 @@ def main() -> int:
         store = Store(options.root, suite)
         pages = (check_readme(store), check_fidelity(store)) if suite == "standard" else ()
         for place, not_recomputed, stored, found in chain(check_tables(store), *pages):
-            left[not_recomputed] += 1
+            left.update(filter(None, [not_recomputed]))
             counts[is_same(stored, found)] += 1
             if not is_same(stored, found):
                 print(f"{place}: stored {stored or 'nothing'}, recomputed {found}")
                 if not options.keep_going:
                     return 1
-    del left[""]
     print("Not recomputed:", *(f"  {place} ({n})" for place, n in sorted(left.items())), sep="\n")
     print(f"{counts[True] - left.total():,} numbers recomputed, {left.total():,} rows not, {counts[False]} differ")
     return int(counts[False] > 0)

@@ -1,5 +1,6 @@
 """Generated pages agree with what they are generated from."""
 
+import csv
 import shutil
 from pathlib import Path
 
@@ -43,6 +44,23 @@ def test_a_new_key_makes_the_page_stale_until_it_is_renewed(copy):
     assert "+| `colour` | string |  | Of the page. |" in reference.differences(copy)
     assert reference.write(copy) == [Path("config/README.md")]
     assert reference.differences(copy) == ""
+
+
+def test_the_table_of_verdicts_says_how_many_answers_were_known(copy):
+    stored = copy / "reports/standard/tables/claims.csv"
+    head = stored.read_text().splitlines()[0]
+    known, fresh = "exploratory: known before", ", and new repeats alone say supported"
+    claims = {"hidf-a": ("supported", f"{known}{fresh}"), "hidf-b": ("contradicted", f"{known}; post hoc: changed")}
+    claims |= {"mddf-c": ("open: no power", known), "ours-d": ("supported", ""), "ours-e": ("descriptive only", known)}
+    rows = {name: dict.fromkeys(head.split(","), "") for name in claims}
+    for name, (mark, note) in claims.items():
+        rows[name] |= {"model": name, "metric": "verdict", "mark": mark, "note": note}
+    with stored.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, head.split(","))
+        writer.writeheader()
+        writer.writerows(rows.values())
+    assert "3 claims are decided. The answer to 2 of them was known" in reference.verdict_table(copy)
+    assert "for 1 of them new repeats alone say the same. 1 claims were changed" in reference.verdict_table(copy)
 
 
 @pytest.mark.parametrize("name", ["config", "dataset", "models", "papers", "experiments"])

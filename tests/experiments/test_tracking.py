@@ -287,7 +287,7 @@ def records_of(folder):
 
 
 def test_failures_of_the_parts_of_a_split_run_are_shown_once_the_newest(tmp_path):
-    """`seeds_per_job` makes jobs of some repeats each; the merging job tries again what they could not do."""
+    """A long run is divided into jobs of some repeats each; the merging job tries again what they could not do."""
     folder = write_suite(tmp_path, "split")
     (folder / "runs/abalone/rf10.json").unlink()
     for part, repeat, message, ended in ((".part0", 0, "old", 2), (".part1", 1, "alone", 3), ("", 0, "new", 4)):
@@ -508,7 +508,12 @@ def test_a_named_database_that_cannot_be_read_is_told_without_its_password(share
 
 def test_a_database_that_cannot_make_syncs_wait_is_refused(shared):
     with pytest.raises(UserError, match=r"'mysql://\*\*\*@host/runs': syncs that share a mysql database cannot wait"):
-        sync(shared, tracking_uri="mysql://me:secret@host/runs")
+        sync(shared, tracking_uri="mysql://me:sec@ret@host/runs")
+
+
+def test_a_password_in_the_query_of_an_address_is_not_shown():
+    store = tracking_store.Store("postgresql://host/runs?user=me&password=secret", False, None)
+    assert store.shown == "postgresql://host/runs?user=me&password=***"
 
 
 def test_a_tracking_server_that_does_not_answer_is_named(shared):

@@ -190,6 +190,16 @@ def test_a_missing_data_set_forbids_support_on_all(made):
     assert made.verdict(claim({"datasets": ["adult", "bank"]})).verdict.verdict == "open: not run"
 
 
+def test_data_that_another_table_shows_were_not_run_in_this_one(made):
+    """A stored table can be older than the configuration, which has a row more."""
+    made.experiment("hidf-table3", datasets=["year+rows-100"], absent={"year+rows-100": "not downloaded"})
+    both = claim({"datasets": ["adult", "year"]})
+    assert made.verdict(both).verdict.verdict == "open: data not at hand"
+    made.experiment("hidf-table3", datasets=["year+rows-100"])
+    found = made.verdict(both).verdict
+    assert (found.verdict, found.why) == ("open: not run", "holds on the 1 data set judged; not run: year")
+
+
 def test_one_repeat_says_open_and_so_do_few(made):
     made.run("adult", "random_forest", [0.8])
     made.run("adult", "gbdt", [0.9])

@@ -30,7 +30,7 @@ from cascadeforest.reports.numbers.fidelity import (
     tolerance,
 )
 from cascadeforest.reports.numbers.frame import TidyRow
-from cascadeforest.reports.numbers.published import PublishedNumber
+from cascadeforest.reports.numbers.published import RECORDS, PublishedNumber
 from cascadeforest.reports.numbers.results import read_results
 from cascadeforest.reports.store.redraw import FIDELITY, FIDELITY_PICTURE, documentation
 from cascadeforest.reports.store.stored import read_provenance
@@ -217,6 +217,26 @@ def test_the_summary_counts_and_tables_show_every_number(compared):
     assert "![" in text
 
 
+def test_every_line_of_a_bounded_run_says_so(compared):
+    bound, words = {"adult": {"n_estimators": {"here": 10, "unbounded": 500}}}, "bounded: n_estimators 10 of 500"
+    compared.experiments[HIDF]["bounds"] = {"gbdt": bound, "random_forest": bound}
+    compared.write_plan()
+    found, results = judge(compared, READING)
+    view = report(found, results).papers[0]
+    assert [row.size for row in view.rows] == [f"explained by gbdt_official: the code; {words}"]
+    near, sized, costs = view.folded
+    assert [row.size for row in near.rows] == [f"within; {words}", "within"]  # RF, GBDT (code)
+    assert [row.size for row in costs.rows] == [words, ""]  # of wins no data set is bounded
+    assert {row.size for row in sized.rows} == {"20 rows"}
+    results_only = "Of 2 results 1 come back (of 2 accuracies, errors and AUCs 1), 1 others are explained"
+    assert results_only in report(found, results).introduction
+
+
+def test_records_that_no_paper_prints_are_not_printed_numbers(compared):
+    compared.published(HIDF, ["adult,gbdt,,accuracy,86,,,,percent", f'adult,gbdt,"{RECORDS}",accuracy,86.2,,,,percent'])
+    assert judge(compared)[0].printed["hidf"] == 1
+
+
 def test_a_suite_without_published_numbers_says_so(compared):
     compared.published(HIDF, ["letter,gbdt,,accuracy,99.00,0.50,,,percent"])
     found, results = judge(compared)
@@ -243,15 +263,11 @@ def test_explanations_name_experiments_columns_and_data_sets_that_there_are():
     for entries in read_configuration(ROOT).experiments.values():
         configured |= entries
     for one in declared.explanations:
-        for name, models, datasets in (
-            (one.experiment, one.models, one.datasets),
-            (one.by.experiment or one.experiment, [one.by.model], [one.by.dataset]),
-        ):
-            row = configured[name]
-            columns = {*row.models, *row.options.get("columns", {})}
-            known = {dataset for names in row.datasets.values() for dataset in names}
-            assert set(filter(None, models)) <= columns, one
-            assert set(filter(None, datasets)) <= known, one
+        row = configured[one.experiment]
+        columns = {*row.models, *row.options.get("columns", {})}
+        known = {dataset for names in row.datasets.values() for dataset in names}
+        assert {*one.models, *filter(None, [one.by.model])} <= columns, one
+        assert {*one.datasets, *filter(None, [one.by.dataset])} <= known, one
 
 
 def test_data_sets_with_the_papers_test_rows_have_one_split():

@@ -363,6 +363,31 @@ def test_a_table_below_has_the_differences_to_each_reference_and_counts_what_int
     assert suite.table(NAME).view.folded == ()
 
 
+def test_nothing_is_won_or_ranked_where_bounds_are_unequal(suite):
+    """On adult the forest has all its trees and GBDT a fiftieth; a model of neither trees nor rounds has no part."""
+    scores = {"adult": ([0.9, 0.8], [0.8, 0.75]), "wine": ([0.7, 0.6], [0.8, 0.72])}
+    bound = {"gbdt": {"adult": {"n_estimators": {"here": 10, "unbounded": 500}}}}
+    counted = {"win_tie_lose": "gbdt", "references": ["gbdt"], "average_rank": []}
+
+    def counts(n_forest, n_boosting, of_forest=()):
+        three_sets(suite, scores, bounds=bound | dict(of_forest), **counted)
+        for name, n in (("random_forest", n_forest), ("gbdt", n_boosting)):
+            for dataset in scores:
+                params = {"n_estimators": n} if n else {}
+                suite.run(dataset, name, scores[dataset][name == "random_forest"], params=params)
+        rows = suite.rows(NAME)
+        wins, losses = (rows["all", "random_forest", "", name].mean for name in ("win", "lose"))
+        return wins, losses, rows["all", "random_forest", "gbdt, accuracy", "decided_win"].n
+
+    assert counts(500, 10) == (0, 1, 1)
+    assert "Unequal bounds: on adult a model has all" in suite.notes(NAME)
+    assert suite.rows(NAME)["all", "gbdt", "", "average_rank"].mean == 2
+    assert counts(0, 10) == (1, 1, 2)
+    half = {"random_forest": {"adult": {"n_estimators": {"here": 10, "unbounded": 500}}}}
+    assert counts(10, 10, half) == (1, 1, 2)
+    assert "Unequal bounds" not in suite.notes(NAME)
+
+
 def test_a_data_set_counts_once_in_wins_and_outcomes(suite):
     scores = {"adult": ([0.9, 0.8], [0.8, 0.75]), "adult_nan": ([0.9, 0.8], [0.8, 0.75])}
     same = {"win_tie_lose": "random_forest", "references": ["random_forest"], "published_as": {"adult_nan": "adult"}}

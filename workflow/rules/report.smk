@@ -75,14 +75,8 @@ rule table:
         " > {log:q} 2>&1"
 
 
-rule figure:
-    """Draw one figure, and its table, from results and the arrays that cells saved, without training."""
-    input:
-        plan="results/{suite}/plan.json",
-        runs=runs_of,
-        timings=timings_shown,
-        summaries=summaries_of,
-        published=published_of,
+# Draws a figure and its table, from the arrays too that cells saved.
+use rule table as figure with:
     output:
         csv=report(
             "results/{suite}/tables/{experiment}.csv",
@@ -100,23 +94,9 @@ rule figure:
         ),
         png="results/{suite}/figures/{experiment}.png",
         numbers="results/{suite}/figures/{experiment}.csv",
-        # Only this rule makes the mark: it has all runs. What is drawn after a failure has no mark.
         complete=touch("results/{suite}/logs/draw/{experiment}.complete"),
-    log:
-        "results/{suite}/logs/draw/{experiment}.log",
     wildcard_constraints:
         experiment=one_of(name for name in READY if name in FIGURES),
-    conda:
-        "../../environment.yml"
-    threads: 1
-    resources:
-        mem_mb=1_000,
-        runtime="10m",
-    params:
-        code=reports_code(),
-    shell:
-        "python -m cascadeforest.reports draw --suite {wildcards.suite} --experiment {wildcards.experiment}"
-        " > {log:q} 2>&1"
 
 
 rule index:

@@ -226,15 +226,15 @@ def read_claims(root: Path) -> dict[str, Claim]:
     return claims
 
 
-def stored_verdicts(root: Path, suite: str) -> dict[str, str]:
-    """Return the verdict of each claim in the accepted table of a suite; empty if none is stored."""
+def stored_verdicts(root: Path, suite: str) -> dict[str, tuple[str, str]]:
+    """Return the verdict of each claim in the accepted table of a suite, and its note; empty if none is stored."""
     path = root / "reports" / suite / "tables" / "claims.csv"
     if not path.is_file():
         return {}
     with path.open(newline="", encoding="utf-8") as stream:
         # Rows with a condition are of one reading, or of fresh draws.
         rows = [row for row in csv.DictReader(stream) if row["metric"] == "verdict" and not row["condition"]]
-    return {row["model"]: row["mark"] for row in rows}
+    return {row["model"]: (row["mark"], row["note"]) for row in rows}
 
 
 def undecided(root: Path, plan: Plan) -> Counter[str]:
@@ -248,13 +248,9 @@ def undecided(root: Path, plan: Plan) -> Counter[str]:
         bounds = plan.experiments[part.experiment].bounds if part.experiment in plan.experiments else {}
         return part.bounded or not any(any(bounds.get(name, {}).values()) for name in (part.model, *part.rivals))
 
-    is_open = [claim for name, claim in claims.items() if verdicts.get(name) in ("open: not run", "open: no power")]
+    waiting = {name for name, (verdict, _) in verdicts.items() if verdict in ("open: not run", "open: no power")}
+    is_open = [claim for name, claim in claims.items() if name in waiting]
     return Counter(name for claim in is_open for name in {part.experiment for part in claim.evidence if counts(part)})
-
-
-def digest_of_claims(claims: Mapping[str, Claim]) -> str:
-    """Return the digest of all claims: of their ids and of what each says, without the words of ours."""
-    return digest_of(ClaimsToJudge(dict(claims)).digests)
 
 
 def claims_of(root: Path, stored: Path, checks: Path) -> ClaimsToJudge:

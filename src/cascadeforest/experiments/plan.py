@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, cast
 
 from cascadeforest.data.errors import DamagedFile, UserError
 from cascadeforest.data.typed_json import Json
@@ -203,6 +203,11 @@ class Bound:
     here: float
     unbounded: float
 
+    @property
+    def share(self) -> float:
+        """Part of what the paper has."""
+        return self.here / self.unbounded
+
 
 @dataclass(frozen=True)
 class Experiment:
@@ -306,6 +311,11 @@ class Experiment:
     def shown_columns(self) -> list[str]:
         """Return the columns whose model is implemented."""
         return [column for column in self.columns if column not in self.missing_models]
+
+    def label_of(self, name: str) -> str:
+        """Return a column, or an importance that the table compares, in words; the name itself if it has no label."""
+        importances = cast("dict[str, dict[str, str]]", self.options.get("columns", {}))
+        return self.labels.get(name) or importances.get(name, {}).get("label", name)
 
     def needed_runs(self) -> list[Pair]:
         """Return the pairs (data set variant, model preset) whose results the table or figure shows, in its order."""

@@ -65,7 +65,7 @@ class RunResult:
     data : dict
         Facts about the data set (``data/processed/<dataset>.json``).
     scoring : str
-        Digest of the code that computed the metrics (`cascadeforest.experiments.metrics.scoring_digest`).
+        Digest of the code that computed the metrics (`cascadeforest.experiments.jobs.scoring_digest`).
     cells : tuple of ScoredCell
         In the order of the repeats.
     """
@@ -396,7 +396,7 @@ def failure_paths(folder: Path, dataset: str, model: str) -> list[Path]:
 def read_failures(folder: Path, dataset: str, model: str) -> list[Failure]:
     """Read the failed repeats of one model preset on one data set.
 
-    A run split by `seeds_per_job` leaves one file a part, and one of the merging job, which tries the rest again.
+    A run in jobs of some repeats each leaves one file a job, and one of the merging job, which tries the rest again.
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ def pages(root: Path) -> dict[Path, str]:
     quoted = f"{costs.splitlines()[-1]} See [docs/cost.md]({COST_PAGE})."
     return {
         CONFIG_PAGE: config_reference(root),
-        README: _between_marks(root, README, "verdicts", f"{verdict_table(root)}\n{quoted}\n"),
+        README: _between_marks(root, README, "verdicts", f"{verdict_table(root).rstrip()} {quoted}\n"),
         MODEL_PAGE: _between_marks(root, MODEL_PAGE, "models", model_table(root)),
         COST_PAGE: _between_marks(root, COST_PAGE, "costs", costs),
     }
@@ -128,7 +128,7 @@ def config_reference(root: Path) -> str:
 
 
 def verdict_table(root: Path) -> str:
-    """Numbers of claims by paper and verdict, as a Markdown table.
+    """Numbers of claims by paper and verdict, as a Markdown table, and how many answers were known before.
 
     Parameters
     ----------
@@ -142,15 +142,21 @@ def verdict_table(root: Path) -> str:
     found = stored_verdicts(root, "standard")
     papers = read_yaml(root / "config" / "papers.yaml")
     counts: dict[str, Counter[str]] = {}
-    for claim, verdict in found.items():
+    for claim, (verdict, _) in found.items():
         counts.setdefault(claim.partition("-")[0], Counter())[verdict] += 1
-    known = set(found.values())
+    known = {verdict for verdict, _ in found.values()}
     decided = ["supported", "contradicted"]
+    notes = [note for verdict, note in found.values() if not verdict.startswith(("open", "descriptive"))]
+    n_known, n_changed = (sum(mark in note for note in notes) for mark in ("exploratory: ", "post hoc: "))
+    n_again = sum(f"new repeats alone say {verdict}" in note for verdict, note in found.values())
     verdicts = [*decided, *sorted(known - set(decided))]
     lines = [f"| paper | {' | '.join(verdicts)} |", f"|---{'|---:' * len(verdicts)}|"]
     for key, own in counts.items():
         name = papers[key]["short"] if key in papers else "our own questions"
         lines.append(f"| {name} | {' | '.join(str(own[verdict]) for verdict in verdicts)} |")
+    lines += ["", f"{len(notes)} claims are decided. The answer to {n_known} of them was known when the rule was "]
+    lines[-1] += f"written (exploratory); for {n_again} of them new repeats alone say the same. "
+    lines[-1] += f"{n_changed} claims were changed after results were stored (post hoc)."
     return "\n".join(lines) + "\n"
 
 

@@ -295,9 +295,8 @@ def _shown(plan: Plan) -> dict[Pair, list[Experiment]]:
     """Pairs of data set variant and preset to the experiments that show them."""
     shown: dict[Pair, list[Experiment]] = {}
     for experiment in plan.experiments.values():
-        for dataset in experiment.present():
-            for preset in dict.fromkeys(experiment.columns[column] for column in experiment.shown_columns()):
-                shown.setdefault((dataset, preset), []).append(experiment)
+        for pair in experiment.needed_runs():
+            shown.setdefault(pair, []).append(experiment)
     return shown
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import secrets
 import shutil
 import sqlite3
@@ -26,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
+from cascadeforest.data.addresses import without_passwords
 from cascadeforest.data.errors import UserError
 from cascadeforest.data.files import atomic_path
 from cascadeforest.experiments.run_records import FORMAT
@@ -72,7 +72,7 @@ class Store:
     @property
     def shown(self) -> str:
         """The address without its password."""
-        return without_password(self.uri)
+        return without_passwords(self.uri)
 
     @property
     def is_server(self) -> bool:
@@ -117,11 +117,6 @@ def own_database(results: Path) -> Path:
 def sqlite_uri(database: Path) -> str:
     """Address of an sqlite file."""
     return f"sqlite:///{database.resolve().as_posix()}"
-
-
-def without_password(uri: str) -> str:
-    """Return an address as messages show it."""
-    return re.sub(r"//[^/@]*@", "//***@", uri)
 
 
 def _scheme(uri: str) -> str:
@@ -273,7 +268,7 @@ def _unreadable(uri: str, error: Exception) -> str:
     remedy = ""
     if _scheme(uri).startswith("postgresql") and isinstance(error.__cause__ or error, ModuleNotFoundError):
         remedy = " Install its driver: make setup EXTRAS=postgres, or in the checkout: pip install -e '.[postgres]'."
-    return f"The runs in {without_password(uri)} cannot be read: {without_password(str(error))}{remedy}"
+    return f"The runs in {without_passwords(uri)} cannot be read: {without_passwords(str(error))}{remedy}"
 
 
 def require_mlflow() -> None:
@@ -390,7 +385,7 @@ def _locked_postgres(uri: str) -> Iterator[None]:
         raise UserError(_unreadable(uri, error)) from error
     with connection:
         if not connection.execute(text("SELECT pg_try_advisory_lock(:key)"), key).scalar():
-            _tell_waiting(without_password(uri))
+            _tell_waiting(without_passwords(uri))
             connection.execute(text("SELECT pg_advisory_lock(:key)"), key)
         yield
 
@@ -400,7 +395,7 @@ def _locked_server(uri: str) -> Iterator[None]:
     """Hold the registered model `LOCK_NAME`; a holder that was silent for `SILENCE_SECONDS` is taken for dead."""
     with open_client(uri) as client:
         lock = _ServerLock(client)
-        lock.acquire(without_password(uri))
+        lock.acquire(without_passwords(uri))
         try:
             yield
         finally:

@@ -172,7 +172,8 @@ def repeated_splits(differences: Sequence[float], test_to_train: float) -> Estim
     the other; `test_to_train` is the number of test rows divided by that of training rows. `ValueError` for fewer than
     two splits.
     """
-    values, n = _repeats(differences), len(differences)
+    values, n = np.array(differences, float), len(differences)
+    _at_least_two(n, "repeats")
     return Estimate(float(values.mean()), math.sqrt(float(values.var(ddof=1)) * (1 / n + test_to_train)), n - 1)
 
 
@@ -290,11 +291,6 @@ def ratio_of_spreads(own: Sequence[float], other: Sequence[float]) -> Estimate:
         raise ValueError(f"{n} repeats of numbers; a ratio of their spreads needs three, and numbers that vary.")
     ratio, r = np.std(own, ddof=1) / np.std(other, ddof=1), float(np.corrcoef(own, other)[0, 1])
     return Estimate(math.log(ratio), math.sqrt((1 - r**2) / (n - 2)), n - 2)
-
-
-def _repeats(differences: Sequence[float]) -> np.ndarray:
-    _at_least_two(len(differences), "repeats")
-    return np.array(differences, float)
 
 
 def _at_least_two(n: int, what: str) -> None:

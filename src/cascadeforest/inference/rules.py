@@ -8,6 +8,7 @@ scale of the statistic; ratios are logarithms.
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
@@ -67,10 +68,6 @@ class Criterion:
     contradicts: tuple[Tests, ...]  # one of these groups must pass
     edge: float  # nearest value at which the claim is just not true, towards which power falls
     upwards: bool = True  # whether larger values are farther on the side of the claim
-
-    def contradicted_by(self, one: Estimate, share: float = 1.0) -> bool:
-        """Whether an estimate shows the contrary; above 0, but too small to matter, is no contrary of 'better'."""
-        return any(passes(one, group, share) for group in self.contradicts) and not passes(one, self.supports)
 
 
 def criterion(rule: str, value: float = 0.0, region: float | None = None) -> Criterion:
@@ -145,8 +142,9 @@ class Comparison:
         return passes(self.estimate, self.criterion.supports, share)
 
     def is_contrary(self, share: float = 1.0) -> bool:
-        """Whether the contrary is shown here."""
-        return self.criterion.contradicted_by(self.estimate, share)
+        """Whether the contrary is shown here; above 0, but too small to matter, is no contrary of 'better'."""
+        is_contrary = any(passes(self.estimate, group, share) for group in self.criterion.contradicts)
+        return is_contrary and not passes(self.estimate, self.criterion.supports)
 
     def power(self, true: float, share: float = 1.0) -> float:
         """Return the probability that the claim is shown here if the true value is this one."""
@@ -300,8 +298,7 @@ def _grouped(comparisons: Iterable[Comparison], name: str) -> dict[str, list[Com
     return found
 
 
-def _lead(one: Comparison) -> float:
-    return one.lead
+_lead = attrgetter("lead")
 
 
 def _judged_lead(one: Comparison) -> tuple[bool, float]:

@@ -53,9 +53,11 @@ def report(found: Fidelity, results: Results) -> FidelityReport:
     graded = [one for one in first if one.grade]
     bounded = [one for one in graded if one.bounds]
     near = [one for one in graded if one.grade != BEYOND]
+    facts = [one for one in graded if one.kind == "fact"]
+    shares = [one for one in graded if one.kind == "score" and one.row.metric in ("accuracy", _ERROR, "roc_auc")]
     explained = [one for one in graded if one.explanation is not None]
     told: dict[str, Any] = dict(suite=results.suite, graded=graded, bounded=bounded, beside=len(first), printed=printed)
-    told |= dict(near=near, explained=explained)
+    told |= dict(near=near, explained=explained, facts=facts, shares=shares)
     words: Any = environment().get_template("fidelity.j2").make_module(told)
     heads: tuple[str, ...] = ("printed", "beside ours", "another size", "not graded", "data: equal", "data: differ")
     heads += (WITHIN, NEAR, "explained", "unexplained")
@@ -89,16 +91,15 @@ def _table(paper: Paper, compared: Sequence[Compared], suite: str) -> TableView:
 
     beyond = [one for one in compared if one.grade == BEYOND and one.is_first]
     near = [
-        _line(one, *_graded(one), size=one.grade + ", bounded" * bool(one.bounds))
-        for one in compared
-        if one.grade and one not in beyond
+        _line(one, *_graded(one), size=one.grade + _bounded(one)) for one in compared if one.grade and one not in beyond
     ]
-    sized = [_line(one, size=one.size) for one in compared if one.size]
-    others = [_line(one, _ratio(one)) for one in compared if not one.grade and not one.size]
+    sized = [_line(one, size=one.size + _bounded(one)) for one in compared if one.size]
+    rest = [one for one in compared if not one.grade and not one.size]
+    others = [_line(one, _ratio(one), size=_bounded(one).removeprefix("; ")) for one in rest]
     below = (
         view("Numbers that come back, and further columns for the same numbers: {}", graded, "grade", near),
         view("Numbers of data of another size: {}", (), "size", sized),
-        view("Costs, and counts over data sets: {}", ("ratio",), "", others),
+        view("Costs, and counts over data sets: {}", ("ratio",), "bound", others),
     )
     lines = [_line(one, *_graded(one), size=_why(one)) for one in beyond]
     main = view(f"{paper.source}; {{}} numbers that do not come back", graded, "why", lines)
@@ -137,10 +138,14 @@ def _ratio(one: Compared) -> Cell:
 def _why(one: Compared) -> str:
     """Write what explains a difference."""
     if one.explanation is None:
-        return one.note or ("; bounded: ".join(filter(None, ("unexplained", ", ".join(one.bounds)))))
+        return one.note or f"unexplained{_bounded(one)}"
     by = one.explanation.by
     model = one.experiment.labels.get(by.model, by.model)
-    return f"explained by {', '.join(filter(None, (by.experiment, by.dataset, model)))}: {one.explanation.words}"
+    return f"explained by {', '.join(filter(None, (by.dataset, model)))}: {one.explanation.words}{_bounded(one)}"
+
+
+def _bounded(one: Compared) -> str:
+    return f"; bounded: {', '.join(one.bounds)}" if one.bounds else ""
 
 
 def _figure(first: Iterable[Compared], results: Results, caption: str) -> Figure | None:

@@ -8,7 +8,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from cascadeforest.experiments.plan import NOT_IMPLEMENTED
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.costs import ENDS
 from cascadeforest.reports.numbers.frame import FAILED, OK, UNAVAILABLE, Key, TidyRow
@@ -217,8 +216,7 @@ def numbered_lines(
     found = [row for row in rows if row is not None]
     told = {(row.status, row.note) for row in found}
     if len(told) == 1 and found[0].status != OK and (isinstance(words, str) or None not in rows):
-        reason = f"{found[0].status}: {found[0].note}" if _has_reason(found[0]) else found[0].status
-        ours: tuple[Cell, ...] = (Cell(reason, is_word=True),) * len(rows)
+        ours: tuple[Cell, ...] = (Cell(found[0].reason, is_word=True),) * len(rows)
     else:
         ours = tuple(one if row is None else write(row) for row, one in zip(rows, apart, strict=True))
     if size is None:
@@ -257,7 +255,7 @@ def number_cell(row: TidyRow) -> Cell:
     if row.status == FAILED and row.note:
         return Cell(f"failed: {row.note.split(':')[0]}", is_word=True)
     if row.status != OK:
-        return Cell(row.note if _has_reason(row) and not is_abbreviated(row) else row.status, is_word=True)
+        return Cell(row.status if is_abbreviated(row) or not row.note else row.note, is_word=True)
     if row.metric in DIFFERENCES:
         return difference_cell(row)
     return Cell(number_text(row.metric, row.number, row.std), row.mark)
@@ -294,10 +292,6 @@ def ratio_text(row: TidyRow, rows: Mapping[Key, TidyRow]) -> str:
     ends = [rows.get((row.dataset, row.model, f"{row.condition}, {name}", row.metric)) for name in ENDS]
     span = " to ".join(f"{end.number:,.{decimals(row.metric, row.number)}f}" for end in ends if end is not None)
     return number_text(row.metric, row.number, None) + (f" ({span})" if span else "")
-
-
-def _has_reason(row: TidyRow) -> bool:
-    return bool(row.note) and row.status != NOT_IMPLEMENTED
 
 
 def is_abbreviated(row: TidyRow) -> bool:

@@ -34,7 +34,7 @@ def lacking(found: Found) -> str:
     """Return why a model has no rows but one, or nothing."""
     first = next(iter(found.values()))
     is_lacking = len(found) == 1 and first.condition == "" and first.status != OK
-    return ": ".join(filter(None, (first.status, first.note))) if is_lacking else ""
+    return first.reason if is_lacking else ""
 
 
 def lines_of(

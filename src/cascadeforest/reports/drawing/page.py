@@ -21,7 +21,6 @@ from cascadeforest.reports.numbers.results import Results, origin
 from cascadeforest.reports.numbers.verdicts import VERDICTS
 
 BEYOND = "beyond"
-FIGURE_TYPES = {".svg": "image/svg+xml", ".png": "image/png"}
 FORMATS = {".csv": "CSV", ".md": "Markdown", ".tex": "LaTeX"}
 
 
@@ -86,15 +85,14 @@ def _failures(results: Results) -> Iterable[str]:
 def _picture(name: str, folder: Path) -> dict[str, Any] | None:
     """The picture of an experiment as a data address, and links to its files; None if it is not drawn."""
     files = {path.suffix: path for path in sorted((folder / "figures").glob(f"{name}.*"))}
-    suffix = next((suffix for suffix in FIGURE_TYPES if suffix in files), None)
-    if suffix is None:
+    if ".svg" not in files:
         return None
     links = {ending[1:].upper(): f"figures/{path.name}" for ending, path in files.items()}
-    return {"source": _address(files[suffix].read_bytes(), suffix), "links": links}
+    return {"source": _address(files[".svg"].read_bytes()), "links": links}
 
 
-def _address(content: bytes, suffix: str = ".svg") -> str:
-    return f"data:{FIGURE_TYPES[suffix]};base64,{base64.b64encode(content).decode('ascii')}"
+def _address(content: bytes) -> str:
+    return f"data:image/svg+xml;base64,{base64.b64encode(content).decode('ascii')}"
 
 
 def _papers(results: Results) -> Iterable[dict[str, Any]]:

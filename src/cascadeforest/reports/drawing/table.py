@@ -51,8 +51,8 @@ class Table:
     ) -> Self:
         """Arrange the lines of a table, and add its picture with the numbers that are drawn, by default `rows`.
 
-        `facts` are what the template of the renderer speaks of, beside those that every template knows, `at`, which
-        returns the row of a key, and `numbers`, which returns the rows with a number whose fields are as given.
+        `facts` are what the template of the renderer speaks of, beside those that every template knows, and
+        `numbers`, which returns the rows with a number whose fields are as given.
         `label_heads` lack the last one, of the label that tells reproduced from published lines; it is dropped if all
         lines are reproduced. `size` is the head of the last column: what stands behind a line; empty for none. `folded`
         are tables below; those of the differences `compared`, with the `labels` of their models, of costs timed in turn
@@ -64,9 +64,8 @@ class Table:
         if not any(row.kind == PUBLISHED for row in shown):
             first, shown = first[:-1], [replace(row, labels=row.labels[:-1]) for row in shown]
         head, in_turn = (experiment.id, experiment.title, cells.results.suite), tuple(timed_rows(cells))
-        by_key = {row.key: row for row in rows}
-        told = {"at": lambda *key: by_key.get(key), "numbers": partial(_numbers, rows)}
-        told |= {"intervals": below.told_of(compared), "timings": below.told_in_turn(cells, in_turn)}
+        told: dict[str, object] = {"numbers": partial(_numbers, rows), "intervals": below.told_of(compared)}
+        told |= {"timings": below.told_in_turn(cells, in_turn)}
         told |= {"measures_cost": any(row.metric in COSTS for row in rows), **facts}
         notes, caption = notes_and_caption(cells, told)
         folded = *folded, *below.differences(cells, compared, labels=labels), *below.in_turn(cells, in_turn)

@@ -1,8 +1,10 @@
 """What the repeats of an experiment gave: cells, saved arrays, and tidy rows of numbers found in them."""
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,6 +23,8 @@ PLACES = {"first": 0, "last": -1}
 #: Models that take all the rounds or epochs that they are given, by class, and the parameter that has the number.
 _STEPS = {f"{name}Classifier": "n_estimators" for name in ("GBDT", "XGBoost", "LightGBM", "CatBoost")}
 _STEPS |= {"HistGradientBoostingClassifier": "max_iter", "SNDFClassifier": "max_iter"}
+#: Parameters that count trees, rounds or epochs.
+_SIZES = frozenset({"n_estimators", "max_iter"})
 #: A number of each repeat; words where there is no number.
 Values = float | str | Sequence[float | str | None] | None
 
@@ -163,6 +167,17 @@ class Cells:
         """Return how many repeats used up the layers, boosting rounds or epochs of the suite: nothing stopped them."""
         bounds = self.experiment.bounds.get(column, {}).get(dataset, {})
         return sum(any(is_met(cell, name) for name in bounds) for cell in self.all(dataset, column))
+
+    @cached_property
+    def unequal(self) -> list[str]:
+        """The data sets on which a model has all trees, rounds or epochs of its paper, another less than a third."""
+        found: dict[str, set[float]] = {}
+        for dataset, column in itertools.product(self.experiment.present(), self.experiment.shown_columns()):
+            bounds = self.experiment.bounds.get(column, {}).get(dataset, {})
+            for cell in self.all(dataset, column)[:1]:
+                shares = (bounds[name].share if name in bounds else 1.0 for name in _SIZES & cell.params.keys())
+                found.setdefault(dataset, set()).update(shares)
+        return [dataset for dataset, shares in found.items() if 1.0 in shares and min(shares) < 1 / 3]
 
     def n_test(self, dataset: str, column: str) -> int:
         """Return the number of rows of the smallest test set among the repeats."""

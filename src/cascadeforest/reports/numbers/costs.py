@@ -6,7 +6,7 @@ interval; cells that ran beside others have the ratio of the means, and the smal
 
 import itertools
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from statistics import fmean
 from typing import Final, NamedTuple, TypeAlias
@@ -38,13 +38,6 @@ Rounds: TypeAlias = list[Mapping[str, float]]
 # Ordinary cells -----------------------------------------------------------------------------------------------------
 
 
-def cost_ratio(numerators: Sequence[float], denominators: Sequence[float]) -> tuple[float, list[float]] | None:
-    """Return the ratio of the mean costs and of the costs of each repeat; None if a denominator is 0."""
-    if not all(denominators):
-        return None
-    return fmean(numerators) / fmean(denominators), [n / d for n, d in zip(numerators, denominators, strict=True)]
-
-
 def ratio_rows(
     cells: Cells, rows: Mapping[Key, TidyRow], reference: str, columns: Collection[str] = ()
 ) -> Iterable[TidyRow]:
@@ -61,13 +54,13 @@ def ratio_rows(
         measured = [rows.get((dataset, name, "", metric)) for name in (reference, column)]
         told = [(one.status, one.note) if one else (UNAVAILABLE, "does not apply") for one in measured]
         lacking = next((one for one in told if one[0] != OK), None)
-        found = None if lacking else cost_ratio(*(cells.metric(dataset, name, metric) for name in (reference, column)))
-        if found is None:
+        costs = [[]] * 2 if lacking else [cells.metric(dataset, name, metric) for name in (reference, column)]
+        if lacking or not all(costs[1]):
             status, note = lacking or (UNAVAILABLE, "too little to be measured")
             yield replace(row, status=status, note=note)
             continue
-        mean, of_repeats = found
-        row = replace(row.over(of_repeats), mean=mean, n_test=cells.n_test(dataset, column))
+        of_repeats, n_test = [cost / own for cost, own in zip(*costs, strict=True)], cells.n_test(dataset, column)
+        row = replace(row.over(of_repeats), mean=fmean(costs[0]) / fmean(costs[1]), n_test=n_test)
         yield row
         for name, end in ENDS.items() if len(of_repeats) > 1 else ():
             yield replace(row, condition=f"{row.condition}, {name}", mean=end(of_repeats), std=None, published=None)

@@ -299,10 +299,11 @@ def _over_splits(found: Difference, pair: _Pair, kept: _Rows | None) -> Differen
 
 
 def counted_once(cells: Cells) -> list[str]:
-    """Return the data sets that are there; of several forms of one, which the paper has once, the first."""
+    """Return the data sets with equal bounds; of several forms of one, which the paper has once, the first."""
     first: dict[str, str] = {}
     for dataset in cells.experiment.present():
-        first.setdefault(cells.experiment.base(dataset), dataset)
+        if dataset not in cells.unequal:
+            first.setdefault(cells.experiment.base(dataset), dataset)
     return list(first.values())
 
 

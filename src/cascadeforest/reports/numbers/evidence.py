@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import fmean
-from typing import Final, Literal, TypeAlias, cast
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 from scipy import stats
@@ -156,7 +156,7 @@ class _Side:
     def why_not(self) -> str:
         """Why there is no number."""
         if self.row is not None and self.row.status != OK:
-            return ": ".join(filter(None, (self.row.status, self.row.note)))
+            return self.row.reason
         reason = self.cells.reason(self.dataset, self.model) if self.is_column else ""
         return reason.removeprefix(f"{OK}: ").removeprefix(OK) or f"{self.part.experiment} has no such number"
 
@@ -188,6 +188,7 @@ class _Search:
         """Yield the comparisons of all data sets."""
         part, sources = self.part, self.sources
         declared = sources.results.experiments.get(part.experiment)
+        at_hand = {parse_variant(row)[0] for one in sources.results.experiments.values() for row in one.present()}
         for k, name in enumerate(part.datasets):
             if declared is None or not declared.is_implemented or part.experiment in sources.results.plan.left_out:
                 why = "not in the tables of this suite" if declared is None else declared.reason or "not run"
@@ -197,7 +198,8 @@ class _Search:
             own, other = (sources.variant(part.experiment, one) for one in (name, rivals))
             if own is None or other is None:
                 lacking = name if own is None else rivals
-                yield self._none(lacking, "absent", f"{lacking} is not in suite {sources.results.suite}")
+                state: State = "not run" if parse_variant(lacking)[0] in at_hand else "absent"
+                yield self._none(lacking, state, f"{part.experiment} of suite {sources.results.suite} lacks {lacking}")
             elif absent := declared.absent.get(own) or declared.absent.get(other):
                 yield self._none(own, "absent", absent)
             elif not (compared := self._compared(own, other)):
@@ -213,14 +215,9 @@ class _Search:
             against = f" against {', '.join(map(name, others))}" if others else ""
             return ", ".join(filter(None, (name(own) + against, condition)))
 
-        label = words(self._label, [one for one in rivals if one != own])
+        declared = self.sources.results.experiments.get(self.part.experiment)
+        label = words(declared.label_of if declared else str, [one for one in rivals if one != own])
         return Evidence(self.part.experiment, dataset, words(str, rivals), label, self.part.metric, state, why)
-
-    def _label(self, model: str) -> str:
-        if (declared := self.sources.results.experiments.get(self.part.experiment)) is None:
-            return model
-        importances = cast("dict[str, dict[str, str]]", declared.options.get("columns", {}))
-        return declared.labels.get(model) or importances.get(model, {}).get("label", model)
 
     def _compared(self, own: str, other: str) -> list[tuple[str, str, list[_Side], list[_Side]]]:
         """Return rival, condition, and numbers of the model and of the rival; of a correlation two curves."""

@@ -38,14 +38,13 @@ _RESIZED: Final = frozenset({"rows", "negatives"})
 class By:
     """The cell that explains a difference; what is empty is as in the cell that is explained."""
 
-    experiment: str = ""
     dataset: str = ""
     model: str = ""
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """An entry of ``explanations`` in ``config/fidelity.yaml``; the schema describes the fields."""
+    """An entry of ``explanations`` in ``config/fidelity.yaml``; without models or data sets it is about all of them."""
 
     experiment: str
     because: Literal["reading", "data", "bound"]
@@ -53,11 +52,6 @@ class Explanation:
     by: By
     models: tuple[str, ...] = ()
     datasets: tuple[str, ...] = ()
-
-    def holds_for(self, experiment: str, row: TidyRow) -> bool:
-        """Whether it is about a row of an experiment; without models or data sets it is about all of them."""
-        own = experiment == self.experiment and row.model in (self.models or {row.model})
-        return own and row.dataset in (self.datasets or {row.dataset})
 
 
 @dataclass(frozen=True)
@@ -108,9 +102,7 @@ class Compared:
     @property
     def label(self) -> str:
         """The model, or the importance, in words; the number itself of a fact about data."""
-        columns: Any = self.experiment.options.get("columns", {})
-        given = columns.get(self.row.model, {}).get("label", "")
-        return given or self.experiment.labels.get(self.row.model, self.row.model)
+        return self.experiment.label_of(self.row.model)
 
 
 @dataclass(frozen=True)
@@ -216,11 +208,13 @@ def _explained(one: Compared, by_place: Mapping[tuple[str, ...], Compared], decl
     """Add the first explanation whose own cell comes near; by a bound, only a cell without bounds explains."""
     if one.grade != BEYOND:
         return one
+    row = one.row
     for explanation in declared.explanations:
-        if explanation.holds_for(one.experiment.id, one.row):
-            by, row = explanation.by, one.row
-            place = by.dataset or row.dataset, by.model or row.model, row.condition, row.metric
-            other = by_place.get((by.experiment or one.experiment.id, *place))
+        by, is_of_model = explanation.by, row.model in (explanation.models or {row.model})
+        is_of_row = is_of_model and row.dataset in (explanation.datasets or {row.dataset})
+        if explanation.experiment == one.experiment.id and is_of_row:
+            place = one.experiment.id, by.dataset or row.dataset, by.model or row.model, row.condition, row.metric
+            other = by_place.get(place)
             if other is None or other.published != one.published or other.grade in ("", BEYOND):
                 continue
             if explanation.because != "bound" or not other.bounds:

@@ -55,6 +55,11 @@ class TidyRow:
         return replace(self, mean=mean, std=spread, n=len(values))
 
     @property
+    def reason(self) -> str:
+        """Why there is no number: the status, and what is known of it."""
+        return ": ".join(filter(None, (self.status, self.note)))
+
+    @property
     def number(self) -> float:
         """The mean of a row that has one."""
         assert self.mean is not None, self.key

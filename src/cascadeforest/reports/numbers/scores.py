@@ -132,10 +132,15 @@ def summarised_metrics(experiment: Experiment) -> dict[str, str]:
     return {metric: "" if len(experiment.metrics) == 1 else metric for metric in compared}
 
 
-def ranked_datasets(experiment: Experiment) -> list[str]:
-    """Return the data sets over which ranks are averaged: those that the paper ranks, or all if the suite has none."""
+def ranked_datasets(cells: Cells) -> list[str]:
+    """Return the data sets over which ranks are averaged: those that the paper ranks, or all if the suite has none.
+
+    On those with unequal bounds the bounds might rank.
+    """
+    experiment = cells.experiment
     wanted = set(experiment.average_rank or ())
-    return [name for name in experiment.datasets if experiment.base(name) in wanted] or list(experiment.datasets)
+    ranked = [name for name in experiment.datasets if experiment.base(name) in wanted] or list(experiment.datasets)
+    return [name for name in ranked if name not in cells.unequal]
 
 
 def summaries(cells: Cells, scored: Sequence[TidyRow]) -> list[TidyRow]:
@@ -162,7 +167,7 @@ def summaries(cells: Cells, scored: Sequence[TidyRow]) -> list[TidyRow]:
     for metric, condition in summarised_metrics(experiment).items():
         if experiment.average_rank is not None:
             compared = list(experiment.rank_columns or experiment.columns)
-            means = sign(metric) * means_of(scored, metric, ranked_datasets(experiment), compared)
+            means = sign(metric) * means_of(scored, metric, ranked_datasets(cells), compared)
             found, n = average_ranks(means)
             for column in compared:
                 mean, n_ranked = found.get(column, math.nan), n if column in found else 0

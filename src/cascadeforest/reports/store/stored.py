@@ -107,12 +107,7 @@ def read_stored(root: Path, suite: str, folder: Path | None = None) -> Results:
         return read_arrays(folder / ROWS, saved, from_git(folder / ROWS / saved.file)) if saved else {}
 
     claims = claims_of(root, folder, folder / CHECKS_FILE)
-    # Claims can be drawn now, also if they could not when the plan was stored.
-    ready = {
-        name: replace(one, status="ready", reason="") if one.kind == CLAIMS and claims.claims else one
-        for name, one in stored.plan.experiments.items()
-    }
-    plan, arrays = replace(stored.plan, experiments=ready), folder / EXTRAS
+    plan, arrays = stored.plan, folder / EXTRAS
     return Results(
         plan, runs, {}, stored.summaries, published, stored.timings, {}, arrays, from_git(arrays), row_source, claims
     )

@@ -1,10 +1,13 @@
 """The papers' claims, each with its verdict, the number that decides, and where that stands."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from cascadeforest.experiments.claims import CLAIMS_FILE, OURS, digest_of_claims
+from cascadeforest.data.files import digest_of
+from cascadeforest.experiments.claims import CLAIMS_FILE, OURS
+from cascadeforest.inference import intervals, rules
 from cascadeforest.reports.drawing import Cell, Cells, Row, Table, TidyRow, common_places
 from cascadeforest.reports.drawing.table import make_table
 from cascadeforest.reports.numbers import verdicts
@@ -47,8 +50,10 @@ def render(cells: Cells) -> Table:
         "counts": {name: Counter(a.verdict.verdict for a in lines if a.paper == key) for key, name in names.items()},
         "verdicts": verdicts.VERDICTS,
         "file": CLAIMS_FILE,
-        "digest": digest_of_claims(results.claims.claims)[:12],
+        "digest": digest_of(results.claims.digests)[:12],
         "withdrawn": results.claims.withdrawn,
+        "factors": [f"{math.exp(rules.ORDER):.1f}", f"{math.exp(rules.NO_ORDER):.1f}"],
+        "apart": [intervals.SINGLE_TIMING, intervals.MACHINE],
     }
     heads = "verdict", "decisive number", "what decides, or what is missing", "evidence"
     tidy = verdicts.rows(one.verdict for one in lines)

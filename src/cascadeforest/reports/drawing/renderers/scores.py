@@ -214,7 +214,7 @@ def _told(layout: Layout, options: Options) -> dict[str, object]:
         what=metric_head(metrics[0]) if len(metrics) == 1 else "",
         conditions={row.condition for row in shown},
         kinds=kinds(cells) if options.splits else [],
-        ranked_over=scores.ranked_datasets(cells.experiment),
+        ranked_over=scores.ranked_datasets(cells),
         floors=COST_FLOORS,
         threads=sorted({cell.threads for cell in ran}),
         memory_methods=sorted({cell.costs.memory_method for cell in ran if cell.costs.memory_method}),

@@ -77,13 +77,9 @@ def _facts(cells: Cells, own: str, other: str) -> Iterable[TidyRow]:
         lacking = next((column for column, arrays in found.items() if not arrays), None)
         repeats = [] if lacking else [_compare(dataset, *pair) for pair in zip(*found.values(), strict=True)]
         for (column, condition, metric), *values in zip(keys, *repeats, strict=True):
-            yield replace(cells.row(dataset, lacking or column, condition, metric, _said(values)), model=column)
-
-
-def _said(values: list[float | str]) -> Values:
-    """Say in how many of several repeats there is no number."""
-    n_none = values.count(NONE_EARLY)
-    return f"{NONE_EARLY} in {n_none} of {len(values)} repeats" if 0 < n_none < len(values) else values
+            n, n_none = len(values), values.count(NONE_EARLY)
+            told: Values = f"{NONE_EARLY} in {n_none} of {n} repeats" if 0 < n_none < n else values
+            yield replace(cells.row(dataset, lacking or column, condition, metric, told), model=column)
 
 
 def _compare(dataset: str, own: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> list[float | str]:
