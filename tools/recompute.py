@@ -92,8 +92,9 @@ class Table:
             self.found |= {key: found} if key[0] == "all" and (found := over_datasets(self, *key[1:])) else {}
 
     def cells(self, dataset: str, column: str, condition: str = "all splits") -> list[Any]:
-        n = self.plan["repeats"].get(dataset, 0)
-        cells = [c for c in self.store.runs.get((dataset, self.columns.get(column, "")), []) if c["repeat"] < n]
+        preset, every = self.columns.get(column, ""), self.plan["repeats"].get(dataset, 0)
+        n = self.plan.get("fewer_repeats", {}).get(dataset, {}).get(preset, every)
+        cells = [c for c in self.store.runs.get((dataset, preset), []) if c["repeat"] < n]
         cells = sorted(cells, key=lambda c: c["repeat"]) if len(cells) == n else []
         splits = list(dict.fromkeys(cell["seeds"]["split"] for cell in cells))
         if self.render == "pairs" and condition != "all splits" and 1 < len(splits) < len(cells):
@@ -168,12 +169,11 @@ def cost_ratio(table: Table, dataset: str, model: str, condition: str, metric: s
     both = [series(table, dataset, name, "", cost) for name in (model, match[1] if match else "")]
     if cost not in COSTS or not match or both[0] is None or both[1] is None:
         return None
-    ratios = [b / a for a, b in zip(both[0][0], both[1][0], strict=True)]
-    found = over_repeats(ratios, both[0][1])
+    found = over_repeats(ratios := [b / a for a, b in zip(both[0][0], both[1][0], strict=True)], both[0][1])
     if match[2]:
-        return found | {"mean": {"smallest": min, "largest": max}[match[2]](ratios), "std": None}
-    name = "memory_mb" if cost == "fit_peak_mib" else cost
-    own, other = (table.printed(dataset, one, name)[0] for one in (model, match[1]))
+        return found | {"mean": min(ratios) if match[2] == "smallest" else max(ratios), "std": None}
+    cost = {"fit_peak_mib": "memory_mb"}.get(cost, cost)
+    own, other = (table.printed(dataset, one, cost)[0] for one in (model, match[1]))
     return found | {"mean": fmean(both[1][0]) / fmean(both[0][0]), "published": other / own if own and other else None}
 
 
@@ -319,15 +319,15 @@ def difference(table: Table, dataset: str, model: str, condition: str, metric: s
     both = [series(table, dataset, name, part, metric) for name in names]
     if not both[0] or not both[1]:
         return None
-    leads = [a - b for a, b in zip(both[0][0], both[1][0], strict=table.render != "auc_ranking")]  # extra_repeats
+    leads = [a - b for a, b in zip(both[0][0], both[1][0], strict=False)]  # as many as both have
     if table.render == "auc_ranking":
         cells = table.cells(dataset, table.options["columns"][model]["model"])
         return over_repeats(leads, None) | over_repeats_only(np.array(leads), design, cells) | {"mark": ""}
-    sides = [table.cells(dataset, name, part) for name in names]
-    design = "given" if len(sides[0]) < len(table.cells(dataset, model)) else design
+    sides = [table.cells(dataset, name, part)[: len(leads)] for name in names]
+    design = "given" if len(table.cells(dataset, model, part)) < len(table.cells(dataset, model)) else design
     own, other = (table.printed(dataset, name, metric)[0] for name in names)
     ends = interval(table, metric, sides, np.array(leads), design)
-    mark = {"mark": outcome(ends, metric, fmean(both[1][0]), other)} if "low" in ends else {}
+    mark = {"mark": outcome(ends, metric, fmean(both[1][0][: len(leads)]), other)} if "low" in ends else {}
     found = over_repeats(leads, min(c["n_test"] for side in sides for c in side)) | mark | ends
     return found | {"published": None if None in (own, other) or part else own - other}
 
@@ -356,19 +356,20 @@ def over_datasets(table: Table, model: str, condition: str, name: str) -> Expect
     once = list({table.base[d]: d for d in reversed(table.fair)}.values())
     if name.startswith("decided_"):
         keys = [(dataset, model, f"against {reference}", f"{metric}_difference") for dataset in once]
-        marks = [mark for key in keys if (mark := table.found.get(key, {}).get("mark"))]
-        own = {"win": "lose", "lose": "win"}.get(name[8:], name[8:])  # marks are those of the other model
-        return {"mean": marks.count(own), "n": len(marks)}
-    places = [(d, m) for d in plan["datasets"] for m in table.columns if metric in SIGNS]
-    means = {p: SIGNS[metric] * round(fmean(got[0]), 12) for p in places if (got := series(table, *p, "", metric))}
+        marks = [mark for key in keys if (mark := table.found.get(key, {}).get("mark"))]  # of the other model
+        return {"mean": marks.count({"win": "lose", "lose": "win"}.get(name[8:], name[8:])), "n": len(marks)}
+    places = product(plan["datasets"], table.columns) if metric in SIGNS else ()
+    values = {place: got[0] for place in places if (got := series(table, *place, "", metric))}
     printed = {"published": table.printed("all", model, name, condition)[0]}
     if name == "average_rank":
         named = [d for d in table.fair if table.base[d] in (plan["average_rank"] or ())] or table.fair
+        means = {place: SIGNS[metric] * round(fmean(own), 12) for place, own in values.items()}
         models = [m for m in plan["rank_columns"] or table.columns if any((d, m) in means for d in named)]
         full = np.array([line for d in named if None not in (line := [means.get((d, m)) for m in models])])
         return {"mean": stats.rankdata(full, axis=1).mean(axis=0)[models.index(model)], "n": len(full)} | printed
-    pairs = [(means.get((d, model)), means.get((d, plan["win_tie_lose"]))) for d in once]
-    wins = ["tie" if a == b else "win" if a > b else "lose" for a, b in pairs if a is not None and b is not None]
+    pairs = [(values.get((d, model), []), values.get((d, plan["win_tie_lose"]), [])) for d in once]
+    leads = [round(fmean(a - b for a, b in zip(*pair, strict=False)), 12) for pair in pairs if all(pair)]
+    wins = ["win" if SIGNS[metric] * lead > 0 else "lose" if lead else "tie" for lead in leads]
     return {"mean": wins.count(name), "n": len(wins)} | printed if name in ("win", "tie", "lose") else None
 
 

@@ -237,6 +237,8 @@ class Experiment:
         Row to number of repeats.
     all_repeats : dict
         The same without the suite's bounds.
+    fewer_repeats : dict
+        Row to the model presets that have fewer repeats there than the others, with their number.
     absent : dict
         Row to the reason why this suite or machine does not have it.
     missing_models : dict
@@ -270,6 +272,7 @@ class Experiment:
     published_as: dict[str, str] = field(default_factory=dict)
     repeats: dict[str, int] = field(default_factory=dict)
     all_repeats: dict[str, int] = field(default_factory=dict)
+    fewer_repeats: dict[str, dict[str, int]] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
     missing_models: dict[str, str] = field(default_factory=dict)
     extras: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -329,6 +332,10 @@ class Experiment:
         columns = [column for column, other in self.columns.items() if other == preset]
         return list(dict.fromkeys(extra for column in columns for extra in self.extras.get(column, ())))
 
+    def n_repeats(self, dataset: str, preset: str) -> int:
+        """Return the number of repeats of a model preset on a row."""
+        return self.fewer_repeats.get(dataset, {}).get(preset, self.repeats[dataset])
+
     def repeats_with(self, extra: str, dataset: str) -> int:
         """Return how many of the first repeats on a row save an extra."""
         return min(self.repeats[dataset], self.extra_repeats.get(extra, self.repeats[dataset]))
@@ -374,6 +381,7 @@ class Suite:
     description: str
     repeats: int | None = None
     dataset_repeats: dict[str, int] = field(default_factory=dict)
+    column_repeats: dict[str, dict[str, int]] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
     table_budgets: dict[str, dict[str, Json]] = field(default_factory=dict)
     unavailable: dict[str, str] = field(default_factory=dict)

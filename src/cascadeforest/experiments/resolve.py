@@ -300,6 +300,8 @@ class _Resolver:
             self._base(variant, f"{place}/dataset_repeats")
             if experiment:
                 _choose(f"{place}/dataset_repeats", experiment, experiments)
+        for name in self.settings.column_repeats:
+            _choose(f"{place}/column_repeats", name, experiments)
         declared = [name for paper, entries in self.configuration.experiments.items() for name in (paper, *entries)]
         for name in self.settings.table_budgets:
             _choose(f"{place}/table_budgets", name, declared)
@@ -369,8 +371,9 @@ class _Resolver:
             libraries={column: self._libraries(preset) for column, preset in columns.items()},
             datasets=tuple(variants),
             published_as={v: cast(str, self.datasets[base].get("published_as", base)) for v, base in bases.items()},
-            repeats={v: self._repeats(entry, base, self._bound(name, v)) for v, base in bases.items()},
+            repeats=(repeats := {v: self._repeats(entry, base, self._bound(name, v)) for v, base in bases.items()}),
             all_repeats={v: self._repeats(entry, base, None) for v, base in bases.items()},
+            fewer_repeats=self._fewer_repeats(name, columns, repeats),
             absent={variant: absence for variant, base in bases.items() if (absence := self._absence(base))},
             missing_models=missing,
             extras=(extras := self._extras(entry, columns, place)),
@@ -399,7 +402,7 @@ class _Resolver:
         for experiment in experiments:
             for variant, preset in experiment.needed_runs():
                 before, task = runs.get((variant, preset)), self._task(variant)
-                repeats = max(experiment.repeats[variant], len(before.repeats) if before else 0)
+                repeats = max(experiment.n_repeats(variant, preset), len(before.repeats) if before else 0)
                 own = saved.setdefault((variant, preset), {})
                 for extra in experiment.needed_extras(preset):
                     own[extra] = max(experiment.repeats_with(extra, variant), own.get(extra, 0))
@@ -558,6 +561,18 @@ class _Resolver:
         """The largest number of repeats that the suite allows on a row of an experiment."""
         given = self.settings.dataset_repeats
         return given.get(f"{experiment}:{variant}", given.get(variant, self.settings.repeats))
+
+    def _fewer_repeats(
+        self, experiment: str, columns: Mapping[str, str], repeats: Mapping[str, int]
+    ) -> dict[str, dict[str, int]]:
+        """Row to the presets of an experiment that the suite gives fewer repeats there than the others."""
+        place = f"config/config.yaml: suites/{self.suite}/column_repeats/{experiment}"
+        most: dict[str, int] = {}
+        for column, n in self.settings.column_repeats.get(experiment, {}).items():
+            _choose(place, column, columns)
+            most[columns[column]] = n
+        found = {row: {preset: n for preset, n in most.items() if n < every} for row, every in repeats.items()}
+        return {row: own for row, own in found.items() if own}
 
     def _repeats(self, entry: ExperimentEntry, base: str, bound: int | None) -> int:
         protocol = cast("dict[str, int]", self.datasets[base]["protocol"])

@@ -278,7 +278,7 @@ def group_records(source: SuiteSource) -> list[GroupRecord]:
         if digest is None:
             continue
         tags = _group_tags(source, pair, showing)
-        repeats = {experiment.id: experiment.repeats[pair[0]] for experiment in showing}
+        repeats = {experiment.id: experiment.n_repeats(*pair) for experiment in showing}
         decisive = [FORMAT, tags, repeats, to_json(source.plan.run(*pair)), digest]
         groups.append(
             GroupRecord(
@@ -340,7 +340,7 @@ def _group(source: SuiteSource, pair: Pair, tags: Mapping[str, str], showing: Se
     children = []
     for repeat in sorted(found):
         # Tables may show fewer repeats of a pair than there are.
-        tables = [experiment for experiment in showing if repeat < experiment.repeats[pair[0]]]
+        tables = [experiment for experiment in showing if repeat < experiment.n_repeats(*pair)]
         if tables:
             one, own = found[repeat], {**tags, **_tables_tags(tables)}
             children.append(_failed_record(own, one) if isinstance(one, Failure) else _cell_record(own, one, facts))

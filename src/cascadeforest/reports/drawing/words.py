@@ -152,6 +152,8 @@ def bounds(cells: Cells) -> Iterable[str]:
         bounded = experiment.bounds.get(column, {}).get(dataset, {}).items()
         if words := ", ".join(f"{name} {bound.here:g} of {bound.unbounded:g}" for name, bound in bounded):
             found.append((words, cells.label(column), dataset))
+        if (n := experiment.n_repeats(dataset, experiment.columns[column])) < (every := experiment.repeats[dataset]):
+            found.append((f"{n} of {every} repeats", cells.label(column), dataset))
     for words, labels, datasets in together(found):
         everywhere = len(datasets) == len(experiment.present())
         yield f"{listed(labels)} {words}" + ("" if everywhere else f" on {listed(datasets)}")
@@ -167,7 +169,7 @@ def capped(cells: Cells) -> list[str]:
     experiment, found = cells.experiment, []
     for column, dataset in product(experiment.shown_columns(), experiment.present()):
         if n := cells.n_at_cap(dataset, column):
-            every = experiment.repeats[dataset]
+            every = experiment.n_repeats(dataset, experiment.columns[column])
             found.append(("", cells.label(column), dataset if n == every else f"{dataset} ({n} of {every})"))
     return [
         f"{listed(labels)} on {'all data sets' if _is_all(cells, places) else listed(places)}"

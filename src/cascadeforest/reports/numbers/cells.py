@@ -144,7 +144,7 @@ class Cells:
             return NOT_IMPLEMENTED, ""
         if failure := self.results.failures.get((dataset, preset)):
             return FAILED, failure_words(failure)
-        if self.results.cells(dataset, preset, experiment.repeats[dataset]) is None:
+        if self.results.cells(dataset, preset, experiment.n_repeats(dataset, preset)) is None:
             return UNAVAILABLE, "not run"
         return OK, ""
 
@@ -156,7 +156,8 @@ class Cells:
         """Return the cells of all repeats in their order; none if not all of them are there."""
         if self.status(dataset, column)[0] != OK:
             return []
-        return self.results.cells(dataset, self.experiment.columns[column], self.experiment.repeats[dataset]) or []
+        preset = self.experiment.columns[column]
+        return self.results.cells(dataset, preset, self.experiment.n_repeats(dataset, preset)) or []
 
     def metric(self, dataset: str, column: str, name: str) -> list[float]:
         """Return a metric of all repeats; none if a repeat lacks it."""

@@ -99,7 +99,7 @@ def difference(
                 told = (status, note) if status != OK else (UNAVAILABLE, lacking)
                 return Difference(replace(row, status=told[0], note=told[1]), design)
             sides.append(list(zip(own, values, strict=True)))
-        variants.append(list(zip(*sides, strict=True)))
+        variants.append(list(zip(*sides, strict=False)))  # a model may have fewer repeats than others
     pair = _Pair(cells, metric, variants)
     row = replace(row.over(pair.leads), n_test=min(cell.n_test for one in variants[0] for cell, _ in one))
     is_error, rival = metric == "error_rate", printed[1]

@@ -14,7 +14,7 @@ from typing import cast
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.experiments.plan import Experiment
-from cascadeforest.reports.numbers.frame import ALL, KEY
+from cascadeforest.reports.numbers.frame import KEY
 
 COLUMNS = ("dataset", "model", "condition", "metric", "value", "std", "mark", "note", "unit")
 #: What a table marks; nothing where it marks nothing.
@@ -134,10 +134,6 @@ class Published:
         value, std = _decimal(record["value"], record["unit"]), _decimal(text, unit) if text else None
         words = record["note"].removeprefix(_TEXT).lstrip(": ")
         return PublishedNumber(value, std, record["mark"], record["unit"], words if words in _QUALIFIERS else "")
-
-    def datasets(self) -> list[str]:
-        """Names of the data sets that the published file has, in its order."""
-        return [name for name in dict.fromkeys(key[0] for key in self._records) if name != ALL]
 
     def texts(self) -> list[dict[str, str]]:
         """Rows of the file with numbers of the running text, in its order."""

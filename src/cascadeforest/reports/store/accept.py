@@ -143,8 +143,8 @@ def _problems(results: Results, folder: Path, files: Mapping[str, bytes]) -> Ite
                 yield f"{preset} on {dataset} failed (repeat {failed[0].repeat}): {failed[0].error}"
             elif fields := results.stale.get(pair):
                 yield f"{preset} on {dataset} was run by another configuration (other {', '.join(fields)})"
-            elif (cells := results.cells(*pair, experiment.repeats[dataset])) is None:
-                yield f"{preset} on {dataset} has not run, or not with {experiment.repeats[dataset]} repeats"
+            elif (cells := results.cells(*pair, experiment.n_repeats(*pair))) is None:
+                yield f"{preset} on {dataset} has not run, or not with {experiment.n_repeats(*pair)} repeats"
             elif dataset in results.summaries:
                 now = results.summaries[dataset]["digest"]
                 if other := sorted({cell.provenance.data_digest[:12] for cell in cells} - {now[:12]}):

@@ -203,8 +203,8 @@ def _stale_runs(results: Results, compared: Sequence[str]) -> Iterable[Finding]:
 def _same_forests(name: str, before: Results, after: Results) -> set[Pair]:
     """Pairs (data set, column) of `REPRODUCIBLE` estimators whose cells come from the same software, then and now."""
     new, old, found = after.experiments[name], before.experiments[name], set()
-    for (dataset, repeats), (column, preset) in itertools.product(new.repeats.items(), new.columns.items()):
-        both = [results.cells(dataset, preset, repeats) or [] for results in (before, after)]
+    for dataset, (column, preset) in itertools.product(new.repeats, new.columns.items()):
+        both = [results.cells(dataset, preset, new.n_repeats(dataset, preset)) or [] for results in (before, after)]
         origins = [
             [(c.estimator, c.provenance.versions, *map(c.provenance.host.get, ("python", "machine"))) for c in cells]
             for cells in both

@@ -129,7 +129,7 @@ def write_united(root: Path, suite: str, folder: Path, others: Collection[str] =
 def needed_arrays(experiment: Experiment, results: Results) -> Iterable[SavedArrays]:
     """Yield the files of arrays that an experiment is drawn from, as far as its runs are there."""
     for dataset, preset in experiment.needed_runs():
-        cells = results.cells(dataset, preset, experiment.repeats[dataset]) or []
+        cells = results.cells(dataset, preset, experiment.n_repeats(dataset, preset)) or []
         for extra in dict.fromkeys([*experiment.needed_extras(preset), DECIDED]):  # what grew stands below each table
             own = cells[: experiment.repeats_with(extra, dataset)]
             for cell in (one for one in own if extra != DECIDED or extra in one.extras):
