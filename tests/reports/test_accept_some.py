@@ -338,6 +338,19 @@ def test_rows_of_a_table_are_accepted_and_its_other_rows_stay(by_rows):
     assert "not run" not in (by_rows.root / f"reports/smoke/tables/{FIRST}.md").read_text()
 
 
+def test_a_column_with_fewer_repeats_in_new_rows_keeps_all_in_older_ones(by_rows):
+    by_rows.experiments[FIRST]["fewer_repeats"] = {name: {"gbdt": 1} for name in ("adult", "wine", "yeast", "iris")}
+    by_rows.write_plan()
+    by_rows.run("adult", "gbdt", [0.90])
+    accept_some(by_rows, f"{FIRST}:adult", message="adult in full")
+    after = {name: [cell.strip("*• ") for cell in cells] for name, cells in lines(by_rows).items()}
+    assert after["adult"] == ["85.00 ± 7.07", "90.00", "86.00 ± 1.41"]
+    assert "±" in after["yeast"][1]
+    experiment = read_stored(by_rows.root, "smoke").experiments[FIRST]
+    assert [experiment.n_repeats(name, "gbdt") for name in ("adult", "yeast")] == [1, 2]
+    assert redraw_stored(by_rows.root, by_rows.name).differences == ()
+
+
 def test_a_row_whose_data_are_no_longer_declared_is_given_up_by_name(by_rows):
     accept_some(by_rows, f"{FIRST}:adult")
     assert "wine+rows-50" in lines(by_rows)

@@ -388,6 +388,19 @@ def test_nothing_is_won_or_ranked_where_bounds_are_unequal(suite):
     assert "Unequal bounds" not in suite.notes(NAME)
 
 
+def test_columns_of_fewer_repeats_are_compared_over_those_of_both(suite):
+    """In the first repeat RF is better; over three GBDT's mean would be."""
+    scores = {"adult": ([0.80, 0.95, 0.95], [0.85])}
+    few = {"fewer_repeats": {"adult": {"random_forest": 1}}, "designs": {"adult": "folds"}}
+    three_sets(suite, scores, references=["gbdt"], win_tie_lose="gbdt", **few)
+    assert suite.line(NAME, "adult")[:2] == ["85.00", "90.00 ± 8.66"]
+    assert suite.table(NAME).view.rows[0].size == "1 × 50, 3 × 50"
+    assert suite.rows(NAME)["all", "random_forest", "", "lose"].mean == 1
+    row = suite.rows(NAME)["adult", "random_forest", "against gbdt", "accuracy_difference"]
+    assert (row.mean, row.n, row.low) == (pytest.approx(0.05), 1, None)
+    assert "Bounds of the suite smoke: RF 1 of 3 repeats." in suite.notes(NAME)
+
+
 def test_a_data_set_counts_once_in_wins_and_outcomes(suite):
     scores = {"adult": ([0.9, 0.8], [0.8, 0.75]), "adult_nan": ([0.9, 0.8], [0.8, 0.75])}
     same = {"win_tie_lose": "random_forest", "references": ["random_forest"], "published_as": {"adult_nan": "adult"}}
