@@ -16,7 +16,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cache
-from itertools import chain, product, zip_longest
+from itertools import accumulate, chain, product, zip_longest
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -35,7 +35,6 @@ SIGNS = dict.fromkeys(HIGHER, -1.0) | dict.fromkeys(COSTS | {"error_rate", "rmse
 SHIFTS = {"percent": 0.01, "percent points": 0.01, "thousands": 1000.0}
 HEADS = {"training time": "fit_cpu_seconds", "test time": "predict_cpu_seconds", "test error": "error_rate"}
 OF_VERDICTS = ("verdict", "prediction_interval")
-NO_ROW = {"value": "", "std": "", "unit": ""}
 SCORED = ("scores", "statistics", "auc_ranking")
 NONE = {"low": None, "high": None, "smallest": None}
 
@@ -83,6 +82,7 @@ class Table:
         self.base = {dataset: self.plan["published_as"].get(dataset, dataset) for dataset in self.plan["datasets"]}
         self.rows = [row for row in read_csv(path) if row["mean"]]
         self.render, self.options, self.columns = (self.plan[key] for key in ("render", "options", "columns"))
+        self.few = self.plan.get("fewer_repeats", {})
         self.fair = [d for d in self.plan["datasets"] if d not in self.plan["absent"] and self.is_fair(d)]
         keys = [key_of(row) for row in self.rows if self.render != "claims"]
         for key in keys:
@@ -93,7 +93,7 @@ class Table:
 
     def cells(self, dataset: str, column: str, condition: str = "all splits") -> list[Any]:
         preset, every = self.columns.get(column, ""), self.plan["repeats"].get(dataset, 0)
-        n = self.plan.get("fewer_repeats", {}).get(dataset, {}).get(preset, every)
+        n = self.few.get(dataset, {}).get(preset, every)
         cells = [c for c in self.store.runs.get((dataset, preset), []) if c["repeat"] < n]
         cells = sorted(cells, key=lambda c: c["repeat"]) if len(cells) == n else []
         splits = list(dict.fromkeys(cell["seeds"]["split"] for cell in cells))
@@ -122,7 +122,7 @@ class Table:
         elsewhere = self.options.get("published", {}).get(model, {})
         name = elsewhere.get(metric, elsewhere.get("model", model))
         key = self.base.get(dataset, dataset), name, elsewhere.get("condition", condition), metric
-        row = published(self.store.published / f"{self.name}.csv").get(key, NO_ROW)
+        row = published(self.store.published / f"{self.name}.csv").get(key, defaultdict(str))
         shift, texts = SHIFTS.get(row["unit"], 1.0), [row[column].replace(",", "") for column in ("value", "std")]
         return *(float(text) * shift if text else None for text in texts), row
 
@@ -172,7 +172,7 @@ def cost_ratio(table: Table, dataset: str, model: str, condition: str, metric: s
     found = over_repeats(ratios := [b / a for a, b in zip(both[0][0], both[1][0], strict=True)], both[0][1])
     if match[2]:
         return found | {"mean": min(ratios) if match[2] == "smallest" else max(ratios), "std": None}
-    cost = {"fit_peak_mib": "memory_mb"}.get(cost, cost)
+    cost = cost.replace("fit_peak_mib", "memory_mb")
     own, other = (table.printed(dataset, one, cost)[0] for one in (model, match[1]))
     return found | {"mean": fmean(both[1][0]) / fmean(both[0][0]), "published": other / own if own and other else None}
 
@@ -224,9 +224,8 @@ def over_repeats_only(leads: np.ndarray, design: str, cells: Sequence[Any]) -> E
     ratio = fmean(c["n_test"] / c["n_train"] for c in cells) if design in ("folds", "splits") else 0.0
     found = t_interval(float(leads.mean()), float(leads.var(ddof=1)) * (1 / n + ratio), n - 1)
     if design == "draws":
-        words = [1]  # of more than 16 repeats a subgroup of the flips is tried: the powers of x modulo a polynomial
-        while len(words) < n:
-            words.append(2 * words[-1] ^ 0x1100B * (words[-1] >> 15))
+        # Of more than 16 repeats a subgroup of the flips is tried: the powers of x modulo a polynomial.
+        words = list(accumulate(range(n - 1), lambda word, _: 2 * word ^ 0x1100B * (word >> 15), initial=1))
         members = np.bitwise_count(np.arange(1, 2 ** min(n, 16))[:, None] & np.array(words)) & 1
         means = np.sort(np.round(members @ leads / members.sum(axis=1), 14))  # 1e-18 is 0
         outside = math.floor(0.025 * (len(means) + 1) + 1e-9)
@@ -270,7 +269,7 @@ def of_rows(table: Table, cell: Any, metric: str) -> tuple[np.ndarray, np.ndarra
 def interval(table: Table, metric: str, sides: Sequence[list[Any]], leads: np.ndarray, design: str) -> Expected:
     """Interval that fits the design of the repeats, and the one for these training sets; Nones if there is none."""
     places = [[(c["repeat"], c["seeds"]["split"], c["provenance"]["data_digest"]) for c in side] for side in sides]
-    both = [(of_rows(table, a, metric), of_rows(table, b, metric)) for a, b in zip(*sides, strict=True)]
+    both = [(of_rows(table, a, metric), of_rows(table, b, metric)) for a, b in zip(*sides, strict=False)]
     pairs = [(a, b) for a, b in both if a is not None and b is not None]
     if places[0] != places[1] or any(not np.array_equal(a[0], b[0]) for a, b in pairs):
         return NONE
@@ -323,12 +322,12 @@ def difference(table: Table, dataset: str, model: str, condition: str, metric: s
     if table.render == "auc_ranking":
         cells = table.cells(dataset, table.options["columns"][model]["model"])
         return over_repeats(leads, None) | over_repeats_only(np.array(leads), design, cells) | {"mark": ""}
-    sides = [table.cells(dataset, name, part)[: len(leads)] for name in names]
+    sides = [table.cells(dataset, name, part)[: len(leads) if leads[1:] else None] for name in names]
     design = "given" if len(table.cells(dataset, model, part)) < len(table.cells(dataset, model)) else design
     own, other = (table.printed(dataset, name, metric)[0] for name in names)
     ends = interval(table, metric, sides, np.array(leads), design)
     mark = {"mark": outcome(ends, metric, fmean(both[1][0][: len(leads)]), other)} if "low" in ends else {}
-    found = over_repeats(leads, min(c["n_test"] for side in sides for c in side)) | mark | ends
+    found = over_repeats(leads, min(c["n_test"] for side in sides for c in side[: len(leads)])) | mark | ends
     return found | {"published": None if None in (own, other) or part else own - other}
 
 
@@ -337,7 +336,8 @@ def rank(table: Table) -> None:
     names = {"best": ["best"], "best_and_second": ["best", "second"]}.get(table.plan["marks"], [])
     lines: dict[Key, dict[str, Expected]] = defaultdict(dict)
     for (dataset, model, condition, metric), found in table.found.items():
-        if table.render in SCORED and "values" in found and metric in SIGNS and not (condition and metric in COSTS):
+        is_few = table.columns.get(model) in table.few.get(dataset, ()) or table.render not in SCORED
+        if not is_few and "values" in found and metric in SIGNS and not (condition and metric in COSTS):
             lines[dataset, condition, metric][model] = found
     for (_, _, metric), line in lines.items():
         means = {model: SIGNS[metric] * round(found["mean"], 12) for model, found in line.items()}

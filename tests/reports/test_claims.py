@@ -18,8 +18,6 @@ from cascadeforest.experiments.resolve import load_plan
 from cascadeforest.inference import intervals
 from cascadeforest.reports.drawing.page import index_page
 from cascadeforest.reports.drawing.renderers.claims import judged
-from cascadeforest.reports.numbers import evidence
-from cascadeforest.reports.numbers.differences import difference
 from cascadeforest.reports.numbers.evidence import Sources, collect
 from cascadeforest.reports.numbers.fidelity import Declared
 from cascadeforest.reports.numbers.results import read_results
@@ -208,17 +206,6 @@ def test_one_repeat_says_open_and_so_do_few(made):
     made.experiment(EXPERIMENT, datasets=["adult", "bank"], repeats={"adult": 1, "bank": 10})
     line = made.verdict(claim())
     assert (line.verdict.verdict, line.verdict.why) == ("open: no power", "no interval: one repeat")
-
-
-def test_one_fold_of_several_decides_nothing_though_its_test_rows_give_an_interval(made, monkeypatch):
-    def of_one_training_set(*of):
-        found = difference(*of)
-        return replace(found, here=found.interval, why="test rows, on this training set only")
-
-    assert made.verdict(claim()).verdict.verdict == "supported"
-    monkeypatch.setattr(evidence, "difference", of_one_training_set)
-    found = made.verdict(claim()).verdict
-    assert (found.verdict, found.why) == ("open: no power", "no interval: test rows, on this training set only")
 
 
 def test_open_says_what_would_have_been_found_and_how_much_more_is_needed(made):

@@ -170,6 +170,22 @@ def test_splits_are_decided_by_nadeau_and_bengio_and_rows_speak_for_these_traini
     assert (one.only_here, one.row.mark, one.row.here_low) == (True, "undecided", None)
 
 
+@pytest.mark.parametrize("design", ["given", "folds"])
+def test_a_model_with_fewer_repeats_is_compared_over_those_of_both_and_one_decides_nothing(suite, design):
+    same = design == "given"
+    arrays = rows_of(np.random.default_rng(5), 3, same_rows=same)
+    given = {"designs": {"adult": design}, "splits": [1, 2, 3] if design == "folds" else None}
+    two = found_of(cells_of(suite, arrays, fewer_repeats={"adult": {"gbdt": 2}}, **given))
+    assert (two.row.n, two.row.mean) == (2, pytest.approx(np.mean([lead.mean() for lead in leads(arrays, 2)])))
+    assert two.why == ("test rows and 2 seeds" if same else "2 folds")
+    assert two.row.low is not None
+    # Also where they are equal on every row.
+    arrays |= {f"gbdt/0/{name}": arrays[f"random_forest/0/{name}"] for name in ("predicted", "right", "placed")}
+    one = found_of(cells_of(suite, arrays, fewer_repeats={"adult": {"gbdt": 1}}, **given))
+    assert (one.row.n, one.row.mean, one.row.low, one.row.mark) == (1, 0.0, None, "")
+    assert one.why == "one repeat of several"
+
+
 def test_folds_count_each_and_repeats_of_a_split_together(suite):
     arrays = rows_of(np.random.default_rng(4), 3, same_rows=False)
     for design, seeds, words in (("folds", [42] * 3, "3 folds"), ("splits", [1, 1, 2], "2 splits")):

@@ -394,6 +394,8 @@ def test_columns_of_fewer_repeats_are_compared_over_those_of_both(suite):
     few = {"fewer_repeats": {"adult": {"random_forest": 1}}, "designs": {"adult": "folds"}}
     three_sets(suite, scores, references=["gbdt"], win_tie_lose="gbdt", **few)
     assert suite.line(NAME, "adult")[:2] == ["85.00", "90.00 ± 8.66"]
+    marks = {row.model: (row.mark, row.rank) for row in suite.rows(NAME).values() if row.metric == "accuracy"}
+    assert marks == {"random_forest": ("", None), "gbdt": ("", 1)}  # alone it is not the best of several
     assert suite.table(NAME).view.rows[0].size == "1 × 50, 3 × 50"
     assert suite.rows(NAME)["all", "random_forest", "", "lose"].mean == 1
     row = suite.rows(NAME)["adult", "random_forest", "against gbdt", "accuracy_difference"]

@@ -244,7 +244,7 @@ def cost_lines(plan: Plan, costs: Mapping[Pair, Cost], width: int, claims: Mappi
     lines = ["CPU hours of one core, from accepted runs, scaled in proportion to trees, epochs and training rows"]
     for experiment in plan.experiments.values():
         if needed := [plan.run(*pair) for pair in experiment.needed_runs()]:
-            of_table = [replace(run, repeats=run.repeats[: experiment.repeats[run.dataset]]) for run in needed if run]
+            of_table = [replace(run, repeats=run.repeats[: experiment.n_repeats(*run.pair)]) for run in needed if run]
             lines.append(line(experiment.id, of_table))
     lines.append(line("all, shared runs once", plan.runs))
     if plan.timings:

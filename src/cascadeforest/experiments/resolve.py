@@ -373,7 +373,7 @@ class _Resolver:
             published_as={v: cast(str, self.datasets[base].get("published_as", base)) for v, base in bases.items()},
             repeats=(repeats := {v: self._repeats(entry, base, self._bound(name, v)) for v, base in bases.items()}),
             all_repeats={v: self._repeats(entry, base, None) for v, base in bases.items()},
-            fewer_repeats=self._fewer_repeats(name, columns, repeats),
+            fewer_repeats=self._fewer_repeats(name, entry, repeats),
             absent={variant: absence for variant, base in bases.items() if (absence := self._absence(base))},
             missing_models=missing,
             extras=(extras := self._extras(entry, columns, place)),
@@ -563,14 +563,18 @@ class _Resolver:
         return given.get(f"{experiment}:{variant}", given.get(variant, self.settings.repeats))
 
     def _fewer_repeats(
-        self, experiment: str, columns: Mapping[str, str], repeats: Mapping[str, int]
+        self, experiment: str, entry: ExperimentEntry, repeats: Mapping[str, int]
     ) -> dict[str, dict[str, int]]:
         """Row to the presets of an experiment that the suite gives fewer repeats there than the others."""
-        place = f"config/config.yaml: suites/{self.suite}/column_repeats/{experiment}"
-        most: dict[str, int] = {}
+        place, most = f"config/config.yaml: suites/{self.suite}/column_repeats/{experiment}", dict[str, int]()
         for column, n in self.settings.column_repeats.get(experiment, {}).items():
-            _choose(place, column, columns)
-            most[columns[column]] = n
+            _choose(place, column, entry.models)
+            most[entry.models[column]] = n
+        compares_all = entry.average_rank is not None or not {"splits", "ratio_of", "equal_trees"}.isdisjoint(
+            entry.options
+        )
+        if most and (entry.render != "scores" or compares_all):
+            raise ConfigError(f"{place}: only a table of scores without ranks, splits and ratios can have these.")
         found = {row: {preset: n for preset, n in most.items() if n < every} for row, every in repeats.items()}
         return {row: own for row, own in found.items() if own}
 

@@ -94,8 +94,7 @@ def _table(paper: Paper, compared: Sequence[Compared], suite: str) -> TableView:
         _line(one, *_graded(one), size=one.grade + _bounded(one)) for one in compared if one.grade and one not in beyond
     ]
     sized = [_line(one, size=one.size + _bounded(one)) for one in compared if one.size]
-    rest = [one for one in compared if not one.grade and not one.size]
-    others = [_line(one, _ratio(one), size=_bounded(one).removeprefix("; ")) for one in rest]
+    others = [_line(one, _ratio(one), size=_bounded(one)[2:]) for one in compared if not (one.grade or one.size)]
     below = (
         view("Numbers that come back, and further columns for the same numbers: {}", graded, "grade", near),
         view("Numbers of data of another size: {}", (), "size", sized),

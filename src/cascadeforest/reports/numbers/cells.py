@@ -5,13 +5,13 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.typed_json import from_json
-from cascadeforest.experiments.plan import NOT_IMPLEMENTED, Experiment, Pair
+from cascadeforest.experiments.plan import LEAST, NOT_IMPLEMENTED, Experiment, Pair
 from cascadeforest.experiments.records import Failure, ScoredCell
 from cascadeforest.reports.numbers.frame import FAILED, OK, UNAVAILABLE, TidyRow
 from cascadeforest.reports.numbers.published import Published
@@ -176,7 +176,8 @@ class Cells:
         for dataset, column in itertools.product(self.experiment.present(), self.experiment.shown_columns()):
             bounds = self.experiment.bounds.get(column, {}).get(dataset, {})
             for cell in self.all(dataset, column)[:1]:
-                shares = (bounds[name].share if name in bounds else 1.0 for name in _SIZES & cell.params.keys())
+                sizes = {name for name in _SIZES if name in bounds or cast("float", cell.params.get(name, 0)) > LEAST}
+                shares = (bounds[name].share if name in bounds else 1.0 for name in sizes)
                 found.setdefault(dataset, set()).update(shares)
         return [dataset for dataset, shares in found.items() if 1.0 in shares and min(shares) < 1 / 3]
 

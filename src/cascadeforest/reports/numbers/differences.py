@@ -108,7 +108,9 @@ def difference(
         fmean(value for _, (_, value) in variants[0]),
         None if rival is None else float(1 - rival.value if is_error else rival.value),
     )
-    return _decided(_with_interval(Difference(row, design), pair), metric, region)
+    found = Difference(row, design, why="one repeat of several")
+    is_one_of_several = len(pair.leads) == 1 < max(map(len, sides))
+    return _decided(found if is_one_of_several else _with_interval(Difference(row, design), pair), metric, region)
 
 
 def of_repeats(cells: Cells, row: TidyRow, own: Sequence[float], other: Sequence[float], model: str) -> Difference:
@@ -298,18 +300,18 @@ def _over_splits(found: Difference, pair: _Pair, kept: _Rows | None) -> Differen
 # Over all data sets ------------------------------------------------------------------------------------------------
 
 
-def counted_once(cells: Cells) -> list[str]:
-    """Return the data sets with equal bounds; of several forms of one, which the paper has once, the first."""
+def counted_once(cells: Cells, but: Collection[str] = ()) -> list[str]:
+    """Return the data sets that are there, but some; of several forms of one, which the paper has once, the first."""
     first: dict[str, str] = {}
     for dataset in cells.experiment.present():
-        if dataset not in cells.unequal:
+        if dataset not in but:
             first.setdefault(cells.experiment.base(dataset), dataset)
     return list(first.values())
 
 
 def outcomes(cells: Cells, found: Iterable[Difference]) -> list[TidyRow]:
     """Return the rows for all data sets that count what intervals decide of each reference against other columns."""
-    once, flipped = counted_once(cells), {"win": "lose", "lose": "win"}
+    once, flipped = counted_once(cells, cells.unequal), {"win": "lose", "lose": "win"}
     counted = [one.row for one in found]
     metrics = dict.fromkeys(row.metric.removesuffix("_difference") for row in counted)
     rows = []
@@ -318,7 +320,7 @@ def outcomes(cells: Cells, found: Iterable[Difference]) -> list[TidyRow]:
         own = [row.mark for row in counted if row.key[1:] == key and row.dataset in once and row.mark]
         marks = [flipped.get(mark, mark) for mark in own]
         lacks = {column, reference} & cells.experiment.missing_models.keys()
-        told = (OK, "") if marks else (NOT_IMPLEMENTED, "") if lacks else (UNAVAILABLE, "no interval on any data set")
+        told = (OK, "") if marks else (NOT_IMPLEMENTED, "") if lacks else (UNAVAILABLE, "no interval that counts")
         for name in OUTCOMES if column != reference else ():
             row = TidyRow(ALL, column, f"{reference}, {metric}", f"decided_{name}", status=told[0], note=told[1])
             rows.append(replace(row, mean=float(marks.count(name)), n=len(marks)) if marks else row)

@@ -343,7 +343,7 @@ def _estimate(claim: Claim, own: list[_Side], other: list[_Side], first: int) ->
     sign, found = _sign(claim, mine.metric), _difference(mine, theirs, values, first)
     some = f"; {n - len(values[0])} of {n} repeats have fewer layers" if len(values[0]) < n else ""
     one = found.interval
-    if one is None or one is found.here:  # of one training set of several nothing is decided
+    if one is None:
         return Estimate(sign * found.row.number, 0.0, 0), found.why + some
     needs = f"; no number of seeds decides, {found.rows_needed:,} test rows would" if found.rows_needed else ""
     leads = tuple(sign * lead for lead in one.leads)

@@ -63,9 +63,12 @@ def with_published(cells: Cells, row: TidyRow) -> TidyRow:
 
 
 def scores(cells: Cells, rows: Iterable[TidyRow] | None = None) -> list[TidyRow]:
-    """Return the rows of scores, by default of all, with ranks and marks."""
-    found = averages(cells) if rows is None else list(rows)
-    return ranked(found, cells.experiment.rank_columns or cells.experiment.columns, cells.experiment.marks)
+    """Return the rows of scores, by default of all, with ranks and marks but where a model has fewer repeats."""
+    found, experiment = averages(cells) if rows is None else list(rows), cells.experiment
+    few = {pair for pair in cells.pairs if experiment.columns[pair[1]] in experiment.fewer_repeats.get(pair[0], {})}
+    full = [row for row in found if (row.dataset, row.model) not in few]
+    by_key = {row.key: row for row in ranked(full, experiment.rank_columns or experiment.columns, experiment.marks)}
+    return [by_key.get(row.key, row) for row in found]
 
 
 def split_scores(cells: Cells, n_printed: int) -> Iterable[TidyRow]:
@@ -133,14 +136,10 @@ def summarised_metrics(experiment: Experiment) -> dict[str, str]:
 
 
 def ranked_datasets(cells: Cells) -> list[str]:
-    """Return the data sets over which ranks are averaged: those that the paper ranks, or all if the suite has none.
-
-    On those with unequal bounds the bounds might rank.
-    """
-    experiment = cells.experiment
-    wanted = set(experiment.average_rank or ())
-    ranked = [name for name in experiment.datasets if experiment.base(name) in wanted] or list(experiment.datasets)
-    return [name for name in ranked if name not in cells.unequal]
+    """Return the data sets with equal bounds, of those that the paper ranks, or of all if the suite has none."""
+    wanted, every = cells.experiment.average_rank or (), cells.experiment.datasets
+    named = [name for name in every if cells.experiment.base(name) in wanted] or every
+    return [name for name in named if name not in cells.unequal]
 
 
 def summaries(cells: Cells, scored: Sequence[TidyRow]) -> list[TidyRow]:
@@ -158,8 +157,10 @@ def summaries(cells: Cells, scored: Sequence[TidyRow]) -> list[TidyRow]:
         found = {(row.dataset, row.model): row.values for row in scored if row.metric == metric}
         only = cells.common.controls
         for column in (name for name in experiment.columns if only.get(name, reference) == reference):
-            both = [(found.get((d, reference)), found.get((d, column))) for d in counted_once(cells)]
-            wins = [compare_means(own, other, sign(metric) < 0) for own, other in both if own and other]
+            fair = counted_once(cells, cells.unequal)
+            both = [list(zip(found.get((d, reference), ()), found.get((d, column), ()), strict=False)) for d in fair]
+            pairs = [([own for own, _ in pair], [other for _, other in pair]) for pair in both if pair]
+            wins = [compare_means(own, other, sign(metric) < 0) for own, other in pairs]
             why_not = f"have both {cells.label(reference)} and this model a number"
             for name in OUTCOMES if column != reference else ():
                 add(column, condition, name, float(wins.count(name)), len(wins), [reference, column], why_not)

@@ -66,8 +66,8 @@ def average_ranks(means: pd.DataFrame) -> tuple[dict[str, float], int]:
 
 
 def compare_means(own: Sequence[float], other: Sequence[float], higher_is_better: bool) -> str:
-    """Return ``win``, ``tie`` or ``lose`` of `own` by its mean over the repeats of both; only equal means tie."""
-    lead = round(fmean(a - b for a, b in zip(own, other, strict=False)), PLACES)
+    """Return ``win``, ``tie`` or ``lose`` of `own` by its mean; only equal means tie."""
+    lead = round(fmean(own) - fmean(other), PLACES)
     return "tie" if lead == 0 else "win" if (lead > 0) == higher_is_better else "lose"
 
 
