@@ -351,6 +351,20 @@ def test_a_column_with_fewer_repeats_in_new_rows_keeps_all_in_older_ones(by_rows
     assert redraw_stored(by_rows.root, by_rows.name).differences == ()
 
 
+def test_a_table_in_parts_is_drawn_anew_if_another_one_brings_runs_that_it_shows(by_rows):
+    only_forest = {"labels": {"random_forest": "RF"}, "libraries": {"random_forest": []}}
+    by_rows.experiment(SECOND, datasets=["iris", "adult"], **only_forest)
+    by_rows.summary("iris")
+    by_rows.run("iris", "random_forest", [0.5, 0.6])
+    by_rows.draw()
+    accept_some(by_rows, f"{SECOND}:iris", message="one row")
+    table = by_rows.root / f"reports/smoke/tables/{SECOND}.md"
+    assert "| adult | *unavailable: not run* |" in table.read_text()
+    accept_some(by_rows, f"{FIRST}:adult", message="adult in full")
+    assert "| adult | 85.00 ± 7.07 |" in table.read_text()
+    assert redraw_stored(by_rows.root, by_rows.name).differences == ()
+
+
 def test_a_row_whose_data_are_no_longer_declared_is_given_up_by_name(by_rows):
     accept_some(by_rows, f"{FIRST}:adult")
     assert "wine+rows-50" in lines(by_rows)

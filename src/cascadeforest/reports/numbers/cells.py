@@ -23,8 +23,7 @@ PLACES = {"first": 0, "last": -1}
 #: Models that take all the rounds or epochs that they are given, by class, and the parameter that has the number.
 _STEPS = {f"{name}Classifier": "n_estimators" for name in ("GBDT", "XGBoost", "LightGBM", "CatBoost")}
 _STEPS |= {"HistGradientBoostingClassifier": "max_iter", "SNDFClassifier": "max_iter"}
-#: Parameters that count trees, rounds or epochs.
-_SIZES = frozenset({"n_estimators", "max_iter"})
+_SIZES = frozenset({"n_estimators", "max_iter"})  # parameters that count trees, rounds or epochs
 #: A number of each repeat; words where there is no number.
 Values = float | str | Sequence[float | str | None] | None
 

@@ -64,6 +64,8 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = (), dro
         stay = table_rows.what_stays(before.plan, before.runs, results.plan, everything.plan, drop)
         kept = before.of(before.plan.showing(stay))
         _check_union(results, kept, everything.experiments, only)
+        new_runs = results.runs.keys() - before.runs.keys()  # which a table that is stored in parts may show
+        mixed += [name for name in store.without_claims(kept) if new_runs & {*kept.experiments[name].needed_runs()}]
         rows = _united_rows(rows, kept, stored)
     together = _united(results, kept, everything.plan)
     earlier = _earlier(stored, kept, together) if is_part else []

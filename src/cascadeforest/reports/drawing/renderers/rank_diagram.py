@@ -99,8 +99,7 @@ def render(cells: Cells) -> Table:
 def _ranking(cells: Cells, scored: list[TidyRow], metric: str, control: str) -> Ranking:
     """Compare all models that have any number of a metric, on all data sets where the control has one."""
     fair, columns = counted_once(cells, cells.unequal), list(cells.experiment.columns)
-    means = sign(metric) * scores.means_of(scored, metric, fair, columns)
-    means = means.round(PLACES).dropna(axis=1, how="all")
+    means = (sign(metric) * scores.means_of(scored, metric, fair, columns)).round(PLACES).dropna(axis=1, how="all")
     means = means[means[control].notna()] if control in means else means.iloc[:0]
     missing = [(str(dataset), str(column)) for dataset, column in means.isna().stack().loc[lambda is_na: is_na].index]
     return Ranking(metric, means.apply(lambda own: own.fillna(means[control])), tuple(missing))
