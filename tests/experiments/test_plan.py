@@ -248,7 +248,7 @@ def test_a_column_can_have_fewer_repeats_than_others(root):
     config["suites"]["special"]["column_repeats"] = {"one": {"forest": 2}}
     path.write_text(yaml.safe_dump(config))
     assert len(load_plan(root, {"suite": "special"}).run("iris", forest).repeats) == 3
-    for wrong, words in (({"oen": {}}, "column_repeats.*oen.*one"), ({"one": {"frost": 1}}, "one is 'frost'.*forest")):
+    for wrong, words in (({"tow": {}}, "column_repeats.*tow.*one"), ({"one": {"frost": 1}}, "one is 'frost'.*forest")):
         config["suites"]["special"]["column_repeats"] = wrong
         path.write_text(yaml.safe_dump(config))
         with pytest.raises(ConfigError, match=words):
