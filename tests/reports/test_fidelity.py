@@ -230,7 +230,7 @@ def test_every_line_of_a_bounded_run_says_so(compared):
     assert {row.size for row in sized.rows} == {"20 rows"}
     told = report(found, results).introduction
     assert "Of 2 results 1 come back, 1 others are explained" in told
-    assert "Among the results are 2 accuracies, errors and AUCs, of which 1 come back." in told
+    assert "1 of the 2 accuracies, errors and AUCs among the results come back; 1 differ by at most" in told
 
 
 def test_records_that_no_paper_prints_are_not_printed_numbers(compared):

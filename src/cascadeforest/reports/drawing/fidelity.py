@@ -12,7 +12,7 @@ from cascadeforest.reports.drawing.figure import Figure
 from cascadeforest.reports.drawing.formats import to_markdown
 from cascadeforest.reports.drawing.lines import SUMMARY, Cell, Row, TableView, printed_cell, signed_text
 from cascadeforest.reports.drawing.words import environment, sentences
-from cascadeforest.reports.numbers.fidelity import BEYOND, NEAR, WITHIN, Compared, Fidelity
+from cascadeforest.reports.numbers.fidelity import BEYOND, NEAR, POINT, WITHIN, Compared, Fidelity
 from cascadeforest.reports.numbers.metrics import COMPARED, known_metric
 from cascadeforest.reports.numbers.results import Results
 
@@ -51,13 +51,13 @@ def report(found: Fidelity, results: Results) -> FidelityReport:
     by_paper = {key: [one for one in found.compared if one.experiment.paper == key] for key in papers}
     first = [one for one in found.compared if one.is_first]
     graded = [one for one in first if one.grade]
-    bounded = [one for one in graded if one.bounds]
     near = [one for one in graded if one.grade != BEYOND]
     facts = [one for one in graded if one.kind == "fact"]
     shares = [one for one in graded if one.kind == "score" and one.row.metric in ("accuracy", _ERROR, "roc_auc")]
+    plain = [one for one in shares if abs(one.difference) <= max(POINT, 2 * float(one.printed.std or 0)) + 1e-12]
     explained = [one for one in graded if one.explanation is not None]
-    told: dict[str, Any] = dict(suite=results.suite, graded=graded, bounded=bounded, beside=len(first), printed=printed)
-    told |= dict(near=near, explained=explained, facts=facts, shares=shares)
+    told: dict[str, Any] = dict(suite=results.suite, graded=graded, beside=len(first), printed=printed)
+    told |= dict(near=near, explained=explained, facts=facts, shares=shares, plain=plain)
     words: Any = environment().get_template("fidelity.j2").make_module(told)
     heads: tuple[str, ...] = ("printed", "beside ours", "another size", "not graded", "data: equal", "data: differ")
     heads += (WITHIN, NEAR, "explained", "unexplained")
