@@ -11,6 +11,7 @@ from cascadeforest.experiments.batches import (
     COSTS,
     Cost,
     cost_lines,
+    cost_of,
     costs_csv,
     expected_costs,
     expected_seconds,
@@ -22,6 +23,8 @@ from cascadeforest.experiments.batches import (
 from cascadeforest.experiments.claims import undecided
 from cascadeforest.experiments.plan import Experiment, Plan, Run, Suite, Timing
 from cascadeforest.experiments.resolve import load_plan
+
+from . import made_results
 
 
 def run_of(number, repeats):
@@ -84,6 +87,32 @@ def test_costs_of_all_suites_are_read(tmp_path):
         (folder / COSTS).write_text(costs_csv(costs))
         assert parse_costs((folder / COSTS).read_text()) == costs
     assert [cost.seconds for pair, cost in read_costs(tmp_path) if pair == ("letter", "everywhere")] == [1.0, 40.0]
+    before = "dataset,model,seconds,mib,size,rows\nletter,svm,7.00,8,0,16000\n"  # of an earlier version
+    assert parse_costs(before) == {("letter", "svm"): Cost(7.0, 8.0, 0, 16_000)}
+
+
+def test_a_cost_is_the_mean_time_and_the_largest_memory_of_the_repeats():
+    def took(seconds, fit, predict, peak, model):
+        costs = replace(made_results.COSTS, fit_cpu_seconds=fit, predict_cpu_seconds=predict, fit_peak_mib=peak)
+        clock = {"started_ms": 5_000, "ended_ms": 5_000 + 1_000 * seconds}
+        return made_results.cell("d0", "m", 0, costs=replace(costs, model_mib=model), **clock)
+
+    run = replace(run_of(0, 2), params={"n_estimators": 80, "max_iter": 100, "max_depth": 10})
+    found = cost_of(run, [took(8, 5.0, 1.0, None, 3.0), took(4, 3.0, 0.5, 9.0, 2.0)], 4_435)
+    assert found == Cost(6.0, 9.0, 80, 4_435, 100 * 2**10, 4.0, 0.75, True)
+    found = cost_of(replace(run, params={"n_estimators": 80}), [took(8, 5.0, 1.0, None, 3.0)], 0)
+    assert found == Cost(8.0, 3.0, 80, 0, 1, 5.0, 1.0, False)
+    pairs = {("letter", "sndf"): found}
+    assert parse_costs(costs_csv(pairs)) == pairs
+
+
+def test_soft_trees_take_time_by_epochs_and_leaves_and_memory_by_trees():
+    few, all_of_it = (10, 6_666, 20 * 2**6), (80, 13_332, 100 * 2**10)
+    whole = Cost(3.5, 41.0, *few, 2.0, 1.0).scaled(*all_of_it)
+    by = 8 * 2 * 5 * 2**4
+    assert (whole.fit_cpu, whole.predict_cpu) == pytest.approx((2.0 * by, by))
+    assert whole.seconds == pytest.approx(3.0 * by + 0.5 * 2)  # reading the data takes no longer for more trees
+    assert whole.mib == pytest.approx(41.0 * 8 * 2)
 
 
 def test_the_nearest_size_that_was_measured_is_scaled_to_trees_and_rows():

@@ -232,6 +232,14 @@ def test_five_sets_or_each_for_itself():
     assert decide(six[:4], "average").how == "all"
 
 
+def test_a_mean_over_few_sets_is_contradicted_by_all_of_them_only():
+    bar = criterion("better")
+    against, fair = (Comparison(name, "", Estimate(mean, 0.1), bar) for name, mean in (("a", -1.0), ("b", 5.0)))
+    assert decide([against, fair], "all").outcome == "contradicted"
+    assert decide([against, fair], "average").outcome == "open"  # their mean is 2
+    assert decide([against, against], "average").outcome == "contradicted"
+
+
 # The random-effects mean ---------------------------------------------------------------------------------------------
 
 

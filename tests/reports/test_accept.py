@@ -36,7 +36,7 @@ def test_cells_csv_markdown_and_provenance_are_stored_which_says_why_and_where_f
     assert sorted(snapshot(stored)) == kept
     run_suite.run("adult", "gbdt", [0.90, 0.92], versions={"numpy": "2.5.0"}, git_commit="abc")
     run_suite.draw()
-    assert (stored / "costs.csv").read_text().splitlines()[1] == "adult,gbdt,2.00,20,10,100"
+    assert (stored / "costs.csv").read_text().splitlines()[1] == "adult,gbdt,2.00,20,10,100,1,1.50,0.50,peak"
     facts = read_provenance(accept(run_suite.root, "smoke", " new trees "))
     assert facts["message"] == "new trees"
     assert (facts["cells"], facts["cells_without_rows"]) == (4, 4)

@@ -186,6 +186,15 @@ def test_a_missing_data_set_forbids_support_on_all(made):
     assert line.verdict.why == "holds on the 2 data sets judged; not at hand: year"
     several = made.verdict(claim({"datasets": ["adult", "bank", "year"]}, over="several", k=2))
     assert several.verdict.verdict == "supported"
+    # One data set says nothing of a mean over several, neither for it nor against it.
+    average = made.verdict(claim({"datasets": ["adult", "year"]}, over="average"))
+    assert average.verdict.verdict == "open: data not at hand"
+    assert average.verdict.why == "holds on the 1 data set judged; not at hand: year"
+    reverse = {"datasets": ["adult", "year"], "model": "random_forest", "rivals": ["gbdt"]}
+    contrary = made.verdict(claim(reverse, over="average"))
+    assert contrary.verdict.verdict == "open: data not at hand"
+    assert contrary.verdict.why == "does not hold on the 1 data set judged; not at hand: year"
+    assert made.verdict(claim(reverse)).verdict.verdict == "contradicted"  # of 'on all'
     made.lose("bank", "gbdt")
     assert made.verdict(claim({"datasets": ["adult", "bank"]})).verdict.verdict == "open: not run"
 
@@ -256,7 +265,11 @@ def test_opposite_readings_leave_it_to_the_reader(made):
     third = {"name": "a third way", "rivals": ["gbdt"]}  # against itself: no interval
     line = made.verdict(claim(readings=[{"name": "the code"}, third, other]))
     assert line.verdict.verdict == "depends on the reading"
-    assert "a third way" not in line.verdict.why
+    assert "; open: no power if read as a third way; contradicted if read as the text" in line.verdict.why
+    line = made.verdict(claim(readings=[{"name": "the code"}, third]))
+    assert (line.verdict.verdict, line.verdict.why) == ("supported", "open: no power if read as a third way")
+    line = made.verdict(claim(readings=[third, {"name": "a fourth", "rivals": ["gbdt"]}]))
+    assert "if read as" not in line.verdict.why  # what is open in all readings needs no list
     line = made.verdict(claim(readings=[third, other]))
     assert line.verdict.verdict == "open: no power"
     assert line.verdict.why.endswith("; contradicted if read as the text")
@@ -289,6 +302,9 @@ def test_ratios_spreads_and_shares(made):
     ratio = math.exp(np.mean([math.log(b["model_mib"] / a["model_mib"]) for a, b in zip(model, rival, strict=True)]))
     assert line.verdict.verdict == "supported"
     assert line.number.startswith(f"{ratio:.1f}")
+    assert line.place == "RF / GBDT on adult"  # whose cost is divided by whose
+    more = made.verdict(size | {"rule": "above", "value": 1.25})
+    assert more.place == "RF / GBDT on adult; asked for: above 1.25 times"
     assert made.verdict(size | {"rule": "up_to", "value": 10}).verdict.verdict == "supported"
     assert made.verdict(size | {"rule": "up_to", "value": 30}).verdict.verdict == "contradicted"
     spread = claim(statistic="spread", rule="above")

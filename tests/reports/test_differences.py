@@ -213,7 +213,7 @@ def test_equal_differences_of_small_draws_decide_as_the_flips_of_their_signs_do(
     row = found_of(Cells((results := read_results(suite.root, suite.name)).experiments["hidf-table2"], results)).row
     if least == 0:
         assert (row.low, row.mark) == (None, "")
-        assert "the same difference in all repeats, whose spread says nothing" in row.note
+        assert "all repeats have the same difference, so that their spread says nothing" in row.note
     else:
         assert (row.low, row.high) == (least and pytest.approx(least),) * 2
         assert row.mark == ("lose" if least else "undecided")
@@ -235,7 +235,7 @@ def test_equal_differences_of_small_draws_vary_by_their_test_rows(suite):
     found = found_of(cells_of(suite, arrays, designs={"adult": "draws"}, n_repeats=8))
     rows = given_test_set(np.column_stack(leads(arrays, 8)))
     assert (found.row.mean, found.row.high) == (0, pytest.approx(rows.high))
-    assert found.why.startswith("test rows; the same difference in all repeats")
+    assert found.why.startswith("test rows; all repeats have the same difference")
 
 
 def test_only_cells_of_equal_test_rows_data_and_splits_are_paired(suite):

@@ -357,7 +357,7 @@ def test_a_table_below_has_the_differences_to_each_reference_and_counts_what_int
     assert "finds 3.10" in suite.table(NAME).files()[".tex"]
     notes = suite.notes(NAME)
     assert "Smallest difference of accuracy (points) that is found with a probability of 80 %" in notes
-    assert "No interval, of some or all models, on iris: the same difference in all repeats" in notes
+    assert "No interval, of some or all models, on iris: all repeats have the same difference" in notes
     suite.assert_well_formed(suite.table(NAME))
     suite.experiment(references=["gbdt"], missing_models={"random_forest": "not implemented"})
     assert suite.table(NAME).view.folded == ()

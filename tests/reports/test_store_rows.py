@@ -173,3 +173,8 @@ def test_damaged_predictions_and_labels_are_not_accepted(ran, stored, tmp_path, 
     with pytest.raises(UserError, match=rf"{path.name}: "):
         accept(root, "smoke", "why")
     assert snapshot(root / "reports") == before
+
+
+def test_the_stored_suite_standard_has_its_size(request):
+    folder = request.config.rootpath / "reports" / "standard"
+    assert sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) <= 40 * 10**6

@@ -56,7 +56,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
         added.add_argument("--overrides", type=json.loads, default={}, help="JSON: keys of config.yaml to replace")
         if name == "list":
             added.add_argument("--json", action="store_true", help="machine-readable")
-            added.add_argument("--cost", action="store_true", help="CPU hours of each experiment, and open claims")
+            added.add_argument("--cost", action="store_true", help="hours of each experiment, and open claims")
         elif name == "plan":
             added.add_argument("--output", type=Path, required=True)
         elif name == "missing":

@@ -10,12 +10,14 @@ import csv
 import io
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from math import log
+from math import ldexp, log
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from cascadeforest.data.names import parse_operation, parse_variant
 from cascadeforest.data.typed_json import Json
+from cascadeforest.experiments.cells import Cell
 from cascadeforest.experiments.plan import Batch, Pair, Part, Plan, Run, Timing
 
 #: Operations of a variant whose amount is a fraction of the training rows.
@@ -33,35 +35,70 @@ class Cost:
     seconds : float
         Elapsed time, with what the cell saves for figures.
     mib : float
-        Memory.
+        By how much memory grew during training, or the size of the fitted model if that is larger.
     size : float
         Trees, rounds or epochs that were trained (`size_of`); 0 if the model has none.
     rows : int
         Training rows; 0 if they are not known.
+    steps : float
+        Of soft trees, in which each row goes to all leaves in each epoch, epochs times leaves (`steps_of`); else 1.
+    fit_cpu, predict_cpu : float
+        CPU seconds of training and of predicting the test rows.
+    has_peak : bool
+        Whether memory was measured during training; else `mib` is the size of the fitted model.
     """
 
     seconds: float
     mib: float
     size: float = 0
     rows: int = 0
+    steps: float = 1
+    fit_cpu: float = 0
+    predict_cpu: float = 0
+    has_peak: bool = False
 
-    def scaled(self, size: float, rows: int) -> Cost:
-        """Return the cost of another size: in proportion to it, and to the training rows, as far as they are known."""
-        by_size, by_rows = self._ratios(size, rows)
-        return Cost(self.seconds * by_size * by_rows, self.mib * by_size * by_rows, size, rows)
+    def scaled(self, size: float, rows: int, steps: float = 1) -> Cost:
+        """Return the cost of another size: in proportion to it, and to the training rows, as far as they are known.
 
-    def distance(self, size: float, rows: int) -> float:
+        What the clock shows beyond CPU seconds, such as reading the data, is scaled with the rows only.
+        """
+        by_size, by_rows, by_steps = self._ratios(size, rows, steps)
+        by, mib = by_size * by_rows * by_steps, self.mib * by_size * by_rows
+        fit, predict = self.fit_cpu * by, self.predict_cpu * by
+        beyond = max(self.seconds - self.fit_cpu - self.predict_cpu, 0) if self.fit_cpu else 0
+        seconds = beyond * by_rows + (self.seconds - beyond) * by
+        return Cost(seconds, mib, size, rows, steps, fit, predict, self.has_peak)
+
+    def distance(self, size: float, rows: int, steps: float = 1) -> float:
         """Return how far it is scaled for another size."""
-        return sum(abs(log(ratio)) for ratio in self._ratios(size, rows))
+        return sum(abs(log(ratio)) for ratio in self._ratios(size, rows, steps))
 
-    def _ratios(self, size: float, rows: int) -> tuple[float, float]:
-        return size / self.size if size and self.size else 1.0, rows / self.rows if rows and self.rows else 1.0
+    def _ratios(self, size: float, rows: int, steps: float) -> tuple[float, float, float]:
+        by_size = size / self.size if size and self.size else 1.0
+        return by_size, rows / self.rows if rows and self.rows else 1.0, steps / self.steps
 
 
 def size_of(params: Mapping[str, Json]) -> float:
     """Return the number of trees, boosting rounds or epochs among the parameters of a model; 0 if there is none."""
     found = (params.get(name) for name in ("n_estimators", "max_iter"))
     return next((number for number in found if isinstance(number, int | float)), 0)
+
+
+def steps_of(params: Mapping[str, Json]) -> float:
+    """Return epochs times leaves of a model that trains trees in epochs: soft trees; 1 of other models."""
+    trees, epochs, depth = (params.get(name) for name in ("n_estimators", "max_iter", "max_depth"))
+    if isinstance(trees, int) and isinstance(epochs, int) and isinstance(depth, int):
+        return ldexp(epochs, depth)
+    return 1
+
+
+def cost_of(run: Run, cells: Collection[Cell], n_train: int) -> Cost:
+    """Return what a repeat of a run took: mean times of its cells, and their largest memory."""
+    seconds = fmean((cell.ended_ms - cell.started_ms) / 1000 for cell in cells)
+    cpu = fmean(cell.costs.fit_cpu_seconds for cell in cells), fmean(cell.costs.predict_cpu_seconds for cell in cells)
+    peaks = [cell.costs.fit_peak_mib for cell in cells if cell.costs.fit_peak_mib is not None]
+    mib = max([*peaks, *(cell.costs.model_mib for cell in cells)])
+    return Cost(seconds, mib, size_of(run.params), n_train, steps_of(run.params), *cpu, has_peak=bool(peaks))
 
 
 def read_costs(root: Path) -> list[tuple[Pair, Cost]]:
@@ -99,8 +136,8 @@ def expected_costs(
     found: dict[Pair, Cost] = {}
     for run in runs:
         if costs := known.get((run.dataset.partition("+")[0], run.model.partition("+")[0])):
-            size, rows = size_of(run.params), drawn(run.dataset)
-            found[run.pair] = min(costs, key=lambda cost: cost.distance(size, rows)).scaled(size, rows)
+            own = size_of(run.params), drawn(run.dataset), steps_of(run.params)
+            found[run.pair] = min(costs, key=lambda cost: cost.distance(*own)).scaled(*own)
     return found
 
 
@@ -122,21 +159,22 @@ def training_rows(datasets: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
 
 
 def parse_costs(text: str) -> dict[Pair, Cost]:
-    """Read the content of a file of costs."""
-    rows = csv.DictReader(io.StringIO(text))
-    return {
-        (row["dataset"], row["model"]): Cost(
-            float(row["seconds"]), float(row["mib"]), float(row["size"]), int(row["rows"])
-        )
-        for row in rows
-    }
+    """Read the content of a file of costs; files of earlier versions lack the last four columns."""
+    found: dict[Pair, Cost] = {}
+    for row in csv.DictReader(io.StringIO(text)):
+        seconds, mib, size = (float(row[name]) for name in ("seconds", "mib", "size"))
+        steps, has_peak = float(row.get("steps", 1)), row.get("memory") == "peak"
+        cpu = float(row.get("fit_cpu", 0)), float(row.get("predict_cpu", 0))
+        found[row["dataset"], row["model"]] = Cost(seconds, mib, size, int(row["rows"]), steps, *cpu, has_peak)
+    return found
 
 
 def costs_csv(costs: Mapping[Pair, Cost]) -> str:
     """Return the content of a file of costs, sorted by data set and model."""
-    lines = ["dataset,model,seconds,mib,size,rows"]
+    lines = ["dataset,model,seconds,mib,size,rows,steps,fit_cpu,predict_cpu,memory"]
     lines += [
-        f"{dataset},{model},{cost.seconds:.2f},{cost.mib:.0f},{cost.size:g},{cost.rows}"
+        f"{dataset},{model},{cost.seconds:.2f},{cost.mib:.0f},{cost.size:g},{cost.rows},{cost.steps:.0f},"
+        f"{cost.fit_cpu:.2f},{cost.predict_cpu:.2f},{'peak' if cost.has_peak else 'model'}"
         for (dataset, model), cost in sorted(costs.items())
     ]
     return "\n".join(lines) + "\n"
@@ -227,7 +265,7 @@ def expected_seconds(timing: Timing, costs: Mapping[Pair, Cost]) -> float | None
 
 
 def cost_lines(plan: Plan, costs: Mapping[Pair, Cost], width: int, claims: Mapping[str, int]) -> list[str]:
-    """Return CPU hours in words: a line for each experiment, and one for the suite, which computes shared runs once.
+    """Return hours of one core: a line for each experiment, and one for the suite, which computes shared runs once.
 
     `claims` has the number of open claims that wait for an experiment: the most claims per hour should come first.
     """
@@ -241,7 +279,7 @@ def cost_lines(plan: Plan, costs: Mapping[Pair, Cost], width: int, claims: Mappi
             more += f"  {n} open {'claim' if n == 1 else 'claims'}{rate}"
         return f"{name:<{width}}  {hours:9.2f} h{more}"
 
-    lines = ["CPU hours of one core, from accepted runs, scaled in proportion to trees, epochs and training rows"]
+    lines = ["hours of one core, by the clock, of accepted runs, in proportion to trees, epochs and training rows"]
     for experiment in plan.experiments.values():
         if needed := [plan.run(*pair) for pair in experiment.needed_runs()]:
             of_table = [replace(run, repeats=run.repeats[: experiment.n_repeats(*run.pair)]) for run in needed if run]

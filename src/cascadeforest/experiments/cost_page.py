@@ -38,14 +38,15 @@ def cost_tables(root: Path) -> str:
 
 
 def _fit_lines(costs: Mapping[Pair, Cost], models: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    yield "| data set | training rows | model | trees, rounds or epochs | seconds | MiB |"
-    yield "|---|---:|---|---:|---:|---:|"
-    whole = [(cost.rows, pair[0], cost.seconds, pair[1]) for pair, cost in costs.items() if "+" not in pair[0]]
-    for rows, dataset, seconds, model in sorted(whole):
+    yield "| data set | training rows | model | trees, rounds or epochs | training | prediction | MiB |"
+    yield "|---|---:|---|---:|---:|---:|---:|"
+    whole = [(cost.rows, pair[0], cost.fit_cpu, pair[1]) for pair, cost in costs.items() if "+" not in pair[0]]
+    for rows, dataset, fit_cpu, model in sorted(whole):
         cost, preset = costs[dataset, model], model.partition("+")[0]
         words = f"{models[preset]['label']} (`{preset}`)" if "label" in models.get(preset, {}) else f"`{preset}`"
-        size = f"{cost.size:,g}" if cost.size else ""
-        yield f"| {dataset} | {rows:,} | {words} | {size} | {seconds:,.2f} | {cost.mib:,.0f} |"
+        size, least = f"{cost.size:,.0f}" if cost.size else "", "" if cost.has_peak else "≥ "
+        times = f"{fit_cpu:,.2f} | {cost.predict_cpu:,.2f}"
+        yield f"| {dataset} | {rows:,} | {words} | {size} | {times} | {least}{cost.mib:,.0f} |"
 
 
 def _suite_lines(plan: Plan, costs: Mapping[Pair, Cost]) -> Iterator[str]:
@@ -54,7 +55,7 @@ def _suite_lines(plan: Plan, costs: Mapping[Pair, Cost]) -> Iterator[str]:
     known = {run.pair for run in plan.runs}
     needed = {name: known.intersection(each.needed_runs()) for name, each in plan.experiments.items()}
     total = {name: sum(hours.get(pair, 0) for pair in pairs) for name, pairs in needed.items()}
-    yield "| experiment | CPU hours | runs | of them without a measured size |"
+    yield "| experiment | hours of one core | runs | of them without a measured size |"
     yield "|---|---:|---:|---:|"
     for name in sorted(total, key=lambda name: (-total[name], name)):
         if needed[name]:
@@ -69,9 +70,9 @@ def _suite_lines(plan: Plan, costs: Mapping[Pair, Cost]) -> Iterator[str]:
     yield ""
     fits, n_timings, wall = sum(hours.values()), len(plan.timings), sum(hours.values()) / CORES + sum(alone)
     yield (
-        f"By measured costs the suite `paper` takes {fits:,.0f} CPU hours of fits, and {sum(alone):,.0f} hours of "
-        f"timings that have a machine to themselves: {wall:,.0f} hours on {CORES} cores. It takes more for {unknown:,} "
-        f"of its {len(known):,} runs and {n_timings - len(alone)} of its {n_timings} timings, whose size was never "
-        f"measured. The longest fit or timing takes {longest:,.1f} hours: a cluster of any size needs at least that. "
-        f"The largest fit needs {largest:,.0f} GiB of memory."
+        f"By measured costs the fits of the suite `paper` take {fits:,.0f} hours of one core, by the clock, and its "
+        f"timings, which need a machine to themselves, {sum(alone):,.0f} hours: {wall:,.0f} hours on {CORES} cores. "
+        f"Left out are {unknown:,} of its {len(known):,} runs and {n_timings - len(alone)} of its {n_timings} timings, "
+        f"whose size was never measured. The longest fit or timing takes {longest:,.1f} hours: a cluster of any size "
+        f"needs at least that. The largest fit needs {largest:,.0f} GiB of memory."
     )

@@ -155,7 +155,8 @@ def verdict_table(root: Path) -> str:
         name = papers[key]["short"] if key in papers else "our own questions"
         lines.append(f"| {name} | {' | '.join(str(own[verdict]) for verdict in verdicts)} |")
     lines += ["", f"{len(notes)} claims are decided. The answer to {n_known} of them was known when the rule was "]
-    lines[-1] += f"written (exploratory); for {n_again} of them new repeats alone say the same. "
+    lines[-1] += f"written (exploratory); for {n_again} of these the repeats that came later say the same by "
+    lines[-1] += "themselves. "
     n_all = sum("post hoc: " in note for _, note in found.values())
     lines[-1] += f"{n_changed} decided claims, and {n_all} of all, were changed or added after results were stored "
     lines[-1] += "(post hoc)."

@@ -186,7 +186,8 @@ def decide(
     """Judge a claim by its comparisons, of which there is at least one.
 
     They are put together as `over` says: ``all``, ``several`` (`k` of the `n_sets` data sets that the claim speaks of,
-    at hand or not) or ``average``. Claims about an average are judged set by set if there are fewer than `LEAST_SETS`.
+    at hand or not) or ``average``. With fewer than `LEAST_SETS` sets an average is judged set by set, and contradicted
+    only if all comparisons show the contrary.
     The rule ``up_to`` asks for the largest of the comparisons only.
     """
     sets = dict.fromkeys(one.dataset for one in comparisons)
@@ -196,7 +197,9 @@ def decide(
         return _several(comparisons, k, n_sets or len(sets))
     if over == "average" and len(sets) >= LEAST_SETS:
         return _average(comparisons)
-    return _all(comparisons)
+    found = _all(comparisons)
+    is_part = over == "average" and not all(one.is_contrary() for one in comparisons)
+    return replace(found, outcome="open") if is_part and found.outcome == "contradicted" else found
 
 
 def _outcome(is_shown: object, is_contrary: object) -> Outcome:

@@ -65,7 +65,7 @@ def _claims(results: Results, lines: list[ClaimLine]) -> Iterable[dict[str, Any]
     """Yield the claims of each paper with their verdicts, what is decided first; those of ours last."""
     papers = results.plan.papers
     for key in (*papers, OURS):
-        own = [line for line in lines if line.paper == key]
+        own = [line for line in lines if line.verdict.claim.paper == key]
         own.sort(key=lambda line: VERDICTS.index(line.verdict.verdict))
         name = papers[key].short if key in papers else "our own questions"
         if own:

@@ -29,7 +29,7 @@ from cascadeforest.reports.numbers.rows import BOUNDED, WITHOUT_ROWS
 #: What an interval can decide.
 OUTCOMES: Final = ("win", "equivalent", "lose", "undecided")
 NO_ROWS: Final = "no predictions of single test rows were kept"
-NO_SPREAD: Final = "the same difference in all repeats, whose spread says nothing"
+NO_SPREAD: Final = "all repeats have the same difference, so that their spread says nothing"
 EQUAL: Final = "equal on every test row"
 OTHER_ROWS: Final = "the two models were tested on other rows"
 ONE_ROW: Final = "a class has one test row"

@@ -211,12 +211,13 @@ class _Search:
     def _none(self, dataset: str, state: State, why: str, rival: str = "", condition: str = "") -> Evidence:
         own, rivals = self.part.model, [rival] if rival else self.part.rivals
 
-        def words(name: Callable[[str], str], others: Sequence[str]) -> str:
-            against = f" against {', '.join(map(name, others))}" if others else ""
-            return ", ".join(filter(None, (name(own) + against, condition)))
+        def words(name: Callable[[str], str], others: Sequence[str], is_ratio: bool = False) -> str:
+            sides = list(filter(None, (name(own), ", ".join(map(name, others)))))
+            compared = " / ".join(reversed(sides)) if is_ratio else " against ".join(sides)
+            return ", ".join(filter(None, (compared, condition)))
 
         declared = self.sources.results.experiments.get(self.part.experiment)
-        label = words(declared.label_of if declared else str, [one for one in rivals if one != own])
+        label = words(declared.label_of if declared else str, [one for one in rivals if one != own], self.claim.is_log)
         return Evidence(self.part.experiment, dataset, words(str, rivals), label, self.part.metric, state, why)
 
     def _compared(self, own: str, other: str) -> list[tuple[str, str, list[_Side], list[_Side]]]:

@@ -88,10 +88,11 @@ def _verdict(claim: Claim, sources: Sources) -> Verdict:
     if claim.exploratory and claim.exploratory.known_repeats and claim.evidence:
         fresh = _judged(*read[0], sources, claim.exploratory.known_repeats)
     verdict, why = primary.verdict, primary.why
-    decided = [one for one in others if one.verdict in (SUPPORTED, CONTRADICTED) and one.verdict != verdict]
-    if decided and verdict in (SUPPORTED, CONTRADICTED):
+    is_decided, differ = verdict in (SUPPORTED, CONTRADICTED), [one for one in others if one.verdict != verdict]
+    decided = [one for one in differ if one.verdict in (SUPPORTED, CONTRADICTED)]
+    if decided and is_decided:
         verdict, why = READING, f"{verdict} if read as {primary.reading}"
-    also = [f"{one.verdict} if read as {one.reading}" for one in decided]
+    also = [f"{one.verdict} if read as {one.reading}" for one in (differ if is_decided else decided)]
     return Verdict(claim, verdict, "; ".join(filter(None, (why, *also))), primary, tuple(others), fresh, is_post_hoc)
 
 
@@ -110,25 +111,24 @@ def _judged(reading: str, claim: Claim, sources: Sources, first_repeat: int = 0)
     missing = [one for one in evidence if one.state != "judged"]
     if not judged:
         return Judged(reading, _of_missing(missing), _why_missing(missing), evidence)
-    n_sets = len({one.dataset for one in evidence})
-    decision = decide(judged, claim.over, claim.k, n_sets, str(claim.rule))
+    decision = decide(judged, claim.over, claim.k, len({one.dataset for one in evidence}), str(claim.rule))
     found = Judged(reading, NO_POWER, "", evidence, decision)
-    why_missing = _why_missing(missing)
+    why_missing, is_shown = _why_missing(missing), decision.outcome == "supported"
+    is_part = is_shown or (claim.over == "average" and decision.outcome == "contradicted")
+    if missing and decision.how == "all" and is_part:
+        n, holds = len({one.dataset for one in judged}), "holds" if is_shown else "does not hold"
+        why = f"{holds} on the {n} data set{'s' if n > 1 else ''} judged; {why_missing}"
+        return replace(found, verdict=_of_missing(missing), why=why)
     if decision.outcome == "contradicted":
         is_equal = claim.rule == "better" and decision.decisive.estimate.high >= 0
-        return replace(found, verdict=CONTRADICTED, why="equal, but for what does not matter" if is_equal else "")
-    if decision.outcome == "supported":
-        if missing and decision.how == "all":
-            n = len({one.dataset for one in judged})
-            why = f"holds on the {n} data set{'s' if n > 1 else ''} judged; {why_missing}"
-            return replace(found, verdict=_of_missing(missing), why=why)
+        return replace(found, verdict=CONTRADICTED, why="equal: no difference that matters" if is_equal else "")
+    if is_shown:
         return replace(found, verdict=SUPPORTED, why=_how_much(claim, decision))
     return replace(found, why="; ".join(filter(None, (*_why_open(claim, decision, found), why_missing))))
 
 
 def _of_missing(missing: Sequence[Evidence]) -> str:
-    states = {one.state for one in missing}
-    return next((verdict for state, (verdict, _) in _MISSING.items() if state in states), NOT_RUN)
+    return next((found for state, (found, _) in _MISSING.items() if state in {one.state for one in missing}), NOT_RUN)
 
 
 def _why_missing(missing: Sequence[Evidence]) -> str:
@@ -174,7 +174,8 @@ def _why_open(claim: Claim, decision: Decision, found: Judged) -> Iterable[str]:
         needed = smallest - one.criterion.edge
         if lead * needed > 0 and abs(needed) > abs(lead):
             times = (needed / lead) ** 2
-            yield f"about {times:,.0f} times the rows or repeats would decide, if the published number is true"
+            many = f"about {times:,.{int(times < 10)}f} times the rows or repeats"
+            yield f"{many} would decide, if the published number is true"
 
 
 # Rows ----------------------------------------------------------------------------------------------------------------

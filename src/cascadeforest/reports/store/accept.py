@@ -5,14 +5,13 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from statistics import fmean
 from typing import Any, cast
 
 from cascadeforest.data.errors import UserError
 from cascadeforest.data.files import atomic_write, sha256_of
 from cascadeforest.data.typed_json import Json
 from cascadeforest.experiments import table_rows
-from cascadeforest.experiments.batches import COSTS, Cost, costs_csv, size_of
+from cascadeforest.experiments.batches import COSTS, Cost, cost_of, costs_csv
 from cascadeforest.experiments.cells import SavedArrays, npz_bytes, read_arrays
 from cascadeforest.experiments.claims import CHECKS_FILE, STORED
 from cascadeforest.experiments.plan import Experiment, Pair, Plan
@@ -93,7 +92,7 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = (), dro
             "message": message.strip(),
             **committed,
         }
-        atomic_write(new / COSTS, costs_csv(_costs(together)))
+        atomic_write(new / COSTS, costs_csv(costs_of(together)))
         store.write_provenance(new, together, reason)
         try:
             store.write_united(root, suite, new, mixed)
@@ -122,17 +121,10 @@ def refuse(head: str, problems: Iterable[str], remedy: str) -> None:
         raise UserError("\n".join([head, *(f"  {problem}" for problem in found[:N_SHOWN]), *more, remedy]))
 
 
-def _costs(results: Results) -> dict[Pair, Cost]:
-    """What a repeat of each run takes: its mean time, and its largest memory, if that was measured."""
-    return {
-        pair: Cost(
-            fmean((cell.ended_ms - cell.started_ms) / 1000 for cell in run.cells),
-            max(max(cell.costs.fit_peak_mib or 0.0, cell.costs.model_mib) for cell in run.cells),
-            size_of(run.run.params),
-            cast("int", results.summaries.get(pair[0], {}).get("n_train", 0)),
-        )
-        for pair, run in results.runs.items()
-    }
+def costs_of(results: Results) -> dict[Pair, Cost]:
+    """What a repeat of each run takes."""
+    rows = {name: cast("int", facts.get("n_train", 0)) for name, facts in results.summaries.items()}
+    return {pair: cost_of(run.run, run.cells, rows.get(pair[0], 0)) for pair, run in results.runs.items()}
 
 
 def _problems(results: Results, folder: Path, files: Mapping[str, bytes]) -> Iterable[str]:

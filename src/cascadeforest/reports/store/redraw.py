@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 
 from cascadeforest.data.files import atomic_write
-from cascadeforest.experiments.batches import COSTS
+from cascadeforest.experiments.batches import COSTS, costs_csv
 from cascadeforest.experiments.claims import CHECKS_FILE
 from cascadeforest.experiments.plan import CLAIMS
 from cascadeforest.reports.drawing.fidelity import report
@@ -18,7 +18,7 @@ from cascadeforest.reports.drawing.page import index_page
 from cascadeforest.reports.drawing.table import make_table
 from cascadeforest.reports.numbers.fidelity import fidelity, read_declared
 from cascadeforest.reports.store import stored as store
-from cascadeforest.reports.store.accept import refuse
+from cascadeforest.reports.store.accept import costs_of, refuse
 from cascadeforest.reports.store.check import missing, redrawn
 from cascadeforest.reports.store.crate import write_crate
 
@@ -93,12 +93,13 @@ def refresh(root: Path, suite: str) -> Path:
         f"If they are meant, run the suite and accept it: make accept SUITE={suite} MESSAGE='why'",
     )
     with store.new_folder(stored) as new:
-        for path in filter(Path.is_file, (stored / store.CELLS, stored / COSTS, stored / CHECKS_FILE)):
+        for path in filter(Path.is_file, (stored / store.CELLS, stored / CHECKS_FILE)):
             shutil.copy2(path, new)
         for folder in filter(Path.is_dir, (stored / store.EXTRAS, stored / store.ROWS)):
             shutil.copytree(folder, new / folder.name)
         for file, content in files.items():
             atomic_write(new / file, content)
+        atomic_write(new / COSTS, costs_csv(costs_of(results)))
         store.write_provenance(new, results, facts)
         store.write_united(root, suite, new)
         write_crate(root, new, results)

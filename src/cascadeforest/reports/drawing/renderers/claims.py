@@ -1,7 +1,7 @@
 """The papers' claims, each with its verdict, the number that decides, and where that stands."""
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -26,11 +26,6 @@ class ClaimLine:
     experiments: tuple[str, ...]  # ids of the tables with the evidence
 
     @property
-    def paper(self) -> str:
-        """Key of the paper."""
-        return self.verdict.claim.paper
-
-    @property
     def words(self) -> str:
         """What decides, what is missing, and what a reader must know."""
         return "; ".join(filter(None, (self.place, self.verdict.why, *self.verdict.marks)))
@@ -38,16 +33,16 @@ class ClaimLine:
 
 def render(cells: Cells) -> Table:
     """Make the table."""
-    results = cells.results
-    lines, papers = judged(results), results.plan.papers
-    names = {one.paper: papers[one.paper].short if one.paper in papers else OURS for one in lines}
-    rows = []
+    results, papers = cells.results, cells.results.plan.papers
+    lines, rows, counts = judged(results), list[Row](), defaultdict[str, Counter[str]](Counter)
     for one in lines:
+        paper = papers[one.verdict.claim.paper].short if one.verdict.claim.paper in papers else OURS
+        counts[paper][one.verdict.verdict] += 1
         words = Cell(one.words, is_word=bool(one.words))
         own = Cell(one.verdict.verdict, is_word=True), Cell(one.number), words, Cell(", ".join(one.experiments))
-        rows.append(Row((names[one.paper], one.verdict.claim.says, ""), own))
+        rows.append(Row((paper, one.verdict.claim.says, ""), own))
     told = {
-        "counts": {name: Counter(a.verdict.verdict for a in lines if a.paper == key) for key, name in names.items()},
+        "counts": counts,
         "verdicts": verdicts.VERDICTS,
         "file": CLAIMS_FILE,
         "digest": digest_of(results.claims.digests)[:12],
@@ -76,12 +71,12 @@ def _line(one: Verdict) -> ClaimLine:
     decision, decisive = one.primary.decision, one.primary.decisive
     if decision is None:
         return ClaimLine(one, "", "", tuple(experiments))
-    comparison, scale = decision.decisive, one.claim.is_log
-    metric = one.claim.evidence[0].metric
+    comparison, scale, metric = decision.decisive, one.claim.is_log, one.claim.evidence[0].metric
     numbers = [verdicts.shown(value, scale) for value in (comparison.estimate.value, *comparison.estimate.interval)]
     text = _number(one, metric, numbers, scale)
-    of = decisive.label if decisive else f"mean over data sets, {comparison.rival}"
-    place = f"{of} on {comparison.dataset}" if decisive else of
+    place = f"{decisive.label} on {comparison.dataset}" if decisive else f"mean over data sets, {comparison.rival}"
+    if scale and one.claim.value and one.claim.rule in ("above", "below"):
+        place += f"; asked for: {one.claim.rule} {one.claim.value:g} times"
     if one.verdict == verdicts.NO_POWER and (smallest := one.primary.smallest) is not None:
         place += f"; a true {_number(one, metric, [verdicts.shown(smallest, scale)], scale)} would have been found here"
     return ClaimLine(one, text, place, tuple(experiments))
