@@ -87,8 +87,10 @@ def test_costs_of_all_suites_are_read(tmp_path):
         (folder / COSTS).write_text(costs_csv(costs))
         assert parse_costs((folder / COSTS).read_text()) == costs
     assert [cost.seconds for pair, cost in read_costs(tmp_path) if pair == ("letter", "everywhere")] == [1.0, 40.0]
-    before = "dataset,model,seconds,mib,size,rows\nletter,svm,7.00,8,0,16000\n"  # of an earlier version
-    assert parse_costs(before) == {("letter", "svm"): Cost(7.0, 8.0, 0, 16_000)}
+    before = "dataset,model,seconds,mib,size,rows\nletter,sndf,7.00,8,80,16000\n"  # of an earlier version
+    (cost,) = parse_costs(before).values()
+    assert cost == Cost(7.0, 8.0, 80, 16_000, steps=0)
+    assert cost.scaled(80, 32_000, 102_400).seconds == 14.0
 
 
 def test_a_cost_is_the_mean_time_and_the_largest_memory_of_the_repeats():

@@ -240,6 +240,17 @@ def test_a_mean_over_few_sets_is_contradicted_by_all_of_them_only():
     assert decide([against, against], "average").outcome == "contradicted"
 
 
+def test_a_mean_over_few_sets_that_is_lower_than_one_rival_s_contradicts_a_claim_about_both():
+    bar = criterion("better")
+    leads = {"rf": (-1.0, -1.0, -1.0, -1.0, -1.0), "mlp": (1.0, 1.0)}
+    found = [Comparison(str(k), name, Estimate(v, 0.1), bar) for name, own in leads.items() for k, v in enumerate(own)]
+    of_all = decide(found, "average")
+    # Two sets are too few for a mean over sets, whatever the number of sets with the other rival.
+    assert (of_all.how, of_all.outcome) == ("all", "contradicted")
+    mixed = [replace(one, rival="mlp" if one.dataset == "0" else "rf") for one in found]
+    assert decide(mixed, "average").outcome == "open"
+
+
 # The random-effects mean ---------------------------------------------------------------------------------------------
 
 

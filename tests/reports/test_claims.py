@@ -16,8 +16,10 @@ from cascadeforest.experiments import claim_checks
 from cascadeforest.experiments.claims import CHECKS, CHECKS_FILE, Claim, check_claims, read_claims
 from cascadeforest.experiments.resolve import load_plan
 from cascadeforest.inference import intervals
+from cascadeforest.inference.intervals import Estimate
 from cascadeforest.reports.drawing.page import index_page
 from cascadeforest.reports.drawing.renderers.claims import judged
+from cascadeforest.reports.numbers import evidence
 from cascadeforest.reports.numbers.evidence import Sources, collect
 from cascadeforest.reports.numbers.fidelity import Declared
 from cascadeforest.reports.numbers.results import read_results
@@ -217,6 +219,24 @@ def test_one_repeat_says_open_and_so_do_few(made):
     assert (line.verdict.verdict, line.verdict.why) == ("open: no power", "no interval: one repeat")
 
 
+@pytest.mark.parametrize(
+    ("repeats", "here", "why"), [(1, False, "one run"), (4, True, "one training set"), (4, False, "")]
+)
+def test_one_fit_and_one_training_set_decide_nothing_however_many_test_rows(made, monkeypatch, repeats, here, why):
+    real, interval = evidence._difference, Estimate(0.1, 1e-4)
+
+    def sure(*arguments):
+        return replace(real(*arguments), interval=interval, here=interval if here else None, why="4,000 test rows")
+
+    monkeypatch.setattr(evidence, "_difference", sure)
+    made.run("adult", "random_forest", [0.8] * repeats)
+    made.run("adult", "gbdt", [0.9] * repeats)
+    made.experiment(EXPERIMENT, datasets=["adult", "bank"], repeats={"adult": repeats, "bank": 10})
+    line = made.verdict(claim())
+    assert line.verdict.verdict == ("open: no power" if why else "supported")
+    assert line.verdict.why == (f"no interval: {why}" if why else "")
+
+
 def test_open_says_what_would_have_been_found_and_how_much_more_is_needed(made):
     made.published(
         EXPERIMENT, ["adult,random_forest,,accuracy,80.0,,,,percent", "adult,gbdt,,accuracy,80.5,,,,percent"]
@@ -302,13 +322,27 @@ def test_ratios_spreads_and_shares(made):
     ratio = math.exp(np.mean([math.log(b["model_mib"] / a["model_mib"]) for a, b in zip(model, rival, strict=True)]))
     assert line.verdict.verdict == "supported"
     assert line.number.startswith(f"{ratio:.1f}")
-    assert line.place == "RF / GBDT on adult"  # whose cost is divided by whose
+    assert line.place == "RF / GBDT on adult; asked for: above 5.6 times"  # whose number is divided by whose
     more = made.verdict(size | {"rule": "above", "value": 1.25})
     assert more.place == "RF / GBDT on adult; asked for: above 1.25 times"
+    several = [{"experiment": EXPERIMENT, "datasets": ["adult"], "model": "gbdt", "rivals": ["random_forest"]}]
+    several = [several[0] | {"metric": metric} for metric in ("model_mib", "accuracy")]
+    assert "RF / GBDT, accuracy on adult" in made.verdict(size | {"evidence": several}).place
     assert made.verdict(size | {"rule": "up_to", "value": 10}).verdict.verdict == "supported"
     assert made.verdict(size | {"rule": "up_to", "value": 30}).verdict.verdict == "contradicted"
+    # Whether a ratio is the largest nobody knows who has not seen all; that one is as large is seen on one.
+    partly = claim({"metric": "model_mib", "datasets": ["adult", "year"]}, statistic="ratio", rule="up_to", value=30)
+    found = made.verdict(partly).verdict
+    assert (found.verdict, found.why) == (
+        "open: data not at hand",
+        "does not hold on the 1 data set judged; not at hand: year",
+    )
+    assert made.verdict(partly | {"value": 10}).verdict.verdict == "supported"
     spread = claim(statistic="spread", rule="above")
-    assert made.verdict(spread).verdict.verdict == "supported"
+    line = made.verdict(spread)
+    assert line.verdict.verdict == "supported"
+    assert line.place == "GBDT / RF on adult; asked for: above 1 times"
+    assert float(line.number.split()[0]) > 1  # GBDT's deviation is the larger one, and divided by RF's
     share = claim({"rivals": []}, statistic="value", rule="above", value=0.8)
     assert made.verdict(share).verdict.verdict == "supported"
 
@@ -343,6 +377,9 @@ def test_changes_and_correlations_take_runs_for_replicates(made):
     assert steps[0].comparison.estimate.value == pytest.approx(np.mean(rising[1]) - np.mean(rising[0]))
     (ends,) = found("change", "above", ends=True)
     assert ends.comparison.estimate.value == pytest.approx(np.mean(rising[3]) - np.mean(rising[0]))
+    (ratio,) = found("ratio", "above", rivals=["gbdt"], conditions=["layer 2"], with_conditions=["layer 4"])
+    assert ratio.label == "GBDT, layer 4 / layer 2"
+    assert ratio.comparison.estimate.value == pytest.approx(np.mean(np.log(rising[3]) - np.log(rising[1])))
     (rho,) = found("correlation", "below", with_metric="bias")
     assert rho.comparison.estimate.value == pytest.approx(-1)
     assert rho.note == "all 10 runs give the same number: the test that flips signs"

@@ -41,7 +41,8 @@ class Cost:
     rows : int
         Training rows; 0 if they are not known.
     steps : float
-        Of soft trees, in which each row goes to all leaves in each epoch, epochs times leaves (`steps_of`); else 1.
+        Of soft trees, in which each row goes to all leaves in each epoch, epochs times leaves (`steps_of`); 1 of other
+        models, and 0 if it is not known.
     fit_cpu, predict_cpu : float
         CPU seconds of training and of predicting the test rows.
     has_peak : bool
@@ -60,7 +61,8 @@ class Cost:
     def scaled(self, size: float, rows: int, steps: float = 1) -> Cost:
         """Return the cost of another size: in proportion to it, and to the training rows, as far as they are known.
 
-        What the clock shows beyond CPU seconds, such as reading the data, is scaled with the rows only.
+        What the clock shows beyond CPU seconds, such as reading the data, is scaled with the rows only. For soft trees
+        memory and prediction come out too large, so that a job has room: they train in batches.
         """
         by_size, by_rows, by_steps = self._ratios(size, rows, steps)
         by, mib = by_size * by_rows * by_steps, self.mib * by_size * by_rows
@@ -75,7 +77,8 @@ class Cost:
 
     def _ratios(self, size: float, rows: int, steps: float) -> tuple[float, float, float]:
         by_size = size / self.size if size and self.size else 1.0
-        return by_size, rows / self.rows if rows and self.rows else 1.0, steps / self.steps
+        by_rows = rows / self.rows if rows and self.rows else 1.0
+        return by_size, by_rows, steps / self.steps if steps and self.steps else 1.0
 
 
 def size_of(params: Mapping[str, Json]) -> float:
@@ -163,7 +166,7 @@ def parse_costs(text: str) -> dict[Pair, Cost]:
     found: dict[Pair, Cost] = {}
     for row in csv.DictReader(io.StringIO(text)):
         seconds, mib, size = (float(row[name]) for name in ("seconds", "mib", "size"))
-        steps, has_peak = float(row.get("steps", 1)), row.get("memory") == "peak"
+        steps, has_peak = float(row.get("steps", 0)), row.get("memory") == "peak"
         cpu = float(row.get("fit_cpu", 0)), float(row.get("predict_cpu", 0))
         found[row["dataset"], row["model"]] = Cost(seconds, mib, size, int(row["rows"]), steps, *cpu, has_peak)
     return found

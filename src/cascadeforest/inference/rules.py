@@ -187,7 +187,7 @@ def decide(
 
     They are put together as `over` says: ``all``, ``several`` (`k` of the `n_sets` data sets that the claim speaks of,
     at hand or not) or ``average``. With fewer than `LEAST_SETS` sets an average is judged set by set, and contradicted
-    only if all comparisons show the contrary.
+    only if all comparisons with a rival show the contrary.
     The rule ``up_to`` asks for the largest of the comparisons only.
     """
     sets = dict.fromkeys(one.dataset for one in comparisons)
@@ -195,11 +195,14 @@ def decide(
         return _up_to(comparisons)
     if over == "several" and k is not None:
         return _several(comparisons, k, n_sets or len(sets))
-    if over == "average" and len(sets) >= LEAST_SETS:
-        return _average(comparisons)
     found = _all(comparisons)
-    is_part = over == "average" and not all(one.is_contrary() for one in comparisons)
-    return replace(found, outcome="open") if is_part and found.outcome == "contradicted" else found
+    if over != "average":
+        return found
+    rivals = list(_grouped(comparisons, "rival").values())
+    if min(len({one.dataset for one in own}) for own in rivals) >= LEAST_SETS:
+        return _average(comparisons)
+    is_contrary = any(all(one.is_contrary(1 / len(rivals)) for one in own) for own in rivals)
+    return replace(found, outcome=_outcome(found.outcome == "supported", is_contrary))
 
 
 def _outcome(is_shown: object, is_contrary: object) -> Outcome:

@@ -211,13 +211,16 @@ class _Search:
     def _none(self, dataset: str, state: State, why: str, rival: str = "", condition: str = "") -> Evidence:
         own, rivals = self.part.model, [rival] if rival else self.part.rivals
 
-        def words(name: Callable[[str], str], others: Sequence[str], is_ratio: bool = False) -> str:
-            sides = list(filter(None, (name(own), ", ".join(map(name, others)))))
-            compared = " / ".join(reversed(sides)) if is_ratio else " against ".join(sides)
-            return ", ".join(filter(None, (compared, condition)))
+        def words(name: Callable[[str], str], others: Sequence[str], between: str = " against ", turn: int = 1) -> str:
+            sides = [name(own), ", ".join(map(name, others))]
+            compared = between.join(filter(None, sides[::turn]))
+            return ", ".join(filter(None, (compared, " / ".join(condition.split(" / ")[::turn]))))
 
-        declared = self.sources.results.experiments.get(self.part.experiment)
-        label = words(declared.label_of if declared else str, [one for one in rivals if one != own], self.claim.is_log)
+        declared, claim = self.sources.results.experiments.get(self.part.experiment), self.claim
+        form = {"ratio": (" / ", -1), "spread": (" / ", 1)}.get(str(claim.statistic), (" against ", 1))
+        label = words(declared.label_of if declared else str, [one for one in rivals if one != own], *form)
+        if claim.statistic == "ratio" and len({part.metric for part in claim.evidence}) > 1:
+            label += f", {known_metric(self.part.metric).label}"
         return Evidence(self.part.experiment, dataset, words(str, rivals), label, self.part.metric, state, why)
 
     def _compared(self, own: str, other: str) -> list[tuple[str, str, list[_Side], list[_Side]]]:
@@ -344,8 +347,9 @@ def _estimate(claim: Claim, own: list[_Side], other: list[_Side], first: int) ->
     sign, found = _sign(claim, mine.metric), _difference(mine, theirs, values, first)
     some = f"; {n - len(values[0])} of {n} repeats have fewer layers" if len(values[0]) < n else ""
     one = found.interval
-    if one is None:
-        return Estimate(sign * found.row.number, 0.0, 0), found.why + some
+    is_one = "one run" * (len(values[0]) == 1) or "one training set" * (one is not None and one is found.here)
+    if one is None or is_one:
+        return Estimate(sign * found.row.number, 0.0, 0), (found.why if one is None else is_one) + some
     needs = f"; no number of seeds decides, {found.rows_needed:,} test rows would" if found.rows_needed else ""
     leads = tuple(sign * lead for lead in one.leads)
     return replace(one, value=sign * one.value, leads=leads), found.why + some + needs

@@ -114,16 +114,18 @@ def _judged(reading: str, claim: Claim, sources: Sources, first_repeat: int = 0)
     decision = decide(judged, claim.over, claim.k, len({one.dataset for one in evidence}), str(claim.rule))
     found = Judged(reading, NO_POWER, "", evidence, decision)
     why_missing, is_shown = _why_missing(missing), decision.outcome == "supported"
-    is_part = is_shown or (claim.over == "average" and decision.outcome == "contradicted")
-    if missing and decision.how == "all" and is_part:
+    needs_all = decision.how == ("all" if is_shown or claim.over == "average" else "up_to")
+    if missing and needs_all and decision.outcome != "open":
         n, holds = len({one.dataset for one in judged}), "holds" if is_shown else "does not hold"
         why = f"{holds} on the {n} data set{'s' if n > 1 else ''} judged; {why_missing}"
         return replace(found, verdict=_of_missing(missing), why=why)
+    beside = why_missing if decision.how == "average" else ""
     if decision.outcome == "contradicted":
         is_equal = claim.rule == "better" and decision.decisive.estimate.high >= 0
-        return replace(found, verdict=CONTRADICTED, why="equal: no difference that matters" if is_equal else "")
+        why = "equal: no difference that matters" if is_equal else ""
+        return replace(found, verdict=CONTRADICTED, why="; ".join(filter(None, (why, beside))))
     if is_shown:
-        return replace(found, verdict=SUPPORTED, why=_how_much(claim, decision))
+        return replace(found, verdict=SUPPORTED, why="; ".join(filter(None, (_how_much(claim, decision), beside))))
     return replace(found, why="; ".join(filter(None, (*_why_open(claim, decision, found), why_missing))))
 
 

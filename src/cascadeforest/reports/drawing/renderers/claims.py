@@ -75,8 +75,9 @@ def _line(one: Verdict) -> ClaimLine:
     numbers = [verdicts.shown(value, scale) for value in (comparison.estimate.value, *comparison.estimate.interval)]
     text = _number(one, metric, numbers, scale)
     place = f"{decisive.label} on {comparison.dataset}" if decisive else f"mean over data sets, {comparison.rival}"
-    if scale and one.claim.value and one.claim.rule in ("above", "below"):
-        place += f"; asked for: {one.claim.rule} {one.claim.value:g} times"
+    if scale and one.claim.rule != "about":
+        bar = comparison.criterion
+        place += f"; asked for: {'above' if bar.upwards else 'below'} {math.exp(bar.edge):.3g} times"
     if one.verdict == verdicts.NO_POWER and (smallest := one.primary.smallest) is not None:
         place += f"; a true {_number(one, metric, [verdicts.shown(smallest, scale)], scale)} would have been found here"
     return ClaimLine(one, text, place, tuple(experiments))
