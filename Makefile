@@ -148,7 +148,7 @@ accept: $(STAMP) ## store results/$(SUITE) as reports/$(SUITE), with provenance;
 report: $(STAMP) ## draw everything of $(SUITE) from its stored cells, without training: results/$(SUITE)/stored/index.html
 	$(PYTHON) -m cascadeforest.reports render --suite $(SUITE)
 
-list: $(STAMP) ## every experiment of $(SUITE): what runs, what is missing and why; COST=1: CPU hours of each
+list: $(STAMP) ## every experiment of $(SUITE): what runs, what is missing and why; COST=1: hours of each
 	$(PYTHON) -m cascadeforest.experiments list --suite $(SUITE) $(if $(COST),--cost)
 
 leaderboard: $(STAMP) $(VENV)/.extra-arena ## Elo and win rates of the arena's models, from the accepted results of $(SUITE)
