@@ -2,8 +2,7 @@
 
     python tools/recompute.py [SUITE ...] [--root FOLDER] [--keep-going]
 
-From ``cells.json.gz``, ``rows/`` and ``extras/`` of ``reports/<suite>`` follow its tables, README's table and
-docs/fidelity.md. The first number that differs is printed, and the exit status is 1. Others are listed.
+Tables, README's and docs/fidelity.md follow from cells, rows and extras. The first that differs is printed (status 1).
 """
 
 import argparse
@@ -379,6 +378,7 @@ def judge(store: Store, claims: Table) -> None:
         match = re.fullmatch(r"(?:.*: )?([a-z0-9-]+): (\w+) against (\w+)", key[2])
         table, metric = store.tables.get(match[1] if match else ""), key[3].removesuffix("_difference")
         if table and metric in SIGNS and (one := difference(table, key[0], match[2], f"against {match[3]}", key[3])):
+            one |= NONE if one.get("n") == 1 else {}  # one run decides nothing
             is_turned = metric not in HIGHER and one["low"] is not None
             low, high = (-one["high"], -one["low"]) if is_turned else (one["low"], one["high"])
             claims.found[key] = {"mean": -SIGNS[metric] * one["mean"], "low": low, "high": high}

@@ -626,5 +626,7 @@ def test_chosen_columns_are_timed_with_the_one_they_are_compared_with(root):
 def test_tables_about_cost_are_timed_in_every_suite(suite):
     """Those whose claims are about cost."""
     timings = load_plan(ROOT, {"suite": suite}).timings
-    assert {one.experiment for one in timings} >= {"hidf-table3", "cs-table1", "cs-table2", "interp-fig7"}
+    about_cost = {"hidf-table3", "cs-table1", "cs-table2", "interp-fig7"}
+    # Its turns, with all test rows of MNIST, would have the machine to themselves for most of an hour.
+    assert {one.experiment for one in timings} >= about_cost - ({"cs-table1"} if suite == "standard" else set())
     assert all(one.against in one.columns and len(one.repeats) > 1 for one in timings)
