@@ -330,7 +330,7 @@ def test_ratios_spreads_and_shares(made):
     assert "RF / GBDT, accuracy on adult" in made.verdict(size | {"evidence": several}).place
     assert made.verdict(size | {"rule": "up_to", "value": 10}).verdict.verdict == "supported"
     assert made.verdict(size | {"rule": "up_to", "value": 30}).verdict.verdict == "contradicted"
-    # Whether a ratio is the largest nobody knows who has not seen all; that one is as large is seen on one.
+    # The largest of all is known only if all were seen; that one is large enough is seen on one.
     partly = claim({"metric": "model_mib", "datasets": ["adult", "year"]}, statistic="ratio", rule="up_to", value=30)
     found = made.verdict(partly).verdict
     assert (found.verdict, found.why) == (
