@@ -169,6 +169,31 @@ def test_a_table_or_a_paper_can_have_its_own_budget(root, of):
         load_plan(root)
 
 
+def test_a_model_can_have_its_own_budget_on_a_data_set(root):
+    """Where one of its fits would take most of a day; the other data sets and models keep the suite's."""
+    config = yaml.safe_load(yaml.safe_dump(CONFIG))
+    config["suites"]["full"]["model_budgets"] = {"forest": {"iris": {"trees": 0.25}}}
+    write(root, config)
+    plan = load_plan(root, {"suite": "full"})
+    one = plan.experiments["one"]
+    whole = one.bounds["small"]["iris"], one.bounds["forest"]["wine+rows-100"]
+    assert whole == ({}, {})
+    bound = one.bounds["forest"]["iris"]["n_estimators"]
+    assert (bound.here, bound.unbounded) == (125, 500)
+    assert plan.run("iris", one.columns["forest"]).params["n_estimators"] == 125
+    # A table's own budget holds for the rest.
+    config["suites"]["full"]["table_budgets"] = {"one": {"trees": 0.5, "layers": 2}}
+    write(root, config)
+    found = load_plan(root, {"suite": "full"}).experiments["one"].bounds["forest"]
+    assert [found[row]["n_estimators"].here for row in ("iris", "wine+rows-100")] == [125, 250]
+    wrong = (({"frost": {}}, "model_budgets is 'frost'.*forest"), ({"forest": {"irs": {}}}, "forest is 'irs'.*iris"))
+    for budgets, words in wrong:
+        config["suites"]["full"]["model_budgets"] = budgets
+        write(root, config)
+        with pytest.raises(ConfigError, match=words):
+            load_plan(root, {"suite": "full"})
+
+
 OURS = "cascadeforest.forest.estimators:RandomForestClassifier"
 WRAPPER = "cascadeforest.cascade.on_hard_examples:HardExampleClassifier"
 
@@ -244,11 +269,20 @@ def test_a_column_can_have_fewer_repeats_than_others(root):
     assert one.fewer_repeats["iris"] == {small: 2}  # nine are no fewer than three
     assert (one.n_repeats("iris", small), one.n_repeats("iris", forest)) == (2, 3)
     assert (len(plan.run("iris", small).repeats), len(plan.run("iris", forest).repeats)) == (2, 3)
+    # Of one row only.
+    config["suites"]["special"]["column_repeats"] = {"one": {"forest": 1}, "one:iris": {"small": 2}}
+    path.write_text(yaml.safe_dump(config))
+    of_rows = load_plan(root, {"suite": "special"}).experiments["one"].fewer_repeats
+    assert of_rows == {"iris": {small: 2}, "wine+rows-100": {forest: 1}}
     # A table that shows the model with all repeats needs them.
     config["suites"]["special"]["column_repeats"] = {"one": {"forest": 2}}
     path.write_text(yaml.safe_dump(config))
     assert len(load_plan(root, {"suite": "special"}).run("iris", forest).repeats) == 3
-    for wrong, words in (({"tow": {}}, "column_repeats.*tow.*one"), ({"one": {"frost": 1}}, "one is 'frost'.*forest")):
+    for wrong, words in (
+        ({"tow": {}}, "column_repeats.*tow.*one"),
+        ({"one:irs": {}}, "column_repeats.*irs.*iris"),
+        ({"one": {"frost": 1}}, "one is 'frost'.*forest"),
+    ):
         config["suites"]["special"]["column_repeats"] = wrong
         path.write_text(yaml.safe_dump(config))
         with pytest.raises(ConfigError, match=words):

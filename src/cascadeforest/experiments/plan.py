@@ -384,6 +384,7 @@ class Suite:
     column_repeats: dict[str, dict[str, int]] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
     table_budgets: dict[str, dict[str, Json]] = field(default_factory=dict)
+    model_budgets: dict[str, dict[str, dict[str, Json]]] = field(default_factory=dict)
     unavailable: dict[str, str] = field(default_factory=dict)
     keep_models: bool = False
     timing_rounds: int = 3

@@ -301,10 +301,17 @@ class _Resolver:
             if experiment:
                 _choose(f"{place}/dataset_repeats", experiment, experiments)
         for name in self.settings.column_repeats:
-            _choose(f"{place}/column_repeats", name, experiments)
+            experiment, _, variant = name.partition(":")
+            _choose(f"{place}/column_repeats", experiment, experiments)
+            if variant:
+                self._base(variant, f"{place}/column_repeats")
         declared = [name for paper, entries in self.configuration.experiments.items() for name in (paper, *entries)]
         for name in self.settings.table_budgets:
             _choose(f"{place}/table_budgets", name, declared)
+        for name, rows in self.settings.model_budgets.items():
+            _choose(f"{place}/model_budgets", name, self.models)
+            for dataset in rows:
+                _choose(f"{place}/model_budgets/{name}", dataset, self.datasets)
 
     def _check_model(self, name: str) -> None:
         entry = self.models[name]
@@ -566,17 +573,18 @@ class _Resolver:
         self, experiment: str, entry: ExperimentEntry, repeats: Mapping[str, int]
     ) -> dict[str, dict[str, int]]:
         """Row to the presets of an experiment that the suite gives fewer repeats there than the others."""
-        place, most = f"config/config.yaml: suites/{self.suite}/column_repeats/{experiment}", dict[str, int]()
-        for column, n in self.settings.column_repeats.get(experiment, {}).items():
-            _choose(place, column, entry.models)
-            most[entry.models[column]] = n
-        compares_all = entry.average_rank is not None or not {"splits", "ratio_of", "equal_trees"}.isdisjoint(
-            entry.options
-        )
-        if most and (entry.render != "scores" or compares_all):
-            raise ConfigError(f"{place}: only a table of scores without ranks, splits and ratios can have these.")
-        found = {row: {preset: n for preset, n in most.items() if n < every} for row, every in repeats.items()}
-        return {row: own for row, own in found.items() if own}
+        given, found = self.settings.column_repeats, dict[str, dict[str, int]]()
+        compares_all = entry.average_rank is not None or not {"ratio_of", "equal_trees"}.isdisjoint(entry.options)
+        for row, every in repeats.items():
+            name = f"{experiment}:{row}" if f"{experiment}:{row}" in given else experiment
+            place, most = f"config/config.yaml: suites/{self.suite}/column_repeats/{name}", given.get(name, {})
+            for column in most:
+                _choose(place, column, entry.models)
+            if most and (entry.render not in ("scores", "pairs") or compares_all):
+                raise ConfigError(f"{place}: only a table of scores or pairs without ranks and ratios can have these.")
+            if own := {entry.models[column]: n for column, n in most.items() if n < every}:
+                found[row] = own
+        return found
 
     def _repeats(self, entry: ExperimentEntry, base: str, bound: int | None) -> int:
         protocol = cast("dict[str, int]", self.datasets[base]["protocol"])
@@ -608,6 +616,8 @@ class _Resolver:
     def _own_bounds(self, preset: str, base: str, budget: Budget) -> dict[str, Bound]:
         """Parameters that the budget bounds, without those of a learner inside."""
         kinds, bounds = self._kinds(preset), {}
+        changes = self.settings.model_budgets.get(preset.partition("+")[0], {}).get(base, {})
+        budget = dataclasses.replace(budget, **cast("dict[str, int]", changes))
         for parameter, value in self._settings(preset, base).items():
             if parameter in kinds and isinstance(value, int | float):
                 here = budget.bounded(kinds[parameter], value)
