@@ -132,6 +132,18 @@ def test_rows_give_the_stored_scores_and_lie_in_the_order_of_the_data(ran, store
     assert results.rows("wine") == {}
 
 
+def test_placements_in_large_test_sets_of_several_splits_are_not_kept(ran, stored, monkeypatch):
+    """They would take megabytes, and over splits the repeats decide."""
+    monkeypatch.setattr("cascadeforest.reports.numbers.rows.MOST_PLACED", 100)
+    shutil.rmtree(ran.root / "reports/smoke")
+    accept(ran.root, "smoke", "why")
+    results = read_stored(ran.root, "smoke")
+    sizes = {cell.dataset: cell.n_test for cell in results.all_cells()}
+    assert sizes["iris"] < 100 < sizes["breast_cancer"]
+    assert all("placed" not in one and "right" in one for one in results.rows("breast_cancer").values())
+    assert all("area" in one for one in results.rows("iris").values())
+
+
 @pytest.mark.parametrize("order", list(itertools.permutations([AUC, ACCURACY, RMSE]))[::2])
 def test_the_order_of_acceptance_does_not_matter(ran, stored, order):
     shutil.rmtree(ran.root / "reports/smoke")

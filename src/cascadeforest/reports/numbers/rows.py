@@ -6,9 +6,9 @@ The arrays of one data set variant, rows in the order of the data set:
 - ``class/<split>``, where a table shows balanced accuracy, or the ROC AUC of several classes: codes of their classes;
 - ``<model>/<repeat>/predicted``: class codes, and ``right``: whether they are right, packed by `numpy.packbits`;
 - ``<model>/<repeat>/residual`` in regression: prediction minus target, divided by the RMSE, in half precision;
-- ``<model>/<repeat>/placed``, of two classes where a table shows the ROC AUC: twice the placement of each row after
-  DeLong et al. (1988). It is the number of negatives scored below a positive, and of positives scored above a
-  negative, ties counted half;
+- ``<model>/<repeat>/placed``, of two classes where a table shows the ROC AUC (and repeats share their test rows, or
+  have few, since it takes room): twice the placement of each row after DeLong et al. (1988), the number of negatives
+  scored below a positive, and of positives scored above a negative, ties counted half;
 - ``<model>/<repeat>/area``, of several classes: what each row adds to the mean of the areas, minus this mean, in single
   precision (`areas`);
 - ``<model>/<repeat>/loss``, where a table shows the log loss and all repeats have the same test rows, over which its
@@ -36,6 +36,8 @@ Arrays: TypeAlias = dict[str, np.ndarray]
 CellRows: TypeAlias = dict[tuple[str, int], Arrays]
 #: Metrics that a test row moves by 1 at most, whatever the data.
 BOUNDED = frozenset({"accuracy", "error_rate", "balanced_accuracy", "roc_auc"})
+#: Most test rows of one of several splits that are kept for the ROC AUC; repeats decide there.
+MOST_PLACED = 20_000
 #: Metrics that are no mean over test rows, not even nearly.
 WITHOUT_ROWS = frozenset({"ece"})
 
@@ -56,10 +58,11 @@ def rows_of(results: Results, dataset: str, processed: Path) -> Arrays:
     numbers = {mask: k for k, mask in enumerate(dict.fromkeys(mask.tobytes() for mask in tested))}
     found: Arrays = {"split": np.array([numbers[mask.tobytes()] for mask in tested], np.int16)}
     found |= {f"test_rows/{numbers[mask.tobytes()]}": mask for mask in tested}
+    large = {"roc_auc"} if max(map(len, splits)) > MOST_PLACED else set()
     wanted: dict[str, set[str]] = {}
     for experiment in map(results.experiments.__getitem__, results.drawable()):
         models = {model for variant, model in experiment.needed_runs() if variant == dataset}
-        for metric in set(experiment.metrics) - ({"log_loss"} if len(numbers) > 1 else set()):
+        for metric in set(experiment.metrics) - ({"log_loss", *large} if len(numbers) > 1 else set()):
             wanted.setdefault(metric, set()).update(models)
     is_weighed = wanted.get("balanced_accuracy") or (wanted.get("roc_auc") and len(data.class_names) > 2)
     if data.task == "classification" and is_weighed:
