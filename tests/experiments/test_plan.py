@@ -187,6 +187,7 @@ def test_a_model_can_have_its_own_budget_on_a_data_set(root):
     found = load_plan(root, {"suite": "full"}).experiments["one"].bounds["forest"]
     assert [found[row]["n_estimators"].here for row in ("iris", "wine+rows-100")] == [125, 250]
     wrong = (({"frost": {}}, "model_budgets is 'frost'.*forest"), ({"forest": {"irs": {}}}, "forest is 'irs'.*iris"))
+    wrong += (({"forest": {"iris": {"epochs": 0.5}}}, "forest/iris is 'epochs'.*trees"),)
     for budgets, words in wrong:
         config["suites"]["full"]["model_budgets"] = budgets
         write(root, config)
@@ -281,6 +282,7 @@ def test_a_column_can_have_fewer_repeats_than_others(root):
     for wrong, words in (
         ({"tow": {}}, "column_repeats.*tow.*one"),
         ({"one:irs": {}}, "column_repeats.*irs.*iris"),
+        ({"one:iris": {"smal": 1}}, "one:iris is 'smal'.*small"),
         ({"one": {"frost": 1}}, "one is 'frost'.*forest"),
     ):
         config["suites"]["special"]["column_repeats"] = wrong
@@ -478,7 +480,7 @@ def test_small_suites_need_no_network(plan):
 def test_the_paper_suite_changes_no_setting_of_a_paper(plan):
     if plan.suite == "paper":
         assert plan.suite_config.budget == Budget()
-        assert plan.suite_config.table_budgets == {}
+        assert plan.suite_config.table_budgets == plan.suite_config.model_budgets == {}
         others = [e for e in plan.experiments.values() if e.id != "hidf-rows"]  # its subject are numbers of rows
         assert not any("+rows-" in variant for e in others for variant in e.datasets)
 

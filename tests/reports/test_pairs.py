@@ -114,6 +114,19 @@ def test_one_repeat_has_no_interval(suite, n, texts):
     assert ran(suite, n).line(NAME, FRAUD, DIFFERENCE) == texts
 
 
+def test_the_first_learner_can_have_fewer_repeats_where_each_has_a_split_of_its_own(suite):
+    """The numbers of the others are over all of theirs."""
+    fewer = {FRAUD: {"mlp": 2, "mlp_hard": 2}}
+    declare(suite, 3, designs={FRAUD: "splits"}, fewer_repeats=fewer)
+    for preset, areas in AREAS.items():
+        run(suite, FRAUD, preset, areas[: 2 if preset in fewer[FRAUD] else 3], [9, 4, 1])
+    assert suite.line(NAME, FRAUD, ALONE) == ["90.00 ± 0.00", "96.00 ± 1.00"]
+    assert suite.line(NAME, FRAUD, HARD) == ["91.50 ± 0.71", "93.00 ± 0.00"]
+    rows = suite.rows(NAME)
+    pairs = (("mlp_hard", "mlp"), ("rf_hard", "random_forest"))
+    assert [rows[FRAUD, one, f"against {other}", "roc_auc_difference"].n for one, other in pairs] == [2, 3]
+
+
 def test_the_first_split_stands_above_all_of_them(suite):
     """Repeats 4 to 6 are of the second split, 7 to 9 of the third."""
     declare(suite, 9, designs={FRAUD: "splits"})

@@ -128,6 +128,14 @@ def test_a_split_for_each_repeat_gives_one_line_and_absent_data_the_papers(suite
     assert {row.status for row in table.rows if row.dataset == FRAUD} == {"unavailable"}
 
 
+def test_the_model_of_most_repeats_tells_the_splits(suite):
+    """The first one has two of three here."""
+    declare(suite, 3, [SKIN], fewer_repeats={SKIN: {"random_forest": 2}})
+    run(suite, SKIN, "random_forest", [1, 2], [0.7, 0.8])
+    run(suite, SKIN, "ddbf_f", [1, 2, 3], [0.7, 0.8, 0.9])
+    assert suite.line(NAME, SKIN, "all splits", AUC) == ["75.00 ± 7.07", "80.00 ± 10.00"]
+
+
 @pytest.mark.parametrize(
     ("dataset", "seeds", "condition"),
     [(SKIN, [1], "all splits"), ("adult", [None, None], "split 1")],

@@ -349,6 +349,8 @@ class Experiment:
 class Budget:
     """How much of the published work a suite or a table does: the same share for all of its models.
 
+    A suite can bound a model on a data set further (`Suite.model_budgets`).
+
     Parameters
     ----------
     trees : float

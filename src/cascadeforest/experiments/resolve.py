@@ -300,18 +300,23 @@ class _Resolver:
             self._base(variant, f"{place}/dataset_repeats")
             if experiment:
                 _choose(f"{place}/dataset_repeats", experiment, experiments)
-        for name in self.settings.column_repeats:
+        entries = {name: entry for own in self.configuration.experiments.values() for name, entry in own.items()}
+        for name, most in self.settings.column_repeats.items():
             experiment, _, variant = name.partition(":")
             _choose(f"{place}/column_repeats", experiment, experiments)
             if variant:
-                self._base(variant, f"{place}/column_repeats")
+                _choose(f"{place}/column_repeats", variant, entries[experiment].datasets.get(self.suite, ()))
+            for column in most:
+                _choose(f"{place}/column_repeats/{name}", column, entries[experiment].models)
         declared = [name for paper, entries in self.configuration.experiments.items() for name in (paper, *entries)]
         for name in self.settings.table_budgets:
             _choose(f"{place}/table_budgets", name, declared)
         for name, rows in self.settings.model_budgets.items():
             _choose(f"{place}/model_budgets", name, self.models)
-            for dataset in rows:
+            for dataset, changes in rows.items():
                 _choose(f"{place}/model_budgets/{name}", dataset, self.datasets)
+                for kind in changes:
+                    _choose(f"{place}/model_budgets/{name}/{dataset}", kind, self._kinds(name).values())
 
     def _check_model(self, name: str) -> None:
         entry = self.models[name]
@@ -578,10 +583,10 @@ class _Resolver:
         for row, every in repeats.items():
             name = f"{experiment}:{row}" if f"{experiment}:{row}" in given else experiment
             place, most = f"config/config.yaml: suites/{self.suite}/column_repeats/{name}", given.get(name, {})
-            for column in most:
-                _choose(place, column, entry.models)
             if most and (entry.render not in ("scores", "pairs") or compares_all):
                 raise ConfigError(f"{place}: only a table of scores or pairs without ranks and ratios can have these.")
+            if most and cast("dict[str, Json]", self.datasets[self._base(row, place)]["protocol"]).get("splits"):
+                raise ConfigError(f"{place}: repeats of {row} share splits, so that each model needs all of them.")
             if own := {entry.models[column]: n for column, n in most.items() if n < every}:
                 found[row] = own
         return found

@@ -6,8 +6,8 @@ The arrays of one data set variant, rows in the order of the data set:
 - ``class/<split>``, where a table shows balanced accuracy, or the ROC AUC of several classes: codes of their classes;
 - ``<model>/<repeat>/predicted``: class codes, and ``right``: whether they are right, packed by `numpy.packbits`;
 - ``<model>/<repeat>/residual`` in regression: prediction minus target, divided by the RMSE, in half precision;
-- ``<model>/<repeat>/placed``, of two classes where a table shows the ROC AUC (and repeats share their test rows, or
-  have few, since it takes room): twice the placement of each row after DeLong et al. (1988), the number of negatives
+- ``<model>/<repeat>/placed``, of two classes where a table shows the ROC AUC (and repeats share test rows, or have
+  few, since it takes room): twice the placement of each row after DeLong et al. (1988), the number of negatives
   scored below a positive, and of positives scored above a negative, ties counted half;
 - ``<model>/<repeat>/area``, of several classes: what each row adds to the mean of the areas, minus this mean, in single
   precision (`areas`);
@@ -36,7 +36,7 @@ Arrays: TypeAlias = dict[str, np.ndarray]
 CellRows: TypeAlias = dict[tuple[str, int], Arrays]
 #: Metrics that a test row moves by 1 at most, whatever the data.
 BOUNDED = frozenset({"accuracy", "error_rate", "balanced_accuracy", "roc_auc"})
-#: Most test rows of one of several splits that are kept for the ROC AUC; repeats decide there.
+#: Most test rows that are kept for the ROC AUC where each repeat has its own split: repeats decide there.
 MOST_PLACED = 20_000
 #: Metrics that are no mean over test rows, not even nearly.
 WITHOUT_ROWS = frozenset({"ece"})
@@ -58,7 +58,7 @@ def rows_of(results: Results, dataset: str, processed: Path) -> Arrays:
     numbers = {mask: k for k, mask in enumerate(dict.fromkeys(mask.tobytes() for mask in tested))}
     found: Arrays = {"split": np.array([numbers[mask.tobytes()] for mask in tested], np.int16)}
     found |= {f"test_rows/{numbers[mask.tobytes()]}": mask for mask in tested}
-    large = {"roc_auc"} if max(map(len, splits)) > MOST_PLACED else set()
+    large = {"roc_auc"} if len(numbers) == len(splits) and max(map(len, splits)) > MOST_PLACED else set()
     wanted: dict[str, set[str]] = {}
     for experiment in map(results.experiments.__getitem__, results.drawable()):
         models = {model for variant, model in experiment.needed_runs() if variant == dataset}

@@ -11,8 +11,8 @@ NO_REPEATS, ONE_SPLIT, SINGLE = "no repeats of it", "repeats of one split", "one
 def splits(cells: Cells, dataset: str) -> list[list[int]]:
     """Return the numbers of the repeats of each split, in the order of their first repeat; empty if nothing has run."""
     groups: dict[int | None, list[int]] = {}
-    # Splits do not depend on the model: any that has run tells.
-    for cell in next(filter(None, (cells.all(dataset, column) for column in cells.experiment.columns)), []):
+    # Splits do not depend on the model: the one with most repeats tells.
+    for cell in max((cells.all(dataset, column) for column in cells.experiment.columns), key=len, default=[]):
         groups.setdefault(cell.seeds["split"], []).append(cell.repeat)
     return list(groups.values())
 
