@@ -282,7 +282,7 @@ def test_a_column_can_have_fewer_repeats_than_others(root):
     for wrong, words in (
         ({"tow": {}}, "column_repeats.*tow.*one"),
         ({"one:irs": {}}, "column_repeats.*irs.*iris"),
-        ({"one:iris": {"smal": 1}}, "one:iris is 'smal'.*small"),
+        ({"one:iris": {"tree": 1}}, "one:iris is 'tree'.*small"),
         ({"one": {"frost": 1}}, "one is 'frost'.*forest"),
     ):
         config["suites"]["special"]["column_repeats"] = wrong
