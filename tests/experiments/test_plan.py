@@ -170,7 +170,7 @@ def test_a_table_or_a_paper_can_have_its_own_budget(root, of):
 
 
 def test_a_model_can_have_its_own_budget_on_a_data_set(root):
-    """Where one of its fits would take most of a day; the other data sets and models keep the suite's."""
+    """Where one of its fits would take many hours; the other data sets and models keep the suite's."""
     config = yaml.safe_load(yaml.safe_dump(CONFIG))
     config["suites"]["full"]["model_budgets"] = {"forest": {"iris": {"trees": 0.25}}}
     write(root, config)

@@ -114,8 +114,8 @@ def test_one_repeat_has_no_interval(suite, n, texts):
     assert ran(suite, n).line(NAME, FRAUD, DIFFERENCE) == texts
 
 
-def test_the_first_learner_can_have_fewer_repeats_where_each_has_a_split_of_its_own(suite):
-    """The numbers of the others are over all of theirs."""
+def test_the_first_learner_can_have_fewer_repeats_where_no_two_share_a_split(suite):
+    """The forest's numbers are over all three."""
     fewer = {FRAUD: {"mlp": 2, "mlp_hard": 2}}
     declare(suite, 3, designs={FRAUD: "splits"}, fewer_repeats=fewer)
     for preset, areas in AREAS.items():
