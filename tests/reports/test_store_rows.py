@@ -3,6 +3,7 @@
 import itertools
 import re
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -142,6 +143,18 @@ def test_placements_in_large_test_sets_of_several_splits_are_not_kept(ran, store
     assert sizes["iris"] < 100 < sizes["breast_cancer"]
     assert all("placed" not in one and "right" in one for one in results.rows("breast_cancer").values())
     assert all("area" in one for one in results.rows("iris").values())
+
+    def shared(path):
+        """Return the data with repeats 0 and 1 on one split."""
+        data = processed.load_or_make(path, config=ROOT / "config", raw=ran.root / "data/raw")
+        own = ("digest", "y", "task", "class_names")
+        return SimpleNamespace(**{name: getattr(data, name) for name in own}, rows=lambda k: data.rows(k // 2))
+
+    monkeypatch.setattr("cascadeforest.reports.numbers.rows.load", shared)
+    shutil.rmtree(ran.root / "reports/smoke")
+    accept(ran.root, "smoke", "why")
+    rows = read_stored(ran.root, "smoke").rows("breast_cancer")
+    assert all("placed" in rows["small", repeat] for repeat in (0, 1))
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations([AUC, ACCURACY, RMSE]))[::2])
