@@ -29,7 +29,7 @@ export MLFLOW_DISABLE_TELEMETRY := true
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run docs test test-fast test-faults test-slurm lint unit coverage smoke ui check accept report list leaderboard \
+.PHONY: help setup run docs test test-fast test-faults test-slurm lint unit coverage smoke ui check accept restore report list leaderboard \
   lock sync unlock clean vulnerabilities
 
 help: ## this list
@@ -144,6 +144,9 @@ check: $(STAMP) ## results/$(SUITE) against the stored reports/$(SUITE); ONLY='s
 
 accept: $(STAMP) ## store results/$(SUITE) as reports/$(SUITE), with provenance; MESSAGE='why', ONLY='some', DROP='others'
 	$(PYTHON) -m cascadeforest.reports accept --suite $(SUITE) --message "$(MESSAGE)" $(if $(ONLY),--only $(ONLY)) $(if $(DROP),--drop $(DROP))
+
+restore: $(STAMP) ## take the accepted fits of $(SUITE) as they are: `make run` then computes only what is missing or differs
+	$(PYTHON) -m cascadeforest.experiments restore --suite $(SUITE)
 
 report: $(STAMP) ## draw everything of $(SUITE) from its stored cells, without training: results/$(SUITE)/stored/index.html
 	$(PYTHON) -m cascadeforest.reports render --suite $(SUITE)

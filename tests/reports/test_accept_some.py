@@ -437,6 +437,19 @@ def test_rows_whose_data_were_missing_are_not_accepted_yet_and_stored_rows_stay_
     assert lines(by_rows)["yeast"][0] == "*unavailable: not run*"
 
 
+def test_a_whole_table_does_not_lose_stored_rows_whose_data_are_missing(by_rows):
+    by_rows.experiments[FIRST]["datasets"] = ["adult", "yeast"]
+    by_rows.experiments[FIRST]["absent"] = {"yeast": "not on this machine"}
+    by_rows.write_plan()
+    by_rows.draw()
+    words = by_rows.refused(FIRST)
+    assert f"yeast of {FIRST}: not on this machine" in words
+    assert words.endswith(f"DROP='{FIRST}'")
+    accept(by_rows.root, by_rows.name, "why", [FIRST], [FIRST])
+    assert "not on this machine" in lines(by_rows)["yeast"][0]
+    accept_some(by_rows, FIRST)  # nothing is lost any more
+
+
 def test_what_was_timed_in_turn_on_a_row_goes_with_it():
     def timing(dataset, model="m"):
         run = Run("smoke", dataset, model, "classification", "somewhere:M", {}, (0,))

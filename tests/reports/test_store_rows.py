@@ -1,8 +1,10 @@
 """Rows of predictions in the store: what paired tests need, exactly, and after any order of acceptance."""
 
+import copy
 import itertools
 import re
 import shutil
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,10 +16,13 @@ from tests.reports.conftest import ROOT, Suite, snapshot, spoil
 
 from cascadeforest.data import processed
 from cascadeforest.data.errors import UserError
+from cascadeforest.experiments.accepted import restore
+from cascadeforest.experiments.batches import make_batches
 from cascadeforest.experiments.cells import predictions
 from cascadeforest.experiments.jobs import Job, run_jobs
-from cascadeforest.experiments.plan import Run
-from cascadeforest.experiments.records import run_path
+from cascadeforest.experiments.plan import Run, read_plan
+from cascadeforest.experiments.records import AcceptedCell, accepted_path, discard_damaged, run_path
+from cascadeforest.experiments.typed_files import read_typed, write_typed
 from cascadeforest.inference.row_values import placements
 from cascadeforest.reports.store.accept import accept
 from cascadeforest.reports.store.stored import read_provenance, read_stored
@@ -167,6 +172,106 @@ def test_the_order_of_acceptance_does_not_matter(ran, stored, order):
     # When and why each was accepted, and the digest of this in the crate.
     differing = {name for name in names if at_once.get(name) != one_by_one.get(name)}
     assert differing == {"provenance.json", "ro-crate-metadata.json"}
+
+
+@pytest.fixture
+def elsewhere(ran, stored, tmp_path):
+    """The accepted suite on another machine, with prepared data, before anything ran."""
+    suite = copy.deepcopy(ran)
+    suite.root = tmp_path / "elsewhere"
+    suite.folder = suite.root / "results/smoke"
+    shutil.copytree(stored, suite.root)
+    shutil.copytree(ran.root / "data", suite.root / "data")
+    shutil.copy(ran.root / "CITATION.cff", suite.root)
+    suite.write_plan()
+    return suite
+
+
+def fitted(suite):
+    """Do all jobs of a suite, and return what was fitted."""
+    told = []
+
+    def tell(event, **facts):
+        if event == "fit":
+            told.append(tuple(facts.values()))
+
+    for (dataset, model), spec in suite.specs.items():
+        data, failures = suite.root / f"data/processed/{dataset}.npz", suite.root / "results/none.json"
+        job = Job(Run(**spec), data, run_path(suite.folder, dataset, model), failures)
+        run_jobs([job], suite.root / "results/cells", tell=tell)
+    return told
+
+
+def discarded(suite):
+    """Remove what is damaged, as a run does before it begins, and return what was removed."""
+    plan = read_plan(suite.folder / "plan.json", "smoke")
+    return discard_damaged(suite.root, replace(plan, batches=make_batches(plan.runs, {}, seconds=60)))
+
+
+def test_a_run_takes_restored_cells_and_stores_the_same_bytes(elsewhere, stored):
+    done = restore(elsewhere.root, "smoke")
+    assert (done.cells, done.without) == (9, {})
+    assert "9 accepted cells" in done.lines()[0]
+    assert fitted(elsewhere) == []
+    assert discarded(elsewhere) == []
+    shutil.rmtree(elsewhere.root / "reports/smoke")
+    again, before = (
+        snapshot(folder) for folder in (accept(elsewhere.draw().root, "smoke", "why"), stored / "reports/smoke")
+    )
+    names = again.keys() | before.keys()
+    # When it was accepted, and the digest of this in the crate.
+    differing = {name for name in names if again.get(name) != before.get(name)}
+    assert differing == {"provenance.json", "ro-crate-metadata.json"}
+
+
+def test_restored_cells_stand_beside_computed_ones(elsewhere):
+    """Another parameter, or metrics by other code, and the cell is computed; others of the run are taken."""
+    restore(elsewhere.root, "smoke")
+    elsewhere.specs["iris", "small"]["params"] |= {"n_estimators": 9}
+    key = cells(elsewhere.root)["breast_cancer", "smaller", 1].key
+    path = accepted_path(elsewhere.root / "results/cells", key, "smaller")
+    write_typed(path, replace(read_typed(AcceptedCell, path, ""), scoring="other code"))
+    assert fitted(elsewhere) == [("breast_cancer", "smaller", 1), ("iris", "small", 0), ("iris", "small", 1)]
+    taken = cells(elsewhere.root)
+    for cell in elsewhere.read_run("breast_cancer", "smaller").cells:
+        before = taken["breast_cancer", "smaller", cell.repeat]
+        assert cell.metrics["accuracy"] == before.metrics["accuracy"]
+        assert (cell == before) == (cell.repeat != 1)  # a cell that is computed has costs of its own
+
+
+@pytest.mark.parametrize("damage", ["edited", "truncated", "empty", "gone"])
+@pytest.mark.parametrize("suffix", [".json", ".npz"])
+def test_damaged_restored_cells_are_computed(elsewhere, damage, suffix):
+    restore(elsewhere.root, "smoke")
+    fitted(elsewhere)
+    key = cells(elsewhere.root)["iris", "small", 1].key
+    path = accepted_path(elsewhere.root / "results/cells", key, "small").with_suffix(suffix)
+    if (damage, suffix) == ("edited", ".json"):
+        text, n_changed = re.subn(r'("repeat": ?)1', r"\g<1>0", path.read_text())
+        assert n_changed
+        path.write_text(text)
+    else:
+        spoil(path, damage)
+    assert len(discarded(elsewhere)) == 1
+    assert fitted(elsewhere) == [("iris", "small", 1)]
+
+
+def test_restored_cells_without_what_a_metric_needs_are_refused(ran, elsewhere):
+    """Placements are kept for tables of the AUC alone."""
+    folder = elsewhere.root / "reports/smoke"
+    for root in (ran.root, elsewhere.root):
+        shutil.rmtree(root / "reports/smoke")
+    shutil.copytree(accept(ran.root, "smoke", "why", [ACCURACY]), folder)
+    restore(elsewhere.root, "smoke")
+    assert {pair[:2] for pair in fitted(elsewhere)} == {("iris", "small"), ("diabetes", "extra")}
+    words = r"small on breast_cancer, repeat 0 was accepted without what roc_auc needs. Remove (\S+) and run again"
+    found = [*elsewhere.root.glob(re.search(words, elsewhere.draw().refused(AUC, ACCURACY))[1])]
+    assert len(found) == 4  # two repeats: the cell, and its rows
+    for path in found:
+        path.unlink()
+    discarded(elsewhere)
+    assert fitted(elsewhere) == [("breast_cancer", "small", repeat) for repeat in (0, 1)]
+    accept(elsewhere.draw().root, "smoke", "why")
 
 
 @pytest.mark.parametrize("damage", ["edited", "truncated", "empty", "gone"])

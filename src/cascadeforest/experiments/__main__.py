@@ -77,6 +77,9 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     )
     suite.add_argument("--config", nargs="+", default=[], metavar="KEY=VALUE", help="keys of config.yaml to replace")
 
+    restore = command("restore", "take accepted results, and compute only what differs from them or is missing")
+    restore.add_argument("--suite", required=True)
+
     run = command("run", "all repeats of one model on one data set")
     run.add_argument("--spec", type=json.loads, required=True, help="JSON, from `spec`")
     run.add_argument("--data", type=Path, required=True, help="processed data set (.npz)")
@@ -264,6 +267,13 @@ def _suite(options: argparse.Namespace) -> int:
     plan = load_plan(options.root, overrides)
     check_prerequisites(options.root, plan, options.only)
     return run_suite(options.root, plan, options.only, options.cores, overrides, sys.stdout)
+
+
+def _restore(options: argparse.Namespace) -> int:
+    from cascadeforest.experiments.accepted import restore
+
+    print("\n".join(restore(options.root, options.suite).lines()))
+    return 0
 
 
 def _track(options: argparse.Namespace) -> int:

@@ -30,7 +30,7 @@ from cascadeforest.data.errors import ConfigError, DamagedFile, UserError
 from cascadeforest.data.files import atomic_write, canonical_json, digest_of, sha256_of
 from cascadeforest.data.typed_json import Json, to_json
 from cascadeforest.experiments import provenance
-from cascadeforest.experiments.cells import Cell, compute_cell, predictions, read_cell
+from cascadeforest.experiments.cells import Cell, cell_key, compute_cell, predictions, read_cell
 from cascadeforest.experiments.code_digest import code_digest
 from cascadeforest.experiments.extras import module_of
 from cascadeforest.experiments.measure import read_by_profiler, release_memory
@@ -46,6 +46,7 @@ from cascadeforest.experiments.records import (
     RunResult,
     ScoredCell,
     batch_path,
+    read_accepted,
     run_path,
     scored,
 )
@@ -225,9 +226,14 @@ class _Runner:
         facts = self._facts_of(job)
         origins = self._origins(run, str(facts["digest"]))
         failed: list[Failure] = []
+        accepted = {
+            repeat: found
+            for repeat, origin in origins.items()
+            if (found := self._accepted(run, repeat, origin)) is not None
+        }
         for repeat, origin in origins.items():
             cell = {"dataset": run.dataset, "model": run.model, "repeat": repeat}
-            if _is_cached(self.cache, run, repeat, origin):
+            if repeat in accepted or _is_cached(self.cache, run, repeat, origin):
                 self.tell("cell", **cell, fitted=False)
                 continue
             self.tell("fit", **cell)
@@ -248,15 +254,26 @@ class _Runner:
             )
         outdated = [job.failures]
         if job.output is not None:
-            cells = [read_cell(self.cache, run, repeat, origin) for repeat, origin in origins.items()]
-            scores = self.worker.call(_scores, job.data, self.cache, cells)
-            merged = tuple(scored(cell, run.model, one) for cell, one in zip(cells, scores, strict=True))
+            own = {repeat: origin for repeat, origin in origins.items() if repeat not in accepted}
+            cells = [read_cell(self.cache, run, repeat, origin) for repeat, origin in own.items()]
+            scores = self.worker.call(_scores, job.data, self.cache, cells) if cells else []
+            accepted |= {cell.repeat: scored(cell, run.model, one) for cell, one in zip(cells, scores, strict=True)}
+            merged = tuple(accepted[repeat] for repeat in origins)
             write_typed(job.output, RunResult(run, facts, scoring_digest(), merged))
             self.tell("run", dataset=run.dataset, model=run.model, **_shown_score(merged))
             # Those of the jobs that computed some of the repeats.
             outdated += job.failures.parent.glob(f"{job.failures.stem}.part*.json")
         for path in outdated:
             path.unlink(missing_ok=True)
+
+    def _accepted(self, run: Run, repeat: int, origin: Provenance) -> ScoredCell | None:
+        """Return a repeat as it was accepted, if it is in the cache, and its metrics are those of today's code."""
+        try:
+            found = read_accepted(self.cache, cell_key(run, repeat, origin), run.model)
+        except DamagedFile as error:
+            logger.warning("%s", error)
+            return None
+        return found.cell if found and found.scoring == scoring_digest() else None
 
     def _facts_of(self, job: Job) -> dict[str, Json]:
         if job.data not in self.facts:

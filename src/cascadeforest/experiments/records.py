@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cascadeforest.data.errors import DamagedFile
 from cascadeforest.data.typed_json import Json
-from cascadeforest.experiments.cells import Cell, check_arrays
+from cascadeforest.experiments.cells import Cell, SavedArrays, cell_path, check_arrays
 from cascadeforest.experiments.metrics import COST_METRICS, Scores
 from cascadeforest.experiments.plan import Plan, Run, Timing, read_plan
 from cascadeforest.experiments.provenance import Provenance
@@ -52,6 +52,25 @@ class ScoredCell(Cell):
     model: str
     metrics: dict[str, float]
     confusion: tuple[tuple[int, ...], ...] | None = None
+
+
+@dataclass(frozen=True)
+class AcceptedCell:
+    """A cell that was accepted earlier, in the cache (`cascadeforest.experiments.accepted.restore`).
+
+    Parameters
+    ----------
+    scoring : str
+        Digest of the code that computed its metrics.
+    cell : ScoredCell
+        As it was accepted; the file of its predictions need not be there.
+    rows : SavedArrays
+        What is kept of its predictions (`cascadeforest.reports.numbers.rows`).
+    """
+
+    scoring: str
+    cell: ScoredCell
+    rows: SavedArrays
 
 
 @dataclass(frozen=True)
@@ -235,6 +254,58 @@ def scored(cell: Cell, model: str, scores: Scores) -> ScoredCell:
     return ScoredCell(**facts, model=model, metrics=metrics, confusion=scores.confusion)
 
 
+def accepted_path(cache: Path, key: str, model: str) -> Path:
+    """Return the file of an accepted cell of a model preset in the cache of cells."""
+    return cell_path(cache, key).with_suffix(f".{model}.accepted.json")
+
+
+def read_accepted(cache: Path, key: str, model: str) -> AcceptedCell | None:
+    """Read an accepted cell of the cache.
+
+    Parameters
+    ----------
+    cache : Path
+        Folder of the cells.
+    key : str
+        Name of the cell (`cascadeforest.experiments.cells.cell_key`).
+    model : str
+        Model preset.
+
+    Returns
+    -------
+    AcceptedCell or None
+        None if it is not there.
+
+    Raises
+    ------
+    DamagedFile
+        If it, or a file of arrays that belongs to it, is not what was written.
+    """
+    path, remedy = accepted_path(cache, key, model), "It is computed."
+    try:
+        found = read_typed(AcceptedCell, path, remedy)
+    except FileNotFoundError:
+        return None
+    if (found.cell.key, found.cell.model) != (key, model):
+        raise DamagedFile(path, f"it is {found.cell.model} on {found.cell.dataset}", remedy)
+    for saved in (found.rows, *found.cell.extras.values()):
+        check_arrays(cache, saved, remedy)
+    return found
+
+
+def taken(cache: Path, cell: ScoredCell) -> AcceptedCell | None:
+    """Return the accepted cell that a run took instead of computing it; None where its predictions are there.
+
+    Raises
+    ------
+    DamagedFile
+        As `read_accepted`.
+    """
+    if cell.outputs is None or (cache / cell.outputs.file).is_file():
+        return None
+    return read_accepted(cache, cell.key, cell.model)
+
+
 def run_path(folder: Path, dataset: str, model: str) -> Path:
     """Return the file of a run below ``results/<suite>``."""
     return folder / "runs" / dataset / f"{model}.json"
@@ -370,8 +441,9 @@ def discard_damaged(root: Path, plan: Plan) -> list[Path]:
             if result is None and mark.is_file():
                 raise DamagedFile(path, "no such file", "")
             for cell in result.cells if result else ():
-                for saved in (*([cell.outputs] if cell.outputs else []), *cell.extras.values()):
-                    check_arrays(root / CELL_CACHE, saved, "")
+                if taken(root / CELL_CACHE, cell) is None:
+                    for saved in (*([cell.outputs] if cell.outputs else []), *cell.extras.values()):
+                        check_arrays(root / CELL_CACHE, saved, "")
         except DamagedFile as error:
             shown = [name for name, experiment in plan.experiments.items() if run.pair in experiment.needed_runs()]
             discard(error, shown, path, mark)

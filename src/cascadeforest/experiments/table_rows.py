@@ -161,6 +161,20 @@ def what_stays(
             place = f" with {name}" if one else ""
             hint = f"Stored are {', '.join(known)}." if known else f"Of {name}, --only names no rows."
             raise UserError(f"--drop names {', '.join(unknown)}, not stored{place}. {hint}")
+    lacking = {
+        f"{row} of {name}: {absent[row]}": name
+        for name in {*accepted} - by_rows - dropped.keys()
+        for absent in [new.experiments[name].absent]
+        for row in (stored[name].present() if name in stored else ())
+        if row in absent
+    }
+    if lacking:
+        raise UserError(
+            "Stored rows whose data are not at hand would go with their table:\n  "
+            + "\n  ".join(sorted(lacking))
+            + "\nGet the data, accept the other rows by name (ONLY='table:row'), or give these up: "
+            + f"DROP='{' '.join(dict.fromkeys(lacking.values()))}'"
+        )
     found, lost = {}, dict[str, str]()  # what would no longer be shown, and the word that gives it up
     for name, one in stored.items():
         given_up = dropped.get(name, [])

@@ -25,7 +25,8 @@ import numpy as np
 
 from cascadeforest.data.dataset import Dataset, load
 from cascadeforest.data.errors import UserError
-from cascadeforest.experiments.cells import predictions
+from cascadeforest.experiments.cells import predictions, read_arrays
+from cascadeforest.experiments.records import CELL_CACHE, AcceptedCell, taken
 from cascadeforest.inference.row_values import areas, log_losses, placements, stored_losses
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ BOUNDED = frozenset({"accuracy", "error_rate", "balanced_accuracy", "roc_auc"})
 MOST_PLACED = 20_000
 #: Metrics that are no mean over test rows, not even nearly.
 WITHOUT_ROWS = frozenset({"ece"})
+#: Arrays that are kept only where a table shows this metric.
+SHOWN_BY = {"placed": "roc_auc", "area": "roc_auc", "loss": "log_loss"}
 
 
 def rows_of(results: Results, dataset: str, processed: Path) -> Arrays:
@@ -70,8 +73,12 @@ def rows_of(results: Results, dataset: str, processed: Path) -> Arrays:
         sorted_classes = [data.y[np.sort(test)].astype(small) for test in splits]
         found |= {f"class/{numbers[mask.tobytes()]}": own for mask, own in zip(tested, sorted_classes, strict=True)}
     for cell in cells:
-        outputs = predictions(results.arrays_folder, cell, results.remedy)
         shown = {metric for metric, models in wanted.items() if cell.model in models}
+        if accepted := taken(results.arrays_folder, cell):
+            rows = _of_accepted(accepted, results.arrays_folder, shown)
+            found |= {f"{cell.model}/{cell.repeat}/{name}": values for name, values in rows.items()}
+            continue
+        outputs = predictions(results.arrays_folder, cell, results.remedy)
         order = np.argsort(splits[cell.repeat])
         outputs = {name: values[order] for name, values in outputs.items()}
         for name, values in _of_cell(outputs, data, splits[cell.repeat][order], shown).items():
@@ -96,6 +103,17 @@ def _of_cell(outputs: Arrays, data: Dataset, test: np.ndarray, shown: set[str]) 
     if "log_loss" in shown and "probabilities" in outputs:
         found["loss"] = stored_losses(log_losses(outputs["probabilities"], truth))
     return found
+
+
+def _of_accepted(accepted: AcceptedCell, cache: Path, shown: set[str]) -> Arrays:
+    """Return what was kept of a cell that a run took as it was accepted, for tables that show these metrics."""
+    rows, cell = read_arrays(cache, accepted.rows), accepted.cell
+    for metric in {*SHOWN_BY.values()} & shown & cell.metrics.keys():
+        if not any(SHOWN_BY.get(name) == metric for name in rows):
+            place = f"{cell.model} on {cell.dataset}, repeat {cell.repeat}"
+            files = CELL_CACHE / "*" / f"*.{cell.model}.accepted.*"
+            raise UserError(f"{place} was accepted without what {metric} needs. Remove {files} and run again.")
+    return {name: values for name, values in rows.items() if SHOWN_BY.get(name) in {None, *shown}}
 
 
 def by_cell(arrays: Mapping[str, np.ndarray]) -> CellRows:

@@ -10,51 +10,28 @@ import gzip
 import json
 import shutil
 import tempfile
-import zlib
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import cast
 
-from cascadeforest.data.errors import ConfigError, DamagedFile, UserError
+from cascadeforest.data.errors import DamagedFile
 from cascadeforest.data.files import CONTENT_DIGEST, atomic_write, digest_of, parse_signed_json, signed_json
-from cascadeforest.data.typed_json import Json, from_json, to_json
+from cascadeforest.data.typed_json import Json, to_json
+from cascadeforest.experiments.accepted import CELLS, EXTRAS, FORMAT, ROWS, StoredSuite, from_git, unpack
 from cascadeforest.experiments.cells import SavedArrays, read_arrays
 from cascadeforest.experiments.claims import CHECKS_FILE, claims_of
-from cascadeforest.experiments.plan import CLAIMS, Experiment, Plan
-from cascadeforest.experiments.records import RunResult, Timed
+from cascadeforest.experiments.plan import CLAIMS, Experiment
 from cascadeforest.reports.drawing.table import make_table
 from cascadeforest.reports.numbers.growth import DECIDED
 from cascadeforest.reports.numbers.results import Results, origin
 from cascadeforest.reports.numbers.rows import Arrays
 
-FORMAT = 3
-CELLS, EXTRAS, ROWS, PROVENANCE = "cells.json.gz", "extras", "rows", "provenance.json"
+PROVENANCE = "provenance.json"
 #: Suites whose pictures are kept: the ones that the documentation shows.
 PICTURED = frozenset({"standard"})
-
-
-@dataclass(frozen=True)
-class StoredSuite:
-    """Content of ``reports/<suite>/cells.json.gz``.
-
-    `rows` has, by data set variant, the file with the predictions for its test rows; data sets are not in it whose
-    cells were computed by a version that kept metrics only.
-    """
-
-    format: int
-    plan: Plan
-    runs: tuple[RunResult, ...]
-    summaries: dict[str, dict[str, Json]]
-    rows: dict[str, SavedArrays]
-    timings: tuple[Timed, ...] = ()
-
-
-def from_git(path: Path) -> str:
-    """Say what to do about a damaged stored file."""
-    return f"Take it from git again: git checkout -- {path}"
 
 
 def pack(results: Results, rows: dict[str, SavedArrays]) -> bytes:
@@ -64,32 +41,6 @@ def pack(results: Results, rows: dict[str, SavedArrays]) -> bytes:
     content = to_json(StoredSuite(FORMAT, plan, runs, dict(sorted(results.summaries.items())), rows, results.timings))
     # Keys keep their order, which in the plan is the order of tables, columns and rows.
     return gzip.compress(signed_json(cast("dict[str, Json]", content)).encode(), compresslevel=9, mtime=0)
-
-
-def unpack(path: Path, suite: str) -> StoredSuite:
-    """Read and check ``cells.json.gz``; `UserError` if it is not there, damaged or of another format."""
-    if not path.is_file():
-        raise UserError(
-            f"{path}: no such file, so nothing is stored for the suite '{suite}'. "
-            f"Run the suite, then: make accept SUITE={suite} MESSAGE='why'"
-        )
-    try:
-        text = gzip.decompress(path.read_bytes()).decode()
-    except (OSError, EOFError, zlib.error, ValueError) as error:
-        raise DamagedFile(path, f"damaged ({error})", from_git(path)) from error
-    content = parse_signed_json(text, path, from_git(path))
-    if content.get("format") != FORMAT:
-        raise UserError(
-            f"{path}: format is {content.get('format')}; this version reads {FORMAT}. "
-            f"Run the suite again and accept it: make accept SUITE={suite} MESSAGE='new format'"
-        )
-    try:
-        stored = from_json(StoredSuite, content, str(path))
-    except ConfigError as error:
-        raise DamagedFile(path, f"written by another version ({error})", from_git(path)) from error
-    if stored.plan.suite != suite:
-        raise DamagedFile(path, f"it is of the suite '{stored.plan.suite}'", from_git(path))
-    return stored
 
 
 def read_stored(root: Path, suite: str, folder: Path | None = None) -> Results:

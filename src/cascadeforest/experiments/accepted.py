@@ -1,0 +1,187 @@
+"""Cells that were accepted earlier: the file that keeps them, and how a run takes them instead of computing them again.
+
+``reports/<suite>/cells.json.gz`` has the plan and the cells of an accepted suite, ``extras/`` the arrays that figures
+are drawn from, ``rows/`` what models predicted for each test row, as far as paired comparisons need it.
+`restore` puts the cells into the cache of cells. A job takes one if its name, a digest of everything that decides its
+numbers, is the one that it would compute: any other data, parameter, code or library computes it again.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cascadeforest.data.errors import ConfigError, DamagedFile, UserError
+from cascadeforest.data.files import atomic_write, parse_signed_json, sha256_of
+from cascadeforest.data.typed_json import Json, from_json
+from cascadeforest.experiments.cells import SavedArrays, cell_path, check_arrays, npz_bytes, read_arrays
+from cascadeforest.experiments.plan import Plan
+from cascadeforest.experiments.records import (
+    CELL_CACHE,
+    ROUND_CACHE,
+    AcceptedCell,
+    RunResult,
+    ScoredCell,
+    Timed,
+    accepted_path,
+)
+from cascadeforest.experiments.typed_files import write_typed
+
+if TYPE_CHECKING:
+    import numpy as np
+
+FORMAT = 3
+CELLS, EXTRAS, ROWS = "cells.json.gz", "extras", "rows"
+
+
+@dataclass(frozen=True)
+class StoredSuite:
+    """Content of ``reports/<suite>/cells.json.gz``.
+
+    Parameters
+    ----------
+    format : int
+        `FORMAT`.
+    plan : Plan
+        What is shown, without training jobs.
+    runs : tuple of RunResult
+        The cells, by model preset and data set variant.
+    summaries : dict
+        Facts about the data sets.
+    rows : dict
+        By data set variant the file with the predictions for its test rows; data sets are not in it whose cells were
+        computed by a version that kept metrics only.
+    timings : tuple of Timed
+        What was timed in turn.
+    """
+
+    format: int
+    plan: Plan
+    runs: tuple[RunResult, ...]
+    summaries: dict[str, dict[str, Json]]
+    rows: dict[str, SavedArrays]
+    timings: tuple[Timed, ...] = ()
+
+
+def from_git(path: Path) -> str:
+    """Say what to do about a damaged stored file."""
+    return f"Take it from git again: git checkout -- {path}"
+
+
+def unpack(path: Path, suite: str) -> StoredSuite:
+    """Read and check ``cells.json.gz``.
+
+    Raises
+    ------
+    UserError
+        If it is not there, damaged or of another format.
+    """
+    if not path.is_file():
+        raise UserError(
+            f"{path}: no such file, so nothing is stored for the suite '{suite}'. "
+            f"Run the suite, then: make accept SUITE={suite} MESSAGE='why'"
+        )
+    try:
+        text = gzip.decompress(path.read_bytes()).decode()
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        raise DamagedFile(path, f"damaged ({error})", from_git(path)) from error
+    content = parse_signed_json(text, path, from_git(path))
+    if content.get("format") != FORMAT:
+        raise UserError(
+            f"{path}: format is {content.get('format')}; this version reads {FORMAT}. "
+            f"Run the suite again and accept it: make accept SUITE={suite} MESSAGE='new format'"
+        )
+    try:
+        stored = from_json(StoredSuite, content, str(path))
+    except ConfigError as error:
+        raise DamagedFile(path, f"written by another version ({error})", from_git(path)) from error
+    if stored.plan.suite != suite:
+        raise DamagedFile(path, f"it is of the suite '{stored.plan.suite}'", from_git(path))
+    return stored
+
+
+@dataclass
+class Restored:
+    """What `restore` did.
+
+    Parameters
+    ----------
+    cells, rounds : int
+        Cells and rounds of timings that a run can take now.
+    without : dict
+        Why the other cells cannot be taken, and how many there are.
+    """
+
+    cells: int = 0
+    rounds: int = 0
+    without: dict[str, int] = field(default_factory=dict)
+
+    def lines(self) -> list[str]:
+        """Return what was done, in words."""
+        others = [f"{count:,} cells are computed again: {reason}" for reason, count in self.without.items()]
+        return [f"{self.cells:,} accepted cells and {self.rounds:,} rounds of timings are there for runs.", *others]
+
+
+def restore(root: Path, suite: str) -> Restored:
+    """Put the accepted cells of a suite, and its rounds of timings, into the caches of runs.
+
+    Whether a run takes one is decided when its turn comes (`read_accepted`). What was computed here stays.
+
+    Parameters
+    ----------
+    root : Path
+        Folder of the repository.
+    suite : str
+        Its name.
+
+    Raises
+    ------
+    UserError
+        If nothing is stored, or it is damaged.
+    """
+    folder, cache, done = root / "reports" / suite, root / CELL_CACHE, Restored()
+    stored = unpack(folder / CELLS, suite)
+    rows: dict[str, dict[str, np.ndarray]] = {}
+    for run in stored.runs:
+        dataset = run.run.dataset
+        if dataset not in rows:  # one data set at a time: runs are sorted by it
+            saved = stored.rows.get(dataset)
+            path = folder / ROWS
+            rows = {dataset: read_arrays(path, saved, from_git(path / saved.file)) if saved else {}}
+        for cell in run.cells:
+            own = _rows_of(rows[dataset], cell)
+            lacking = [
+                one
+                for one in cell.extras.values()
+                if not (folder / EXTRAS / one.file).is_file() and not (cache / one.file).is_file()
+            ]
+            if not own or lacking:
+                reason = "what they save is not stored" if own else "their predictions were not kept"
+                done.without[reason] = done.without.get(reason, 0) + 1
+                continue
+            for one in cell.extras.values():
+                if not (cache / one.file).is_file():
+                    check_arrays(folder / EXTRAS, one, from_git(folder / EXTRAS / one.file))
+                    atomic_write(cache / one.file, (folder / EXTRAS / one.file).read_bytes())
+            path = accepted_path(cache, cell.key, cell.model)
+            own_path = path.with_suffix(".npz")
+            atomic_write(own_path, npz_bytes(dict(sorted(own.items()))))
+            kept = SavedArrays(own_path.relative_to(cache).as_posix(), sha256_of(own_path))
+            write_typed(path, AcceptedCell(run.scoring, cell, kept))
+            done.cells += 1
+    for one_round in (one for timed in stored.timings for one in timed.rounds):
+        path = cell_path(root / ROUND_CACHE, one_round.key)
+        if not path.is_file():
+            write_typed(path, one_round)
+        done.rounds += 1
+    return done
+
+
+def _rows_of(arrays: Mapping[str, np.ndarray], cell: ScoredCell) -> dict[str, np.ndarray]:
+    """Return what a data set's file of rows has of one cell."""
+    place = f"{cell.model}/{cell.repeat}"
+    return {name.rpartition("/")[2]: values for name, values in arrays.items() if name.rpartition("/")[0] == place}
