@@ -122,6 +122,17 @@ def test_pictures_are_stored_as_png_where_the_documentation_shows_them(ran, pict
     assert ran.found() == set()
 
 
+def test_numbers_of_a_large_picture_are_drawn_again_from_the_cells(ran, pictured, monkeypatch):
+    numbers = (pictured / "figures/cs-fig4.csv").read_bytes()
+    monkeypatch.setattr(stored_module, "MOST_DRAWN", len(numbers) - 1)
+    accept(ran.root, ran.name, "again")
+    assert names(pictured / "figures") == ["cs-fig4.png"]
+    assert ran.found() == set()
+    report = redraw_stored(ran.root, ran.name)
+    assert report.differences == ()
+    assert (report.folder / "figures/cs-fig4.csv").read_bytes() == numbers
+
+
 def test_a_picture_that_was_not_drawn_or_is_older_than_its_results_is_not_stored(ran, pictured):
     (ran.folder / "figures/cs-fig4.png").write_bytes(b"older")
     with pytest.raises(UserError, match=r"cs-fig4\.png is not what the results say now"):

@@ -78,8 +78,10 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = (), dro
                     atomic_write(new / store.EXTRAS / saved.file, (part.arrays_folder / saved.file).read_bytes())
         # What stays is not drawn again: drawing the stored tables must still see a difference to their cells.
         for path in stored.glob("[tf]*/*.*"):
-            if path.stem in {*store.without_claims(kept)} - {*mixed} and store.is_stored(path.name, suite):
-                atomic_write(new / path.relative_to(stored), path.read_bytes())
+            file, content = path.relative_to(stored), path.read_bytes()
+            is_drawn = path.stem in {*store.without_claims(kept)} - {*mixed}
+            if is_drawn and store.is_stored(file.as_posix(), content, suite):
+                atomic_write(new / file, content)
         atomic_write(new / store.CELLS, store.pack(together, _write_rows(rows, new / store.ROWS)))
         # Of this suite only: what running says of claims about cost differs from run to run.
         if checks := next(filter(Path.is_file, (folder / CHECKS_FILE for folder in (root / "results", stored))), None):

@@ -57,7 +57,7 @@ def redraw_stored(root: Path, suite: str) -> RedrawReport:
         for name, content in files.items():
             atomic_write(new / name, content)
         atomic_write(new / PAGE, index_page(results, new, read_declared(root)))
-    kept = {file: content for file, content in files.items() if store.is_stored(file, suite)}
+    kept = {file: content for file, content in files.items() if store.is_stored(file, content, suite)}
     differences = (_difference(stored / file, folder / file, content, same_dots) for file, content in kept.items())
     return RedrawReport(folder, tuple(results.drawable()), tuple(filter(None, differences)))
 

@@ -32,6 +32,8 @@ from cascadeforest.reports.numbers.rows import Arrays
 PROVENANCE = "provenance.json"
 #: Suites whose pictures are kept: the ones that the documentation shows.
 PICTURED = frozenset({"standard"})
+#: Most bytes of a picture's numbers that are kept as text.
+MOST_DRAWN = 300_000
 
 
 def pack(results: Results, rows: dict[str, SavedArrays]) -> bytes:
@@ -88,9 +90,10 @@ def needed_arrays(experiment: Experiment, results: Results) -> Iterable[SavedArr
                 yield cell.extras[extra]
 
 
-def is_stored(file: str, suite: str) -> bool:
-    """Whether a table or picture of this name is kept."""
-    return file.endswith((".csv", ".md")) or (file.endswith(".png") and suite in PICTURED)
+def is_stored(file: str, content: bytes, suite: str) -> bool:
+    """Whether a table or picture is kept; the numbers of a large picture are drawn again from the cells."""
+    is_large = file.startswith("figures/") and len(content) > MOST_DRAWN
+    return (file.endswith((".csv", ".md")) and not is_large) or (file.endswith(".png") and suite in PICTURED)
 
 
 def drawn_files(results: Results, every_form: bool = False, names: Collection[str] | None = None) -> dict[str, bytes]:
@@ -103,7 +106,7 @@ def drawn_files(results: Results, every_form: bool = False, names: Collection[st
             with_picture = every_form or results.suite in PICTURED
             forms = table.figure.files() if with_picture else {".csv": table.figure.csv()}
             found |= {f"figures/{name}{suffix}": content for suffix, content in forms.items()}
-    return {file: content for file, content in found.items() if every_form or is_stored(file, results.suite)}
+    return {file: text for file, text in found.items() if every_form or is_stored(file, text, results.suite)}
 
 
 def write_provenance(folder: Path, results: Results, reason: dict[str, Json]) -> None:
