@@ -148,6 +148,17 @@ def test_time_left_goes_by_the_speed_of_this_run(plan, folder):
     assert progress.left(40.0, 2) == pytest.approx(40.0)  # half as fast as it was measured
 
 
+def test_fits_of_unknown_cost_are_as_long_as_the_known_ones_on_both_sides(plan, folder):
+    """Nothing is known of wine, and only wine was fitted so far."""
+    costs = {("iris", "forest"): Cost(10.0, 1.0)}
+    progress = Progress(replace(plan, batches=make_batches(plan.runs, costs, 25)), folder)
+    assert progress.left(0.0, 2) == pytest.approx(20.0)
+    for repeat in (0, 1):
+        tell(folder, "cell", batch="wine.forest", dataset="wine", model="forest", repeat=repeat, fitted=True)
+    progress.read()
+    assert progress.left(40.0, 2) == pytest.approx(40.0)
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"), [(0.42, "0.4 s"), (75, "1 min 15 s"), (7384, "2 h 3 min"), (200_000, "2 d 7 h")]
 )

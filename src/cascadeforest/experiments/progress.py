@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from statistics import fmean
 
 from cascadeforest.data.typed_json import Json
 from cascadeforest.experiments.plan import CLAIMS, Plan
@@ -141,10 +142,10 @@ class Progress:
 
     def expected(self, cells: Iterable[CellName]) -> float:
         """Return how long these fits take one after another, in seconds, by what was measured before."""
-        known = [self.seconds.get(cell) for cell in cells]
-        measured = [seconds for seconds in known if seconds is not None]
-        # An unknown cost is taken to be the mean of the others.
-        return sum(measured) / len(measured) * len(known) if measured else float(len(known))
+        # An unknown cost is taken to be the mean of all known ones on both sides of a division: see `left`.
+        measured = [self.seconds[cell] for cell in sorted(self.cells & self.seconds.keys())]
+        mean = fmean(measured) if measured else 1.0
+        return sum(self.seconds.get(cell, mean) for cell in cells)
 
     def left(self, elapsed: float, cores: int) -> float:
         """Return the time until all fits are done, in seconds, by the speed of this run so far."""
