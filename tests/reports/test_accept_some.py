@@ -445,9 +445,17 @@ def test_a_whole_table_does_not_lose_stored_rows_whose_data_are_missing(by_rows)
     words = by_rows.refused(FIRST)
     assert f"yeast of {FIRST}: not on this machine" in words
     assert words.endswith(f"DROP='{FIRST}'")
+    assert f"yeast of {FIRST}: not on this machine" in by_rows.refused()  # the whole suite
     accept(by_rows.root, by_rows.name, "why", [FIRST], [FIRST])
     assert "not on this machine" in lines(by_rows)["yeast"][0]
     accept_some(by_rows, FIRST)  # nothing is lost any more
+
+
+def test_a_row_of_all_data_that_are_missing_does_not_replace_one_of_fewer_rows(by_rows):
+    by_rows.experiments[FIRST] |= {"datasets": ["adult", "wine"], "absent": {"wine": "not on this machine"}}
+    by_rows.write_plan()
+    by_rows.draw()
+    assert f"wine+rows-50 of {FIRST}: not on this machine" in by_rows.refused(FIRST)
 
 
 def test_what_was_timed_in_turn_on_a_row_goes_with_it():

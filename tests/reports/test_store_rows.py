@@ -5,6 +5,7 @@ import itertools
 import re
 import shutil
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,16 +17,27 @@ from tests.reports.conftest import ROOT, Suite, snapshot, spoil
 
 from cascadeforest.data import processed
 from cascadeforest.data.errors import UserError
-from cascadeforest.experiments.accepted import restore
+from cascadeforest.data.files import sha256_of
+from cascadeforest.experiments.accepted import CELLS, restore, unpack
 from cascadeforest.experiments.batches import make_batches
-from cascadeforest.experiments.cells import predictions
+from cascadeforest.experiments.cells import SavedArrays, cell_path, predictions
 from cascadeforest.experiments.jobs import Job, run_jobs
-from cascadeforest.experiments.plan import Run, read_plan
-from cascadeforest.experiments.records import AcceptedCell, accepted_path, discard_damaged, run_path
+from cascadeforest.experiments.plan import Run, Timing, read_plan
+from cascadeforest.experiments.records import (
+    AcceptedCell,
+    Round,
+    Timed,
+    accepted_path,
+    discard_damaged,
+    run_path,
+)
 from cascadeforest.experiments.typed_files import read_typed, write_typed
 from cascadeforest.inference.row_values import placements
+from cascadeforest.reports.drawing.summary import summary
+from cascadeforest.reports.numbers.results import read_results
 from cascadeforest.reports.store.accept import accept
-from cascadeforest.reports.store.stored import read_provenance, read_stored
+from cascadeforest.reports.store.check import check
+from cascadeforest.reports.store.stored import pack, read_provenance, read_stored
 
 AUC, ACCURACY, RMSE = "hidf-table2", "ddbf-table1", "mddf-table1"
 FOREST = {
@@ -198,7 +210,7 @@ def fitted(suite):
     for (dataset, model), spec in suite.specs.items():
         data, failures = suite.root / f"data/processed/{dataset}.npz", suite.root / "results/none.json"
         job = Job(Run(**spec), data, run_path(suite.folder, dataset, model), failures)
-        run_jobs([job], suite.root / "results/cells", tell=tell)
+        run_jobs([job], suite.root / "results/cells", tell=tell, folder=suite.folder)
     return told
 
 
@@ -208,16 +220,22 @@ def discarded(suite):
     return discard_damaged(suite.root, replace(plan, batches=make_batches(plan.runs, {}, seconds=60)))
 
 
+def changed(path, **changes):
+    """Change an accepted cell."""
+    accepted = read_typed(AcceptedCell, path, "")
+    write_typed(path, replace(accepted, **changes))
+
+
 def test_a_run_takes_restored_cells_and_stores_the_same_bytes(elsewhere, stored):
     done = restore(elsewhere.root, "smoke")
-    assert (done.cells, done.without) == (9, {})
-    assert "9 accepted cells" in done.lines()[0]
+    assert (done.cells, done.rounds, done.left_out) == (9, 0, {})
+    assert "for runs to take: 9; rounds of timings: 0." in done.lines()[0]
     assert fitted(elsewhere) == []
     assert discarded(elsewhere) == []
+    assert check(elsewhere.draw().root, "smoke").lines()[-1] == "9 cells were taken as they were accepted."
+    assert "9 of them as they were accepted" in summary(read_results(elsewhere.root, "smoke"), elsewhere.folder)
     shutil.rmtree(elsewhere.root / "reports/smoke")
-    again, before = (
-        snapshot(folder) for folder in (accept(elsewhere.draw().root, "smoke", "why"), stored / "reports/smoke")
-    )
+    again, before = (snapshot(folder) for folder in (accept(elsewhere.root, "smoke", "why"), stored / "reports/smoke"))
     names = again.keys() | before.keys()
     # When it was accepted, and the digest of this in the crate.
     differing = {name for name in names if again.get(name) != before.get(name)}
@@ -228,15 +246,54 @@ def test_restored_cells_stand_beside_computed_ones(elsewhere):
     """Another parameter, or metrics by other code, and the cell is computed; others of the run are taken."""
     restore(elsewhere.root, "smoke")
     elsewhere.specs["iris", "small"]["params"] |= {"n_estimators": 9}
+    elsewhere.specs["diabetes", "extra"]["repeats"] = (0, 1, 2)
     key = cells(elsewhere.root)["breast_cancer", "smaller", 1].key
-    path = accepted_path(elsewhere.root / "results/cells", key, "smaller")
-    write_typed(path, replace(read_typed(AcceptedCell, path, ""), scoring="other code"))
-    assert fitted(elsewhere) == [("breast_cancer", "smaller", 1), ("iris", "small", 0), ("iris", "small", 1)]
-    taken = cells(elsewhere.root)
+    changed(accepted_path(elsewhere.folder, key, "smaller"), scoring="other code")
+    assert fitted(elsewhere) == [
+        *(("breast_cancer", "smaller", 1), ("iris", "small", 0), ("iris", "small", 1)),
+        ("diabetes", "extra", 2),
+    ]
+    accepted = cells(elsewhere.root)
     for cell in elsewhere.read_run("breast_cancer", "smaller").cells:
-        before = taken["breast_cancer", "smaller", cell.repeat]
+        before = accepted["breast_cancer", "smaller", cell.repeat]
         assert cell.metrics["accuracy"] == before.metrics["accuracy"]
         assert (cell == before) == (cell.repeat != 1)  # a cell that is computed has costs of its own
+
+
+def test_accepted_cells_are_taken_instead_of_those_computed_here_until_they_are_removed(elsewhere):
+    assert len(fitted(elsewhere)) == 9
+    own = elsewhere.read_run("iris", "small").cells
+    restore(elsewhere.root, "smoke")
+    assert fitted(elsewhere) == []
+    accepted = cells(elsewhere.root)
+    taken = elsewhere.read_run("iris", "small").cells
+    assert taken == tuple(accepted["iris", "small", repeat] for repeat in (0, 1)) != own
+    shutil.rmtree(elsewhere.folder / "accepted")
+    assert fitted(elsewhere) == []
+    assert elsewhere.read_run("iris", "small").cells == own
+
+
+def test_a_preset_with_the_same_cell_takes_it_with_its_costs(elsewhere):
+    restore(elsewhere.root, "smoke")
+    elsewhere.specs["iris", "same"] = elsewhere.specs["iris", "small"] | {"model": "same"}
+    elsewhere.write_plan()
+    assert fitted(elsewhere) == []
+    own, other = (elsewhere.read_run("iris", model).cells for model in ("same", "small"))
+    assert [replace(cell, model="small") for cell in own] == [*other]
+    assert discarded(elsewhere) == []
+
+
+def test_an_accepted_cell_does_not_stand_for_another_fit(elsewhere):
+    """The predictions of a cell that was computed here are gone; the accepted one has other numbers."""
+    fitted(elsewhere)
+    restore(elsewhere.root, "smoke")
+    cell = elsewhere.read_run("iris", "small").cells[0]
+    path = accepted_path(elsewhere.folder, cell.key, "small")
+    changed(path, cell=replace(cell, metrics=cell.metrics | {"accuracy": 0.5}))
+    (elsewhere.root / "results/cells" / cell.outputs.file).unlink()
+    assert len(discarded(elsewhere)) == 1
+    assert fitted(elsewhere) == []  # the accepted one is taken now, whole
+    assert elsewhere.read_run("iris", "small").cells[0].metrics["accuracy"] == 0.5
 
 
 @pytest.mark.parametrize("damage", ["edited", "truncated", "empty", "gone"])
@@ -245,7 +302,7 @@ def test_damaged_restored_cells_are_computed(elsewhere, damage, suffix):
     restore(elsewhere.root, "smoke")
     fitted(elsewhere)
     key = cells(elsewhere.root)["iris", "small", 1].key
-    path = accepted_path(elsewhere.root / "results/cells", key, "small").with_suffix(suffix)
+    path = accepted_path(elsewhere.folder, key, "small").with_suffix(suffix)
     if (damage, suffix) == ("edited", ".json"):
         text, n_changed = re.subn(r'("repeat": ?)1', r"\g<1>0", path.read_text())
         assert n_changed
@@ -257,21 +314,60 @@ def test_damaged_restored_cells_are_computed(elsewhere, damage, suffix):
 
 
 def test_restored_cells_without_what_a_metric_needs_are_refused(ran, elsewhere):
-    """Placements are kept for tables of the AUC alone."""
+    """Placements are kept for tables of the AUC alone. Such a table is drawn without them, and not accepted."""
     folder = elsewhere.root / "reports/smoke"
     for root in (ran.root, elsewhere.root):
         shutil.rmtree(root / "reports/smoke")
     shutil.copytree(accept(ran.root, "smoke", "why", [ACCURACY]), folder)
     restore(elsewhere.root, "smoke")
     assert {pair[:2] for pair in fitted(elsewhere)} == {("iris", "small"), ("diabetes", "extra")}
-    words = r"small on breast_cancer, repeat 0 was accepted without what roc_auc needs. Remove (\S+) and run again"
-    found = [*elsewhere.root.glob(re.search(words, elsewhere.draw().refused(AUC, ACCURACY))[1])]
-    assert len(found) == 4  # two repeats: the cell, and its rows
-    for path in found:
+    results = read_results(elsewhere.root, "smoke")
+    assert {*results.rows("breast_cancer")["small", 0]} == {"predicted", "right", "test_rows"}
+    words = elsewhere.draw().refused(AUC, ACCURACY)
+    assert words.startswith(
+        "breast_cancer: cells were accepted without rows that the tables need: run again after rm -f "
+    )
+    paths = [Path(word) for word in words.partition("rm -f ")[2].split()]
+    keys = [cells(elsewhere.root)["breast_cancer", "small", repeat].key for repeat in (0, 1)]
+    assert paths == [accepted_path(elsewhere.folder, key, "small") for key in keys]
+    for path in paths:
         path.unlink()
     discarded(elsewhere)
     assert fitted(elsewhere) == [("breast_cancer", "small", repeat) for repeat in (0, 1)]
     accept(elsewhere.draw().root, "smoke", "why")
+
+
+def test_what_cells_save_and_timings_are_restored(suite):
+    """A cell is left out if its predictions or what it saved are not stored."""
+    suite.complete()
+    array = suite.extra("adult", "gbdt", "layer_scores", accuracy=np.arange(3))
+    stored, cache = suite.stored().root / "reports/smoke", suite.root / "results/cells"
+    assert restore(suite.root, "smoke").left_out == {"their predictions were not kept": 4}
+    content = unpack(stored / CELLS, "smoke")
+    rows = {f"{model}/{k}/right": np.ones(1) for model in ("gbdt", "random_forest") for k in (0, 1)}
+    (stored / "rows").mkdir()
+    np.savez(stored / "rows/adult.npz", **rows)
+    saved = SavedArrays("adult.npz", sha256_of(stored / "rows/adult.npz"))
+    results = read_stored(suite.root, "smoke")
+    one = Round("0" * 64, 0, (), 1, 1, 0.0, 1, 1, 2, content.runs[0].cells[0].provenance)
+    timed = Timed(Timing("hidf-table2", "adult", "adult", (), (), "gbdt", (0,)), (one,))
+    (stored / CELLS).write_bytes(pack(replace(results, timings=(timed,)), {"adult": saved}))
+    saved_here = array.read_bytes()
+    array.unlink()
+    done = restore(suite.root, "smoke")
+    assert (done.cells, done.rounds) == (3, 1)
+    assert done.left_out == {"what they save is not stored": 1}  # no table shows it
+    assert read_typed(Round, cell_path(suite.root / "results/rounds", one.key), "") == one
+    target = stored / "extras" / array.relative_to(cache)
+    target.parent.mkdir(parents=True)
+    target.write_bytes(saved_here)
+    array.write_bytes(b"damaged")
+    assert restore(suite.root, "smoke").cells == 4
+    assert array.read_bytes() == target.read_bytes()
+    target.write_bytes(b"damaged")
+    array.unlink()
+    with pytest.raises(UserError, match="git checkout"):
+        restore(suite.root, "smoke")
 
 
 @pytest.mark.parametrize("damage", ["edited", "truncated", "empty", "gone"])

@@ -2,21 +2,23 @@
 
 ``reports/<suite>/cells.json.gz`` has the plan and the cells of an accepted suite, ``extras/`` the arrays that figures
 are drawn from, ``rows/`` what models predicted for each test row, as far as paired comparisons need it.
-`restore` puts the cells into the cache of cells. A job takes one if its name, a digest of everything that decides its
-numbers, is the one that it would compute: any other data, parameter, code or library computes it again.
+`restore` puts the cells into ``results/<suite>/accepted``. A job takes one if its name, a digest of everything that
+decides its numbers, is the one that it would compute: any other data, parameter, code or library computes it again.
 """
 
 from __future__ import annotations
 
 import gzip
+import shutil
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cascadeforest.data.errors import ConfigError, DamagedFile, UserError
-from cascadeforest.data.files import atomic_write, parse_signed_json, sha256_of
+from cascadeforest.data.files import atomic_write, parse_signed_json
 from cascadeforest.data.typed_json import Json, from_json
 from cascadeforest.experiments.cells import SavedArrays, cell_path, check_arrays, npz_bytes, read_arrays
 from cascadeforest.experiments.plan import Plan
@@ -27,6 +29,7 @@ from cascadeforest.experiments.records import (
     RunResult,
     ScoredCell,
     Timed,
+    accepted_folder,
     accepted_path,
 )
 from cascadeforest.experiments.typed_files import write_typed
@@ -106,30 +109,34 @@ def unpack(path: Path, suite: str) -> StoredSuite:
 
 @dataclass
 class Restored:
-    """What `restore` did.
+    """What `restore` put there.
 
     Parameters
     ----------
     cells, rounds : int
-        Cells and rounds of timings that a run can take now.
-    without : dict
-        Why the other cells cannot be taken, and how many there are.
+        Cells, and rounds of timings.
+    left_out : dict
+        Reason to number of cells that no run can take.
     """
 
     cells: int = 0
     rounds: int = 0
-    without: dict[str, int] = field(default_factory=dict)
+    left_out: dict[str, int] = field(default_factory=dict)
 
     def lines(self) -> list[str]:
         """Return what was done, in words."""
-        others = [f"{count:,} cells are computed again: {reason}" for reason, count in self.without.items()]
-        return [f"{self.cells:,} accepted cells and {self.rounds:,} rounds of timings are there for runs.", *others]
+        return [
+            f"Accepted cells for runs to take: {self.cells:,}; rounds of timings: {self.rounds:,}. A run takes those "
+            "whose data, parameters, code and libraries are the same as now, and computes the others.",
+            *(f"Cells that are computed in any case, since {reason}: {n:,}" for reason, n in self.left_out.items()),
+        ]
 
 
 def restore(root: Path, suite: str) -> Restored:
-    """Put the accepted cells of a suite, and its rounds of timings, into the caches of runs.
+    """Put the accepted cells of a suite where its runs take them, and its rounds of timings into their cache.
 
-    Whether a run takes one is decided when its turn comes (`read_accepted`). What was computed here stays.
+    Whether a run takes a cell is decided when its turn comes (`cascadeforest.experiments.records.read_accepted`). Cells
+    of an earlier call that are no longer stored go. To compute everything here, remove ``results/<suite>/accepted``.
 
     Parameters
     ----------
@@ -143,42 +150,51 @@ def restore(root: Path, suite: str) -> Restored:
     UserError
         If nothing is stored, or it is damaged.
     """
-    folder, cache, done = root / "reports" / suite, root / CELL_CACHE, Restored()
-    stored = unpack(folder / CELLS, suite)
+    stored_folder, folder, cache, done = (
+        root / "reports" / suite,
+        root / "results" / suite,
+        root / CELL_CACHE,
+        Restored(),
+    )
+    stored = unpack(stored_folder / CELLS, suite)
+    place = accepted_folder(folder)
+    shutil.rmtree(place, ignore_errors=True)
     rows: dict[str, dict[str, np.ndarray]] = {}
     for run in stored.runs:
         dataset = run.run.dataset
         if dataset not in rows:  # one data set at a time: runs are sorted by it
             saved = stored.rows.get(dataset)
-            path = folder / ROWS
+            path = stored_folder / ROWS
             rows = {dataset: read_arrays(path, saved, from_git(path / saved.file)) if saved else {}}
         for cell in run.cells:
             own = _rows_of(rows[dataset], cell)
-            lacking = [
-                one
-                for one in cell.extras.values()
-                if not (folder / EXTRAS / one.file).is_file() and not (cache / one.file).is_file()
-            ]
-            if not own or lacking:
+            lacking = not own or not all(_copied(stored_folder / EXTRAS, cache, one) for one in cell.extras.values())
+            if lacking:
                 reason = "what they save is not stored" if own else "their predictions were not kept"
-                done.without[reason] = done.without.get(reason, 0) + 1
+                done.left_out[reason] = done.left_out.get(reason, 0) + 1
                 continue
-            for one in cell.extras.values():
-                if not (cache / one.file).is_file():
-                    check_arrays(folder / EXTRAS, one, from_git(folder / EXTRAS / one.file))
-                    atomic_write(cache / one.file, (folder / EXTRAS / one.file).read_bytes())
-            path = accepted_path(cache, cell.key, cell.model)
-            own_path = path.with_suffix(".npz")
-            atomic_write(own_path, npz_bytes(dict(sorted(own.items()))))
-            kept = SavedArrays(own_path.relative_to(cache).as_posix(), sha256_of(own_path))
-            write_typed(path, AcceptedCell(run.scoring, cell, kept))
+            path = accepted_path(folder, cell.key, cell.model)
+            content = npz_bytes(dict(sorted(own.items())))
+            atomic_write(path.with_suffix(".npz"), content)
+            name = path.with_suffix(".npz").relative_to(place).as_posix()
+            write_typed(path, AcceptedCell(run.scoring, cell, SavedArrays(name, sha256(content).hexdigest())))
             done.cells += 1
-    for one_round in (one for timed in stored.timings for one in timed.rounds):
-        path = cell_path(root / ROUND_CACHE, one_round.key)
-        if not path.is_file():
-            write_typed(path, one_round)
+    for one in (one for timed in stored.timings for one in timed.rounds):
+        write_typed(cell_path(root / ROUND_CACHE, one.key), one)
         done.rounds += 1
     return done
+
+
+def _copied(stored: Path, cache: Path, saved: SavedArrays) -> bool:
+    """Whether a file of arrays is whole in the cache, to which it is copied if it is stored."""
+    try:
+        check_arrays(cache, saved, "")
+    except DamagedFile:
+        if not (stored / saved.file).is_file():
+            return False
+        check_arrays(stored, saved, from_git(stored / saved.file))
+        atomic_write(cache / saved.file, (stored / saved.file).read_bytes())
+    return True
 
 
 def _rows_of(arrays: Mapping[str, np.ndarray], cell: ScoredCell) -> dict[str, np.ndarray]:

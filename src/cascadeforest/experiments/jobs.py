@@ -166,7 +166,9 @@ class Job:
     failures: Path
 
 
-def run_jobs(jobs: Sequence[Job], cache: Path, threads: int = 1, tell: Tell = _silent) -> None:
+def run_jobs(
+    jobs: Sequence[Job], cache: Path, threads: int = 1, tell: Tell = _silent, folder: Path | None = None
+) -> None:
     """Compute the repeats that the cache lacks, score all of them, and write the merged files.
 
     A cell of the cache that is not what was written, or not the one that is asked for, is named in a warning and
@@ -182,6 +184,9 @@ def run_jobs(jobs: Sequence[Job], cache: Path, threads: int = 1, tell: Tell = _s
         Threads that an estimator may use.
     tell : callable
         Is told what happens (`cascadeforest.experiments.progress.tell`).
+    folder : Path, optional
+        ``results/<suite>``. Accepted cells that are there (`cascadeforest.experiments.accepted.restore`) are taken
+        instead of computing them, and instead of cells that were computed here.
 
     Raises
     ------
@@ -198,7 +203,7 @@ def run_jobs(jobs: Sequence[Job], cache: Path, threads: int = 1, tell: Tell = _s
     context.set_forkserver_preload([*PRELOAD, *dict.fromkeys(modules)])
     failed: list[UserError | JobFailed] = []
     with contextlib.closing(Worker(context)) as worker:
-        runner = _Runner(worker, cache, threads, tell)
+        runner = _Runner(worker, cache, threads, tell, folder)
         for job in jobs:
             try:
                 runner.run(job)
@@ -213,8 +218,9 @@ def run_jobs(jobs: Sequence[Job], cache: Path, threads: int = 1, tell: Tell = _s
 class _Runner:
     """Does one job after another with one process."""
 
-    def __init__(self, worker: Worker, cache: Path, threads: int, tell: Tell) -> None:
+    def __init__(self, worker: Worker, cache: Path, threads: int, tell: Tell, folder: Path | None) -> None:
         self.worker = worker
+        self.folder = folder
         self.cache = cache
         self.threads = threads
         self.tell = tell
@@ -267,9 +273,11 @@ class _Runner:
             path.unlink(missing_ok=True)
 
     def _accepted(self, run: Run, repeat: int, origin: Provenance) -> ScoredCell | None:
-        """Return a repeat as it was accepted, if it is in the cache, and its metrics are those of today's code."""
+        """Return a repeat as it was accepted, if it was restored, and its metrics are those of today's code."""
+        if self.folder is None:
+            return None
         try:
-            found = read_accepted(self.cache, cell_key(run, repeat, origin), run.model)
+            found = read_accepted(self.folder, self.cache, cell_key(run, repeat, origin), run.model)
         except DamagedFile as error:
             logger.warning("%s", error)
             return None
@@ -351,7 +359,7 @@ def run_batch(plan: Plan, name: str, root: Path, threads: int = 1, tell: Tell = 
             )
         )
     try:
-        run_jobs(jobs, root / CELL_CACHE, threads, tell)
+        run_jobs(jobs, root / CELL_CACHE, threads, tell, folder)
     finally:
         tell("end")
     # Snakemake compares checksums: the mark says what was made, so that other results draw tables anew.

@@ -143,7 +143,7 @@ class Progress:
     def expected(self, cells: Iterable[CellName]) -> float:
         """Return how long these fits take one after another, in seconds, by what was measured before."""
         # An unknown cost is taken to be the mean of all known ones on both sides of a division: see `left`.
-        measured = [self.seconds[cell] for cell in sorted(self.cells & self.seconds.keys())]
+        measured = [self.seconds[cell] for cell in self.cells & self.seconds.keys()]
         mean = fmean(measured) if measured else 1.0
         return sum(self.seconds.get(cell, mean) for cell in cells)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from cascadeforest.data.errors import DamagedFile
@@ -56,7 +56,7 @@ class ScoredCell(Cell):
 
 @dataclass(frozen=True)
 class AcceptedCell:
-    """A cell that was accepted earlier, in the cache (`cascadeforest.experiments.accepted.restore`).
+    """A cell that was accepted earlier, for runs to take (`cascadeforest.experiments.accepted.restore`).
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class AcceptedCell:
     cell : ScoredCell
         As it was accepted; the file of its predictions need not be there.
     rows : SavedArrays
-        What is kept of its predictions (`cascadeforest.reports.numbers.rows`).
+        What is kept of its predictions (`cascadeforest.reports.numbers.rows`), below `accepted_folder`.
     """
 
     scoring: str
@@ -254,22 +254,29 @@ def scored(cell: Cell, model: str, scores: Scores) -> ScoredCell:
     return ScoredCell(**facts, model=model, metrics=metrics, confusion=scores.confusion)
 
 
-def accepted_path(cache: Path, key: str, model: str) -> Path:
-    """Return the file of an accepted cell of a model preset in the cache of cells."""
-    return cell_path(cache, key).with_suffix(f".{model}.accepted.json")
+def accepted_folder(folder: Path) -> Path:
+    """Return the folder of accepted cells that runs of a suite may take, below ``results/<suite>``."""
+    return folder / "accepted"
 
 
-def read_accepted(cache: Path, key: str, model: str) -> AcceptedCell | None:
-    """Read an accepted cell of the cache.
+def accepted_path(folder: Path, key: str, model: str) -> Path:
+    """Return the file of an accepted cell of a model preset, below ``results/<suite>``."""
+    return cell_path(accepted_folder(folder), key).with_suffix(f".{model}.json")
+
+
+def read_accepted(folder: Path, cache: Path, key: str, model: str) -> AcceptedCell | None:
+    """Read an accepted cell that `cascadeforest.experiments.accepted.restore` put there.
 
     Parameters
     ----------
+    folder : Path
+        ``results/<suite>``.
     cache : Path
-        Folder of the cells.
+        Folder of the cells, which has what the cell saved for figures.
     key : str
         Name of the cell (`cascadeforest.experiments.cells.cell_key`).
     model : str
-        Model preset.
+        Model preset. If only another preset with the same cell was accepted, its cell is returned under this name.
 
     Returns
     -------
@@ -281,20 +288,33 @@ def read_accepted(cache: Path, key: str, model: str) -> AcceptedCell | None:
     DamagedFile
         If it, or a file of arrays that belongs to it, is not what was written.
     """
-    path, remedy = accepted_path(cache, key, model), "It is computed."
-    try:
-        found = read_typed(AcceptedCell, path, remedy)
-    except FileNotFoundError:
+    path, remedy = accepted_path(folder, key, model), "It is computed."
+    paths = [path] if path.is_file() else sorted(path.parent.glob(f"{key}.*.json"))
+    if not paths:
         return None
-    if (found.cell.key, found.cell.model) != (key, model):
-        raise DamagedFile(path, f"it is {found.cell.model} on {found.cell.dataset}", remedy)
-    for saved in (found.rows, *found.cell.extras.values()):
+    found = read_typed(AcceptedCell, paths[0], remedy)
+    if found.cell.key != key:
+        raise DamagedFile(paths[0], f"it is {found.cell.model} on {found.cell.dataset}", remedy)
+    check_arrays(accepted_folder(folder), found.rows, remedy)
+    for saved in found.cell.extras.values():
         check_arrays(cache, saved, remedy)
-    return found
+    return replace(found, cell=replace(found.cell, model=model))
 
 
-def taken(cache: Path, cell: ScoredCell) -> AcceptedCell | None:
-    """Return the accepted cell that a run took instead of computing it; None where its predictions are there.
+def accepted_instead(folder: Path, cache: Path, cell: ScoredCell) -> AcceptedCell | None:
+    """Return the accepted cell that a run took instead of computing it.
+
+    Parameters
+    ----------
+    folder, cache : Path
+        As for `read_accepted`.
+    cell : ScoredCell
+        Cell of a run.
+
+    Returns
+    -------
+    AcceptedCell or None
+        None if the predictions of the cell are there, or the accepted cell is another fit.
 
     Raises
     ------
@@ -303,7 +323,8 @@ def taken(cache: Path, cell: ScoredCell) -> AcceptedCell | None:
     """
     if cell.outputs is None or (cache / cell.outputs.file).is_file():
         return None
-    return read_accepted(cache, cell.key, cell.model)
+    found = read_accepted(folder, cache, cell.key, cell.model)
+    return found if found is not None and found.cell == cell else None
 
 
 def run_path(folder: Path, dataset: str, model: str) -> Path:
@@ -441,7 +462,7 @@ def discard_damaged(root: Path, plan: Plan) -> list[Path]:
             if result is None and mark.is_file():
                 raise DamagedFile(path, "no such file", "")
             for cell in result.cells if result else ():
-                if taken(root / CELL_CACHE, cell) is None:
+                if accepted_instead(folder, root / CELL_CACHE, cell) is None:
                     for saved in (*([cell.outputs] if cell.outputs else []), *cell.extras.values()):
                         check_arrays(root / CELL_CACHE, saved, "")
         except DamagedFile as error:

@@ -127,6 +127,29 @@ def lost_runs(earlier: Experiment, taken: Collection[str], united: Experiment) -
     return [pair for pair in earlier.needed_runs() if pair[0] not in replaced and pair not in united.needed_runs()]
 
 
+def refuse_lost_data(before: Plan, new: Plan, names: Iterable[str]) -> None:
+    """Refuse to replace whole tables, `names`, of which stored rows would go since their data are not at hand.
+
+    Raises
+    ------
+    UserError
+        If there is one.
+    """
+    lost: dict[str, str] = {}  # what would go, and its table
+    for name in [name for name in names if name in before.drawable()]:
+        one = new.experiments[name]
+        for row in before.experiments[name].present():
+            if reason := one.absent.get(declared_row(row, one)):
+                lost[f"{row} of {name}: {reason}"] = name
+    if lost:
+        raise UserError(
+            "Stored rows whose data are not at hand would go with their table:\n  "
+            + "\n  ".join(lost)
+            + "\nGet the data, accept the other rows by name (ONLY='table:row'), or, with ONLY, give these up: "
+            + f"DROP='{' '.join(dict.fromkeys(lost.values()))}'"
+        )
+
+
 def what_stays(
     before: Plan, runs: Collection[Pair], new: Plan, declared: Plan, drop: Iterable[str]
 ) -> dict[str, Experiment]:
@@ -161,20 +184,7 @@ def what_stays(
             place = f" with {name}" if one else ""
             hint = f"Stored are {', '.join(known)}." if known else f"Of {name}, --only names no rows."
             raise UserError(f"--drop names {', '.join(unknown)}, not stored{place}. {hint}")
-    lacking = {
-        f"{row} of {name}: {absent[row]}": name
-        for name in {*accepted} - by_rows - dropped.keys()
-        for absent in [new.experiments[name].absent]
-        for row in (stored[name].present() if name in stored else ())
-        if row in absent
-    }
-    if lacking:
-        raise UserError(
-            "Stored rows whose data are not at hand would go with their table:\n  "
-            + "\n  ".join(sorted(lacking))
-            + "\nGet the data, accept the other rows by name (ONLY='table:row'), or give these up: "
-            + f"DROP='{' '.join(dict.fromkeys(lacking.values()))}'"
-        )
+    refuse_lost_data(before, new, [name for name in accepted if name not in by_rows and name not in dropped])
     found, lost = {}, dict[str, str]()  # what would no longer be shown, and the word that gives it up
     for name, one in stored.items():
         given_up = dropped.get(name, [])

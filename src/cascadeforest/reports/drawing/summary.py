@@ -16,7 +16,8 @@ def summary(results: Results, folder: Path) -> str:
     cells, kinds = results.all_cells(), [results.experiments[name].kind for name in results.drawable()]
     n_figures, cost = kinds.count(FIGURE), duration(origin(results)["cpu_seconds"])
     drawn = f"{_count(len(kinds) - n_figures, 'table')} and {_count(n_figures, 'figure')}"
-    made = f"{drawn} show {_count(len(cells), 'fit')}, which took {cost} of CPU time."
+    accepted = f", {n_accepted:,} of them as they were accepted" if (n_accepted := results.n_accepted()) else ""
+    made = f"{drawn} show {_count(len(cells), 'fit')}, which took {cost} of CPU time{accepted}."
     paths = [folder / "tables" / f"{name}.csv" for name in results.drawable()]
     rows = [row for path in paths if path.is_file() for row in read_csv(path) if row["metric"] in SHARES]
     distances = [abs(float(row["mean"]) - float(row["published"])) for row in rows if row["published"] and row["mean"]]

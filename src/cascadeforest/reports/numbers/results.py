@@ -98,6 +98,11 @@ class Results:
         """Return the cells of all runs."""
         return [cell for run in self.runs.values() for cell in run.cells]
 
+    def n_accepted(self) -> int:
+        """Return how many cells of a run were taken as they were accepted: their predictions are not here."""
+        outputs = [cell.outputs for cell in self.all_cells() if cell.outputs]
+        return sum(not (self.arrays_folder / saved.file).is_file() for saved in outputs)
+
     def rows(self, dataset: str) -> CellRows:
         """Return what models predicted for each test row of a data set variant (`cascadeforest.reports.numbers.rows`).
 

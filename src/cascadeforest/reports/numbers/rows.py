@@ -26,7 +26,7 @@ import numpy as np
 from cascadeforest.data.dataset import Dataset, load
 from cascadeforest.data.errors import UserError
 from cascadeforest.experiments.cells import predictions, read_arrays
-from cascadeforest.experiments.records import CELL_CACHE, AcceptedCell, taken
+from cascadeforest.experiments.records import accepted_folder, accepted_instead, accepted_path
 from cascadeforest.inference.row_values import areas, log_losses, placements, stored_losses
 
 if TYPE_CHECKING:
@@ -45,10 +45,11 @@ WITHOUT_ROWS = frozenset({"ece"})
 SHOWN_BY = {"placed": "roc_auc", "area": "roc_auc", "loss": "log_loss"}
 
 
-def rows_of(results: Results, dataset: str, processed: Path) -> Arrays:
+def rows_of(results: Results, dataset: str, processed: Path, strict: bool = False) -> Arrays:
     """Return what models predicted for the test rows of a data set variant: empty if no cell kept its predictions.
 
-    `processed` is the folder of the processed data. `UserError` if the cells had other data, or a file is damaged.
+    `processed` is the folder of the processed data. `UserError` if the cells had other data, or a file is damaged; if
+    it is `strict`, also if a cell that was taken as it was accepted has not all that the tables need.
     """
     cells = [cell for cell in results.all_cells() if cell.dataset == dataset and cell.outputs]
     if not cells:
@@ -72,17 +73,26 @@ def rows_of(results: Results, dataset: str, processed: Path) -> Arrays:
         small = np.min_scalar_type(len(data.class_names))
         sorted_classes = [data.y[np.sort(test)].astype(small) for test in splits]
         found |= {f"class/{numbers[mask.tobytes()]}": own for mask, own in zip(tested, sorted_classes, strict=True)}
+    folder, lacking = results.arrays_folder.parent / results.suite, list[Path]()
     for cell in cells:
         shown = {metric for metric, models in wanted.items() if cell.model in models}
-        if accepted := taken(results.arrays_folder, cell):
-            rows = _of_accepted(accepted, results.arrays_folder, shown)
-            found |= {f"{cell.model}/{cell.repeat}/{name}": values for name, values in rows.items()}
+        place = f"{cell.model}/{cell.repeat}"
+        if accepted := accepted_instead(folder, results.arrays_folder, cell):
+            rows = read_arrays(accepted_folder(folder), accepted.rows)
+            found |= {f"{place}/{name}": rows[name] for name in rows if SHOWN_BY.get(name) in {None, *shown}}
+            if {*SHOWN_BY.values()} & shown & cell.metrics.keys() - {SHOWN_BY.get(name) for name in rows}:
+                lacking.append(accepted_path(folder, accepted.cell.key, cell.model))
             continue
         outputs = predictions(results.arrays_folder, cell, results.remedy)
         order = np.argsort(splits[cell.repeat])
         outputs = {name: values[order] for name, values in outputs.items()}
         for name, values in _of_cell(outputs, data, splits[cell.repeat][order], shown).items():
-            found[f"{cell.model}/{cell.repeat}/{name}"] = values
+            found[f"{place}/{name}"] = values
+    if strict and lacking:
+        files = " ".join(map(str, lacking))
+        raise UserError(
+            f"{dataset}: cells were accepted without rows that the tables need: run again after rm -f {files}"
+        )
     return found
 
 
@@ -103,17 +113,6 @@ def _of_cell(outputs: Arrays, data: Dataset, test: np.ndarray, shown: set[str]) 
     if "log_loss" in shown and "probabilities" in outputs:
         found["loss"] = stored_losses(log_losses(outputs["probabilities"], truth))
     return found
-
-
-def _of_accepted(accepted: AcceptedCell, cache: Path, shown: set[str]) -> Arrays:
-    """Return what was kept of a cell that a run took as it was accepted, for tables that show these metrics."""
-    rows, cell = read_arrays(cache, accepted.rows), accepted.cell
-    for metric in {*SHOWN_BY.values()} & shown & cell.metrics.keys():
-        if not any(SHOWN_BY.get(name) == metric for name in rows):
-            place = f"{cell.model} on {cell.dataset}, repeat {cell.repeat}"
-            files = CELL_CACHE / "*" / f"*.{cell.model}.accepted.*"
-            raise UserError(f"{place} was accepted without what {metric} needs. Remove {files} and run again.")
-    return {name: values for name, values in rows.items() if SHOWN_BY.get(name) in {None, *shown}}
 
 
 def by_cell(arrays: Mapping[str, np.ndarray]) -> CellRows:

@@ -56,8 +56,10 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = (), dro
         _problems(results, folder, files),
         f"Mend it and run again: make run SUITE={suite}" + f" ONLY='{' '.join(only)}'" * bool(only),
     )
-    rows = {name: rows_of(results, name, root / "data" / "processed") for name in results.summaries}
+    rows = {name: rows_of(results, name, root / "data" / "processed", strict=True) for name in results.summaries}
     kept = everything.of(everything.plan.showing({}))
+    if not only and (earlier_plan := _plan_of(stored, suite)):
+        table_rows.refuse_lost_data(earlier_plan, results.plan, results.drawable())
     if is_part := bool(only) and (stored / store.CELLS).is_file():
         before = store.read_stored(root, suite)
         stay = table_rows.what_stays(before.plan, before.runs, results.plan, everything.plan, drop)
@@ -103,6 +105,13 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = (), dro
             raise UserError(f"{error}{beside}") from error
         write_crate(root, new, together)
     return stored
+
+
+def _plan_of(stored: Path, suite: str) -> Plan | None:
+    """Return the plan of what is stored; None if there is nothing, or it cannot be read."""
+    with suppress(UserError):
+        return store.unpack(stored / store.CELLS, suite).plan
+    return None
 
 
 def _committed(root: Path, together: Results) -> dict[str, Json]:

@@ -83,6 +83,7 @@ class CheckReport:
     tables: tuple[str, ...]
     n_rows: int
     findings: tuple[Finding, ...]
+    n_accepted: int = 0  # cells of the run that were not computed
 
     @property
     def has_drift(self) -> bool:
@@ -98,6 +99,7 @@ class CheckReport:
             *map(str, self.findings),
             f"Check of the suite {self.suite}: {len(self.tables)} tables, {self.n_rows} rows, {found}. Every table was "
             "also drawn anew from its cells, the stored and the new one: that must be exact.",
+            *([f"{self.n_accepted:,} cells were taken as they were accepted."] if self.n_accepted else []),
             *([f"If the new numbers are meant: make accept SUITE={self.suite} MESSAGE='why'"] if drifts else []),
             *([f"After a partial run: make check SUITE={self.suite} ONLY='{' '.join(self.tables)}'"] if lacks else []),
         ]
@@ -153,7 +155,8 @@ def check(root: Path, suite: str, only: Collection[str] = ()) -> CheckReport:
         if name in {*new} - {*by_rows} and not any(p in after.stale for p in after.experiments[name].needed_runs()):
             findings += redrawn(drawn_files(after, names=[name]), new_folder, "redrawn from the new cells")
     compared = tuple(name for name in stored if name in new and name in shown)
-    return CheckReport(suite, compared, sum(len(stored[name]) for name in compared), tuple(findings))
+    n_rows = sum(len(stored[name]) for name in compared)
+    return CheckReport(suite, compared, n_rows, tuple(findings), after.n_accepted())
 
 
 def _tables(folder: Path, results: Results, without: Collection[str] = ()) -> dict[str, list[dict[str, str]]]:
