@@ -128,7 +128,7 @@ class Restored:
         return [
             f"Accepted cells for runs to take: {self.cells:,}; rounds of timings: {self.rounds:,}. A run takes those "
             "whose data, parameters, code and libraries are the same as now, and computes the others.",
-            *(f"Cells that are computed in any case, since {reason}: {n:,}" for reason, n in self.left_out.items()),
+            *(f"Cells that no run can take, since {reason}: {n:,}" for reason, n in self.left_out.items()),
         ]
 
 
@@ -150,14 +150,9 @@ def restore(root: Path, suite: str) -> Restored:
     UserError
         If nothing is stored, or it is damaged.
     """
-    stored_folder, folder, cache, done = (
-        root / "reports" / suite,
-        root / "results" / suite,
-        root / CELL_CACHE,
-        Restored(),
-    )
-    stored = unpack(stored_folder / CELLS, suite)
-    place = accepted_folder(folder)
+    stored_folder, folder = root / "reports" / suite, root / "results" / suite
+    cache, place = root / CELL_CACHE, accepted_folder(folder)
+    stored, done = unpack(stored_folder / CELLS, suite), Restored()
     shutil.rmtree(place, ignore_errors=True)
     rows: dict[str, dict[str, np.ndarray]] = {}
     for run in stored.runs:
