@@ -145,7 +145,7 @@ check: $(STAMP) ## results/$(SUITE) against the stored reports/$(SUITE); ONLY='s
 accept: $(STAMP) ## store results/$(SUITE) as reports/$(SUITE), with provenance; MESSAGE='why', ONLY='some', DROP='others'
 	$(PYTHON) -m cascadeforest.reports accept --suite $(SUITE) --message "$(MESSAGE)" $(if $(ONLY),--only $(ONLY)) $(if $(DROP),--drop $(DROP))
 
-restore: $(STAMP) ## take the accepted fits of $(SUITE) as they are: `make run` then computes only what is missing or differs
+restore: $(STAMP) ## before the first run of $(SUITE): let it take accepted fits, and compute only what is missing or differs
 	$(PYTHON) -m cascadeforest.experiments restore --suite $(SUITE)
 
 report: $(STAMP) ## draw everything of $(SUITE) from its stored cells, without training: results/$(SUITE)/stored/index.html

@@ -18,15 +18,13 @@ from tests.reports.conftest import ROOT, Suite, snapshot, spoil
 from cascadeforest.data import processed
 from cascadeforest.data.errors import UserError
 from cascadeforest.data.files import sha256_of
-from cascadeforest.experiments.accepted import CELLS, restore, unpack
+from cascadeforest.experiments.accepted import CELLS, restore
 from cascadeforest.experiments.batches import make_batches
-from cascadeforest.experiments.cells import SavedArrays, cell_path, predictions
+from cascadeforest.experiments.cells import SavedArrays, predictions
 from cascadeforest.experiments.jobs import Job, run_jobs
-from cascadeforest.experiments.plan import Run, Timing, read_plan
+from cascadeforest.experiments.plan import Run, read_plan
 from cascadeforest.experiments.records import (
     AcceptedCell,
-    Round,
-    Timed,
     accepted_path,
     discard_damaged,
     run_path,
@@ -228,8 +226,8 @@ def changed(path, **changes):
 
 def test_a_run_takes_restored_cells_and_stores_the_same_bytes(elsewhere, stored):
     done = restore(elsewhere.root, "smoke")
-    assert (done.cells, done.rounds, done.left_out) == (9, 0, {})
-    assert "for runs to take: 9; rounds of timings: 0." in done.lines()[0]
+    assert (done.cells, done.left_out) == (9, {})
+    assert "for runs to take: 9." in done.lines()[0]
     assert fitted(elsewhere) == []
     assert discarded(elsewhere) == []
     assert check(elsewhere.draw().root, "smoke").lines()[-1] == "9 cells were taken as they were accepted."
@@ -260,17 +258,24 @@ def test_restored_cells_stand_beside_computed_ones(elsewhere):
         assert (cell == before) == (cell.repeat != 1)  # a cell that is computed has costs of its own
 
 
-def test_accepted_cells_are_taken_instead_of_those_computed_here_until_they_are_removed(elsewhere):
+def test_accepted_cells_are_taken_instead_of_those_computed_here_before_a_suite_has_runs(elsewhere):
     assert len(fitted(elsewhere)) == 9
     own = elsewhere.read_run("iris", "small").cells
+    with pytest.raises(UserError, match=r"has runs, which stay as they are\. Remove this folder"):
+        restore(elsewhere.root, "smoke")
+    shutil.rmtree(elsewhere.folder)
+    elsewhere.write_plan()
     restore(elsewhere.root, "smoke")
     assert fitted(elsewhere) == []
     accepted = cells(elsewhere.root)
     taken = elsewhere.read_run("iris", "small").cells
     assert taken == tuple(accepted["iris", "small", repeat] for repeat in (0, 1)) != own
-    shutil.rmtree(elsewhere.folder / "accepted")
+    assert read_results(elsewhere.root, "smoke").n_accepted() == 9
+    shutil.rmtree(elsewhere.folder)
+    elsewhere.write_plan()
     assert fitted(elsewhere) == []
     assert elsewhere.read_run("iris", "small").cells == own
+    assert read_results(elsewhere.root, "smoke").n_accepted() == 0
 
 
 def test_a_preset_with_the_same_cell_takes_it_with_its_costs(elsewhere):
@@ -285,8 +290,11 @@ def test_a_preset_with_the_same_cell_takes_it_with_its_costs(elsewhere):
 
 def test_an_accepted_cell_does_not_stand_for_another_fit(elsewhere):
     """The predictions of a cell that was computed here are gone; the accepted one has other numbers."""
-    fitted(elsewhere)
     restore(elsewhere.root, "smoke")
+    place, aside = elsewhere.folder / "accepted", elsewhere.root / "aside"
+    place.rename(aside)
+    fitted(elsewhere)
+    aside.rename(place)
     cell = elsewhere.read_run("iris", "small").cells[0]
     path = accepted_path(elsewhere.folder, cell.key, "small")
     changed(path, cell=replace(cell, metrics=cell.metrics | {"accuracy": 0.5}))
@@ -327,7 +335,8 @@ def test_restored_cells_without_what_a_metric_needs_are_refused(ran, elsewhere):
     assert words.startswith(
         "breast_cancer: cells were accepted without rows that the tables need: run again after rm -f "
     )
-    paths = [Path(word) for word in words.partition("rm -f ")[2].split()]
+    patterns = [Path(word) for word in words.partition("rm -f ")[2].split()]
+    paths = [path for pattern in patterns for path in pattern.parent.glob(pattern.name)]
     keys = [cells(elsewhere.root)["breast_cancer", "small", repeat].key for repeat in (0, 1)]
     assert paths == [accepted_path(elsewhere.folder, key, "small") for key in keys]
     for path in paths:
@@ -337,27 +346,24 @@ def test_restored_cells_without_what_a_metric_needs_are_refused(ran, elsewhere):
     accept(elsewhere.draw().root, "smoke", "why")
 
 
-def test_what_cells_save_and_timings_are_restored(suite):
+def test_what_cells_save_is_restored(suite):
     """A cell is left out if its predictions or what it saved are not stored."""
     suite.complete()
     array = suite.extra("adult", "gbdt", "layer_scores", accuracy=np.arange(3))
     stored, cache = suite.stored().root / "reports/smoke", suite.root / "results/cells"
+    shutil.rmtree(suite.folder)
     assert restore(suite.root, "smoke").left_out == {"their predictions were not kept": 4}
-    content = unpack(stored / CELLS, "smoke")
     rows = {f"{model}/{k}/right": np.ones(1) for model in ("gbdt", "random_forest") for k in (0, 1)}
     (stored / "rows").mkdir()
     np.savez(stored / "rows/adult.npz", **rows)
     saved = SavedArrays("adult.npz", sha256_of(stored / "rows/adult.npz"))
     results = read_stored(suite.root, "smoke")
-    one = Round("0" * 64, 0, (), 1, 1, 0.0, 1, 1, 2, content.runs[0].cells[0].provenance)
-    timed = Timed(Timing("hidf-table2", "adult", "adult", (), (), "gbdt", (0,)), (one,))
-    (stored / CELLS).write_bytes(pack(replace(results, timings=(timed,)), {"adult": saved}))
+    (stored / CELLS).write_bytes(pack(results, {"adult": saved}))
     saved_here = array.read_bytes()
     array.unlink()
     done = restore(suite.root, "smoke")
-    assert (done.cells, done.rounds) == (3, 1)
+    assert done.cells == 3
     assert done.left_out == {"what they save is not stored": 1}  # no table shows it
-    assert read_typed(Round, cell_path(suite.root / "results/rounds", one.key), "") == one
     target = stored / "extras" / array.relative_to(cache)
     target.parent.mkdir(parents=True)
     target.write_bytes(saved_here)

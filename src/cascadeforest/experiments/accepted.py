@@ -20,11 +20,10 @@ from typing import TYPE_CHECKING
 from cascadeforest.data.errors import ConfigError, DamagedFile, UserError
 from cascadeforest.data.files import atomic_write, parse_signed_json
 from cascadeforest.data.typed_json import Json, from_json
-from cascadeforest.experiments.cells import SavedArrays, cell_path, check_arrays, npz_bytes, read_arrays
+from cascadeforest.experiments.cells import SavedArrays, check_arrays, npz_bytes, read_arrays
 from cascadeforest.experiments.plan import Plan
 from cascadeforest.experiments.records import (
     CELL_CACHE,
-    ROUND_CACHE,
     AcceptedCell,
     RunResult,
     ScoredCell,
@@ -113,30 +112,29 @@ class Restored:
 
     Parameters
     ----------
-    cells, rounds : int
-        Cells, and rounds of timings.
+    cells : int
+        How many cells.
     left_out : dict
         Reason to number of cells that no run can take.
     """
 
     cells: int = 0
-    rounds: int = 0
     left_out: dict[str, int] = field(default_factory=dict)
 
     def lines(self) -> list[str]:
         """Return what was done, in words."""
         return [
-            f"Accepted cells for runs to take: {self.cells:,}; rounds of timings: {self.rounds:,}. A run takes those "
-            "whose data, parameters, code and libraries are the same as now, and computes the others.",
+            f"Accepted cells for runs to take: {self.cells:,}. A run takes those whose data, parameters, code and "
+            "libraries are the same as now, and computes the others.",
             *(f"Cells that no run can take, since {reason}: {n:,}" for reason, n in self.left_out.items()),
         ]
 
 
 def restore(root: Path, suite: str) -> Restored:
-    """Put the accepted cells of a suite where its runs take them, and its rounds of timings into their cache.
+    """Put the accepted cells of a suite where its runs take them.
 
     Whether a run takes a cell is decided when its turn comes (`cascadeforest.experiments.records.read_accepted`). Cells
-    of an earlier call that are no longer stored go. To compute everything here, remove ``results/<suite>/accepted``.
+    of an earlier call that are no longer stored go. Timings in turn are not restored: they belong to a machine.
 
     Parameters
     ----------
@@ -148,11 +146,16 @@ def restore(root: Path, suite: str) -> Restored:
     Raises
     ------
     UserError
-        If nothing is stored, or it is damaged.
+        If nothing is stored, or it is damaged, or the suite has runs: they would stay as they are.
     """
     stored_folder, folder = root / "reports" / suite, root / "results" / suite
     cache, place = root / CELL_CACHE, accepted_folder(folder)
     stored, done = unpack(stored_folder / CELLS, suite), Restored()
+    if any((folder / "runs").rglob("*.json")):
+        raise UserError(
+            f"{folder} has runs, which stay as they are. Remove this folder and restore again: fits that were computed "
+            f"here stay in {cache}, and what is accepted is taken first."
+        )
     shutil.rmtree(place, ignore_errors=True)
     rows: dict[str, dict[str, np.ndarray]] = {}
     for run in stored.runs:
@@ -174,9 +177,6 @@ def restore(root: Path, suite: str) -> Restored:
             name = path.with_suffix(".npz").relative_to(place).as_posix()
             write_typed(path, AcceptedCell(run.scoring, cell, SavedArrays(name, sha256(content).hexdigest())))
             done.cells += 1
-    for one in (one for timed in stored.timings for one in timed.rounds):
-        write_typed(cell_path(root / ROUND_CACHE, one.key), one)
-        done.rounds += 1
     return done
 
 

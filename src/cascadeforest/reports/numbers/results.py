@@ -99,9 +99,12 @@ class Results:
         return [cell for run in self.runs.values() for cell in run.cells]
 
     def n_accepted(self) -> int:
-        """Return how many cells of a run were taken as they were accepted: their predictions are not here."""
-        outputs = [cell.outputs for cell in self.all_cells() if cell.outputs]
-        return sum(not (self.arrays_folder / saved.file).is_file() for saved in outputs)
+        """Return how many cells of a run were taken as they were accepted."""
+        folder, cache = self.arrays_folder.parent / self.suite, self.arrays_folder
+        if not records.accepted_folder(folder).is_dir():
+            return 0
+        found = ((cell, records.read_accepted(folder, cache, cell.key, cell.model)) for cell in self.all_cells())
+        return sum(one is not None and one.cell == cell for cell, one in found)
 
     def rows(self, dataset: str) -> CellRows:
         """Return what models predicted for each test row of a data set variant (`cascadeforest.reports.numbers.rows`).

@@ -81,7 +81,7 @@ def rows_of(results: Results, dataset: str, processed: Path, strict: bool = Fals
             rows = read_arrays(accepted_folder(folder), accepted.rows)
             found |= {f"{place}/{name}": rows[name] for name in rows if SHOWN_BY.get(name) in {None, *shown}}
             if {*SHOWN_BY.values()} & shown & cell.metrics.keys() - {SHOWN_BY.get(name) for name in rows}:
-                lacking.append(accepted_path(folder, accepted.cell.key, cell.model))
+                lacking.append(accepted_path(folder, cell.key, "*"))  # presets that share it
             continue
         outputs = predictions(results.arrays_folder, cell, results.remedy)
         order = np.argsort(splits[cell.repeat])
