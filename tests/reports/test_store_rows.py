@@ -233,9 +233,9 @@ def test_a_run_takes_restored_cells_and_stores_the_same_bytes(elsewhere, stored)
     assert check(elsewhere.draw().root, "smoke").lines()[-1] == "9 cells were taken as they were accepted."
     assert "9 of them as they were accepted" in summary(read_results(elsewhere.root, "smoke"), elsewhere.folder)
     shutil.rmtree(elsewhere.root / "reports/smoke")
-    again, before = (snapshot(folder) for folder in (accept(elsewhere.root, "smoke", "why"), stored / "reports/smoke"))
+    again, before = (snapshot(folder) for folder in (accept(elsewhere.root, "smoke", "anew"), stored / "reports/smoke"))
     names = again.keys() | before.keys()
-    # When it was accepted, and the digest of this in the crate.
+    # When and why it was accepted, and the digest of this in the crate.
     differing = {name for name in names if again.get(name) != before.get(name)}
     assert differing == {"provenance.json", "ro-crate-metadata.json"}
 
@@ -255,7 +255,7 @@ def test_restored_cells_stand_beside_computed_ones(elsewhere):
     for cell in elsewhere.read_run("breast_cancer", "smaller").cells:
         before = accepted["breast_cancer", "smaller", cell.repeat]
         assert cell.metrics["accuracy"] == before.metrics["accuracy"]
-        assert (cell == before) == (cell.repeat != 1)  # a cell that is computed has costs of its own
+        assert (cell == before) == (cell.repeat != 1)  # a cell that is computed has other costs
 
 
 def test_accepted_cells_are_taken_instead_of_those_computed_here_before_a_suite_has_runs(elsewhere):

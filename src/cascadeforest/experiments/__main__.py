@@ -77,7 +77,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     )
     suite.add_argument("--config", nargs="+", default=[], metavar="KEY=VALUE", help="keys of config.yaml to replace")
 
-    restore = command("restore", "let runs take accepted cells as they are, and compute only the others")
+    restore = command("restore", "let runs take accepted cells as they are, and compute only the rest")
     restore.add_argument("--suite", required=True)
 
     run = command("run", "all repeats of one model on one data set")

@@ -125,7 +125,7 @@ class Restored:
         """Return what was done, in words."""
         return [
             f"Accepted cells for runs to take: {self.cells:,}. A run takes those whose data, parameters, code and "
-            "libraries are the same as now, and computes the others.",
+            "libraries are the same as now, and computes the rest.",
             *(f"Cells that no run can take, since {reason}: {n:,}" for reason, n in self.left_out.items()),
         ]
 

@@ -85,8 +85,12 @@ def refresh(root: Path, suite: str) -> Path:
     results, facts = store.read_stored(root, suite), store.read_provenance(stored)
     files = store.drawn_files(results, names=store.without_claims(results))
     numbers = {file: content for file, content in files.items() if file.endswith(".csv")}
-    there = {path.relative_to(stored).as_posix(): path for path in stored.glob("[tf]*/*.csv") if path.stem != CLAIMS}
-    there = {file: path for file, path in there.items() if store.is_stored(file, path.read_bytes(), suite)}
+    files_there = {path.relative_to(stored).as_posix(): path for path in stored.glob("[tf]*/*.csv")}
+    there = {
+        file
+        for file, path in files_there.items()
+        if path.stem != CLAIMS and store.is_stored(file, path.read_bytes(), suite)
+    }
     gone = (missing(Path(file).stem, file, "file", True, False) for file in sorted(there - numbers.keys()))
     refuse(
         f"{stored}: numbers would change, so nothing is written:",
