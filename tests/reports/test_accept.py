@@ -8,11 +8,12 @@ import pytest
 from tests.reports.conftest import snapshot
 
 from cascadeforest.data.errors import UserError
+from cascadeforest.experiments.accepted import new_folder, recover
 from cascadeforest.reports.numbers.results import read_results
 from cascadeforest.reports.store import stored as stored_module
 from cascadeforest.reports.store.accept import accept
 from cascadeforest.reports.store.redraw import redraw_stored, refresh
-from cascadeforest.reports.store.stored import new_folder, pack, read_provenance, read_stored, recover
+from cascadeforest.reports.store.stored import pack, read_provenance, read_stored
 
 TABLE = "tables/hidf-table2.csv"
 

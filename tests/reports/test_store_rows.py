@@ -368,6 +368,7 @@ def test_what_cells_save_is_restored(suite):
     target.parent.mkdir(parents=True)
     target.write_bytes(saved_here)
     array.write_bytes(b"damaged")
+    stored.rename(stored.with_name(".smoke.old"))  # where a killed `accept` leaves it
     assert restore(suite.root, "smoke").cells == 4
     assert array.read_bytes() == target.read_bytes()
     target.write_bytes(b"damaged")

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import gzip
 import shutil
+import tempfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -150,6 +152,7 @@ def restore(root: Path, suite: str) -> Restored:
     """
     stored_folder, folder = root / "reports" / suite, root / "results" / suite
     cache, place = root / CELL_CACHE, accepted_folder(folder)
+    recover(stored_folder)
     stored, done = unpack(stored_folder / CELLS, suite), Restored()
     if any((folder / "runs").rglob("*.json")):
         raise UserError(
@@ -196,3 +199,42 @@ def _rows_of(arrays: Mapping[str, np.ndarray], cell: ScoredCell) -> dict[str, np
     """Return what a data set's file of rows has of one cell."""
     place = f"{cell.model}/{cell.repeat}"
     return {name.rpartition("/")[2]: values for name, values in arrays.items() if name.rpartition("/")[0] == place}
+
+
+# Replace a whole folder so that a reader, or a kill, finds the old one or the new one --------------------------------
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """Yield an empty folder that takes the place of `folder` when the block ends well.
+
+    Taking the place is two renames: there is no portable way to exchange two folders in one. `recover` mends a kill
+    between them.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    new = Path(tempfile.mkdtemp(prefix=f".{folder.name}.new.", dir=folder.parent))
+    new.chmod(0o755)  # mkdtemp makes it private
+    try:
+        yield new
+        old = _old(folder)
+        if old.exists():
+            shutil.rmtree(old)
+        if folder.exists():
+            folder.rename(old)
+        new.rename(folder)
+        shutil.rmtree(old, ignore_errors=True)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def recover(folder: Path) -> None:
+    """Put the old folder back if a replacement was killed half-way, and remove what it left."""
+    old = _old(folder)
+    if old.exists() and not folder.exists():
+        old.rename(folder)
+    for left in folder.parent.glob(f".{folder.name}.new.*"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def _old(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.old")

@@ -11,6 +11,7 @@ from cascadeforest.data.errors import UserError
 from cascadeforest.data.files import atomic_write, sha256_of
 from cascadeforest.data.typed_json import Json
 from cascadeforest.experiments import table_rows
+from cascadeforest.experiments.accepted import new_folder, recover
 from cascadeforest.experiments.batches import COSTS, Cost, cost_of, costs_csv
 from cascadeforest.experiments.cells import SavedArrays, npz_bytes, read_arrays
 from cascadeforest.experiments.claims import CHECKS_FILE, STORED
@@ -45,7 +46,7 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = (), dro
     if drop and not only:
         raise UserError(f"--drop is {', '.join(drop)}, without --only: then nothing stays anyway. Leave it out.")
     stored, folder = root / "reports" / suite, root / "results" / suite
-    store.recover(stored)
+    recover(stored)
     everything = read_results(root, suite)
     results = everything.of(everything.plan.only(only)) if only else everything
     mixed = [name for name, rows in table_rows.chosen_rows(only).items() if rows]
@@ -71,7 +72,7 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = (), dro
     together = _united(results, kept, everything.plan)
     earlier = _earlier(stored, kept, together) if is_part else []
     committed = _committed(root, together)
-    with store.new_folder(stored) as new:
+    with new_folder(stored) as new:
         for name, content in files.items():
             atomic_write(new / name, content)
         for part in (results, kept):

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from cascadeforest.data.errors import UserError
+from cascadeforest.experiments.accepted import recover
 from cascadeforest.experiments.plan import CLAIMS, Experiment, Pair
 from cascadeforest.experiments.records import PLAN_FILE
 from cascadeforest.experiments.table_rows import chosen_rows
@@ -25,7 +26,7 @@ from cascadeforest.reports.numbers import metrics
 from cascadeforest.reports.numbers.costs import IN_TURN
 from cascadeforest.reports.numbers.frame import ALL, COLUMNS, KEY, OF_INTERVALS, parse_csv, read_csv
 from cascadeforest.reports.numbers.results import Results, read_results
-from cascadeforest.reports.store.stored import CELLS, drawn_files, read_stored, recover
+from cascadeforest.reports.store.stored import CELLS, drawn_files, read_stored
 
 Row: TypeAlias = Mapping[str, str]
 Rows: TypeAlias = Sequence[Row]

@@ -10,6 +10,7 @@ from importlib import metadata
 from pathlib import Path
 
 from cascadeforest.data.files import atomic_write
+from cascadeforest.experiments.accepted import new_folder, recover
 from cascadeforest.experiments.batches import COSTS, costs_csv
 from cascadeforest.experiments.claims import CHECKS_FILE
 from cascadeforest.experiments.plan import CLAIMS
@@ -47,12 +48,12 @@ class RedrawReport:
 def redraw_stored(root: Path, suite: str) -> RedrawReport:
     """Draw every form into ``results/<suite>/stored``, compare with what is stored; `UserError` if it is damaged."""
     stored, folder = root / "reports" / suite, root / "results" / suite / "stored"
-    store.recover(stored)
-    store.recover(folder)
+    recover(stored)
+    recover(folder)
     results = store.read_stored(root, suite)
     # Another version of matplotlib draws the same numbers in other dots.
     same_dots = store.read_provenance(stored).get("matplotlib") == metadata.version("matplotlib")
-    with store.new_folder(folder) as new:
+    with new_folder(folder) as new:
         files = store.drawn_files(results, every_form=True)
         for name, content in files.items():
             atomic_write(new / name, content)
@@ -81,7 +82,7 @@ def refresh(root: Path, suite: str) -> Path:
     Claims are judged anew; what changed in them since results were accepted is told as post hoc.
     """
     stored = root / "reports" / suite
-    store.recover(stored)
+    recover(stored)
     results, facts = store.read_stored(root, suite), store.read_provenance(stored)
     files = store.drawn_files(results, names=store.without_claims(results))
     numbers = {file: content for file, content in files.items() if file.endswith(".csv")}
@@ -97,7 +98,7 @@ def refresh(root: Path, suite: str) -> Path:
         (str(finding) for finding in (*gone, *redrawn(numbers, stored)) if finding.is_drift),
         f"If they are meant, run the suite and accept it: make accept SUITE={suite} MESSAGE='why'",
     )
-    with store.new_folder(stored) as new:
+    with new_folder(stored) as new:
         for path in filter(Path.is_file, (stored / store.CELLS, stored / CHECKS_FILE)):
             shutil.copy2(path, new)
         for folder in filter(Path.is_dir, (stored / store.EXTRAS, stored / store.ROWS)):
