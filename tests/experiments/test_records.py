@@ -165,6 +165,8 @@ def test_a_run_of_another_configuration_says_in_what_it_differs(folder):
     assert result.differences(replace(planned, suite="other")) == []  # the folder says the suite
     other = replace(planned, params={"n_estimators": 50}, repeats=(0,), seed=3)
     assert result.differences(other) == ["params", "repeats", "seed"]
+    assert result.differences(replace(planned, repeats=(*planned.repeats, 7, 8))) == []  # its first ones are there
+    assert result.differences(replace(planned, repeats=(7, *planned.repeats))) == ["repeats"]
 
 
 def test_a_scored_cell_shows_scores_costs_and_layers():

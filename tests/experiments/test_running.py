@@ -94,13 +94,16 @@ def test_progress_follows_what_jobs_tell(plan, folder):
     assert progress.done == progress.cells
 
 
+def showing(repeats):
+    """A table of one column with these rows."""
+    columns = {"rf": "forest"}
+    return Experiment("", "hidf", "table", "T", "scores", columns=columns, datasets=(*repeats,), repeats=repeats)
+
+
 def test_of_some_targets_only_their_fits_count(plan, folder):
     """And those that are computed in the same job; the claims follow from all results."""
     kinds = {"ours": ("table", ("wine",)), "both": ("table", ("iris", "wine")), "claims": ("claims", ())}
-    one = {
-        name: Experiment(name, "hidf", kind, "T", "scores", columns={"rf": "forest"}, datasets=datasets)
-        for name, (kind, datasets) in kinds.items()
-    }
+    one = {name: replace(showing(dict.fromkeys(rows, 2)), kind=kind) for name, (kind, rows) in kinds.items()}
     plan = replace(plan, experiments=one)
 
     def shown(*targets):
@@ -196,13 +199,37 @@ def test_a_run_says_what_happens_and_where_the_log_is(stand_in, plan, folder):
 
 
 def test_of_rows_of_a_table_the_runs_are_made(stand_in, plan, folder):
-    both = Experiment("both", "hidf", "table", "T", "scores", columns={"rf": "forest"}, datasets=("iris", "wine"))
-    plan = replace(plan, experiments={"both": both})
+    plan = replace(plan, experiments={"both": showing({"iris": 2, "wine": 2})})
     assert stand_in(plan, "works", ["both:iris", "ours"])[0] == 0
     log = (folder / running.LOG).read_text()
     mark = f"results/quick/batches/{plan.merged_by['iris', 'forest']}.json"
-    assert f"{mark} results/quick/plan.json ours --cores 2" in log
+    assert f"ours {mark} results/quick/plan.json --cores 2" in log
     assert "ONLY='both:iris ours'" in stand_in(plan, "fails", ["both:iris", "ours"])[1]
+
+
+def test_of_a_run_that_other_tables_repeat_more_a_row_makes_its_own_repeats(stand_in, plan, folder, monkeypatch):
+    """Ten seconds a repeat and jobs of 25: two of four repeats are one job. The whole is merged where it was before."""
+    merged = []
+    monkeypatch.setattr("cascadeforest.experiments.jobs.merge", lambda *run: merged.append(run))
+    runs = tuple(replace(run, repeats=(0, 1, 2, 3)) for run in plan.runs)
+    costs = {run.pair: Cost(10.0, 1.0) for run in runs}
+    two = {"both": showing({"iris": 2, "wine": 4}), "one": showing({"iris": 1})}
+    plan = replace(plan, runs=runs, batches=make_batches(runs, costs, 25), experiments=two)
+    assert plan.made_by(("iris", "forest"), 3) == ["iris.forest"]  # all parts: merged by the job
+    assert "from 6 fits; 0 are there" in stand_in(plan, "works", ["both:iris,wine", "one:iris"])[1]
+    names = [f"results/quick/batches/{name}.json" for name in ("iris.forest.0", "wine.forest")]
+    log = (folder / running.LOG).read_text()
+    assert f"{names[0]} {names[1]} results/quick/plan.json --cores 2" in log
+    assert not merged  # the stand-in made nothing
+    part, whole = (batch_path(folder, name) for name in ("iris.forest.0", "iris.forest"))
+    part.parent.mkdir()
+    part.touch()
+    stand_in(plan, "works", ["both:iris"])
+    assert merged == [(folder.parents[1], "quick", replace(runs[0], repeats=(0, 1)))]
+    whole.touch()
+    assert "from 4 fits; 4 are there" in stand_in(plan, "works", ["both:iris"])[1]
+    assert f"{whole.relative_to(folder.parents[1])} results/quick/plan.json" in (folder / running.LOG).read_text()
+    assert len(merged) == 1
 
 
 def test_the_lock_of_a_killed_run_is_released_and_that_of_a_living_one_is_not(stand_in, plan, tmp_path):

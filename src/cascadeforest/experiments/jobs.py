@@ -346,18 +346,8 @@ def run_batch(plan: Plan, name: str, root: Path, threads: int = 1, tell: Tell = 
     batch, folder = plan.batch[name], root / "results" / plan.suite
     merged = set(plan.merged(batch))
     tell("batch")
-    jobs, work = [], plan.work(batch)
-    for run in work:
-        whole = run.pair in merged
-        part = "" if whole else f".part{name.rpartition('.')[2]}"
-        jobs.append(
-            Job(
-                run,
-                root / PROCESSED / f"{run.dataset}.npz",
-                run_path(folder, run.dataset, run.model) if whole else None,
-                folder / "failures" / run.dataset / f"{run.model}{part}.json",
-            )
-        )
+    work, part = plan.work(batch), f".part{name.rpartition('.')[2]}"
+    jobs = [_job(root, folder, run, "" if run.pair in merged else part) for run in work]
     try:
         run_jobs(jobs, root / CELL_CACHE, threads, tell, folder)
     finally:
@@ -367,6 +357,34 @@ def run_batch(plan: Plan, name: str, root: Path, threads: int = 1, tell: Tell = 
         [*run.pair, sha256_of(run_path(folder, *run.pair)) if run.pair in merged else list(run.repeats)] for run in work
     ]
     atomic_write(batch_path(folder, name), canonical_json(made) + "\n")
+
+
+def _job(root: Path, folder: Path, run: Run, part: str = "") -> Job:
+    """What is to be done of a run; of a part of its repeats nothing is merged."""
+    output = None if part else run_path(folder, *run.pair)
+    failures = folder / "failures" / run.dataset / f"{run.model}{part}.json"
+    return Job(run, root / PROCESSED / f"{run.dataset}.npz", output, failures)
+
+
+def merge(root: Path, suite: str, run: Run) -> None:
+    """Merge the repeats of a run that jobs computed, and compute what the cache lacks.
+
+    Parameters
+    ----------
+    root : Path
+        Folder of the repository.
+    suite : str
+        Its name.
+    run : Run
+        With the repeats that are merged.
+
+    Raises
+    ------
+    UserError, JobFailed
+        As `run_jobs`.
+    """
+    folder = root / "results" / suite
+    run_jobs([_job(root, folder, run)], root / CELL_CACHE, folder=folder)
 
 
 def _shown_score(cells: Sequence[ScoredCell]) -> dict[str, Json]:

@@ -475,6 +475,21 @@ class Plan:
         """Return the runs that a batch merges: those of which it computes all repeats."""
         return [run.pair for run in self.work(batch) if run == self._by_pair[run.pair]]
 
+    def made_by(self, pair: Pair, repeats: int) -> list[str]:
+        """Return the names of the batches that make the first repeats of a run: the one that merges it, or some before.
+
+        Parameters
+        ----------
+        pair : tuple of str
+            Data set variant and model preset.
+        repeats : int
+            How many.
+        """
+        whole = self.merged_by[pair]
+        before = self.batch[whole].after
+        first = [name for name in before if min(self.batch[name].parts[0].repeats) < repeats]
+        return first if len(first) < len(before) else [whole]
+
     def timings_of(self, experiment: str) -> tuple[Timing, ...]:
         """Return what one experiment has timed in turn."""
         return tuple(timing for timing in self.timings if timing.experiment == experiment)

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import fmean
 
 from cascadeforest.data.typed_json import Json
-from cascadeforest.experiments.plan import CLAIMS, Plan
+from cascadeforest.experiments.plan import CLAIMS, Pair, Plan
 from cascadeforest.experiments.records import batch_path
 from cascadeforest.experiments.table_rows import chosen_rows, part_of
 
@@ -63,6 +63,29 @@ def duration(seconds: float) -> str:
     return f"{whole // 86400} d {whole % 86400 // 3600} h"
 
 
+def jobs_of_rows(plan: Plan, folder: Path, targets: Sequence[str]) -> dict[Pair, list[str]]:
+    """Return the jobs that make what rows of tables show, by run: of a run that other tables repeat more, only some.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of the suite.
+    folder : Path
+        ``results/<suite>``. A run that was merged before is merged again.
+    targets : sequence of str
+        Rows of experiments (`chosen_rows`); others are left out.
+    """
+    repeats: dict[Pair, int] = {}
+    for name, rows in chosen_rows(target for target in targets if ":" in target).items():
+        one = part_of(plan.experiments[name], rows)
+        repeats |= {pair: max(repeats.get(pair, 0), one.n_repeats(*pair)) for pair in one.needed_runs()}
+    whole = plan.merged_by
+    return {
+        pair: [whole[pair]] if batch_path(folder, whole[pair]).is_file() else plan.made_by(pair, n)
+        for pair, n in repeats.items()
+    }
+
+
 class Progress:
     """How far a suite is, by what its training jobs tell.
 
@@ -86,13 +109,14 @@ class Progress:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.write_bytes(b"")
         self._position = 0
-        shown = [(plan.experiments[name], chosen.get(name)) for name in self.experiments]
-        runs = {pair for one, rows in shown for pair in (part_of(one, rows) if rows else one).needed_runs()}
+        tables = [plan.experiments[name] for name in self.experiments if not chosen.get(name)]
+        jobs = {plan.merged_by[pair] for one in tables for pair in one.needed_runs()}
+        jobs.update(*jobs_of_rows(plan, folder, targets).values())
+        jobs |= {before for name in jobs for before in plan.batch[name].after}
         self.cells: set[CellName] = set()
         self.done: set[CellName] = set()
         for batch in plan.batches:
-            # A batch is computed as a whole.
-            if not is_part or runs.intersection((part.dataset, part.model) for part in batch.parts):
+            if not is_part or batch.name in jobs:
                 self.cells |= self._cells_of(batch.name)
                 if batch_path(folder, batch.name).is_file():
                     self.done |= self._cells_of(batch.name)

@@ -98,10 +98,14 @@ class RunResult:
         """Return the fields in which the run differs from the planned one, in the order of `DECISIVE`.
 
         A run with any is not a result of this configuration. Where nothing is planned there is nothing to differ from.
+        A run may have its first repeats alone: all that the rows which were asked for show.
         """
         if planned is None:
             return []
-        return [name for name in DECISIVE if getattr(self.run, name) != getattr(planned, name)]
+        own = self.run
+        if own.repeats == planned.repeats[: len(own.repeats)]:
+            own = replace(own, repeats=planned.repeats)
+        return [name for name in DECISIVE if getattr(own, name) != getattr(planned, name)]
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
@@ -20,9 +21,8 @@ import psutil
 from cascadeforest.data.errors import UserError
 from cascadeforest.data.typed_json import Json
 from cascadeforest.experiments.plan import Plan
-from cascadeforest.experiments.progress import Progress, duration
+from cascadeforest.experiments.progress import Progress, duration, jobs_of_rows
 from cascadeforest.experiments.records import PLAN_FILE, batch_path, read_failures
-from cascadeforest.experiments.table_rows import chosen_rows, part_of
 
 if sys.platform != "win32":
     import fcntl
@@ -128,7 +128,8 @@ def _run(
     )
     stream.flush()
     settings = [f"{key}={value}" for key, value in overrides.items()]
-    command = [sys.executable, "-m", "snakemake", *_made_for(plan, targets), "--cores", cores, "--config", *settings]
+    made = _made_for(root, plan, targets)
+    command = [sys.executable, "-m", "snakemake", *made, "--cores", cores, "--config", *settings]
     started, interrupted, line = time.monotonic(), False, Line(stream)
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -155,6 +156,8 @@ def _run(
         finally:
             signal.signal(signal.SIGTERM, before)
     line.end()
+    if not interrupted:
+        _merge_first(root, plan, targets)
     progress.read()
     again = " ".join(["make run", f"SUITE={plan.suite}", *([f"ONLY='{' '.join(targets)}'"] if targets else [])])
     took = duration(time.monotonic() - started)
@@ -174,15 +177,24 @@ def _run(
     return process.returncode
 
 
-def _made_for(plan: Plan, targets: Sequence[str]) -> list[str]:
-    """Return Snakemake's targets: for rows of an experiment the marks of jobs that merge their runs, and the plan."""
-    made, folder = [], Path("results") / plan.suite
-    for target in targets:
-        [(name, rows)] = chosen_rows([target]).items()
-        pairs = part_of(plan.experiments[name], rows).needed_runs() if rows else []
-        marks = [str(batch_path(folder, plan.merged_by[pair])) for pair in pairs]
-        made += [*marks, str(folder / PLAN_FILE)] if rows else [target]
+def _made_for(root: Path, plan: Plan, targets: Sequence[str]) -> list[str]:
+    """Return Snakemake's targets: for rows of an experiment the marks of jobs that make their runs, and the plan."""
+    made, folder = [target for target in targets if ":" not in target], Path("results") / plan.suite
+    if jobs := jobs_of_rows(plan, root / folder, targets):
+        made += [*(str(batch_path(folder, name)) for names in jobs.values() for name in names), str(folder / PLAN_FILE)]
     return list(dict.fromkeys(made))
+
+
+def _merge_first(root: Path, plan: Plan, targets: Sequence[str]) -> None:
+    """Merge the runs of which a row shows the first repeats alone, so that it can be accepted."""
+    from cascadeforest.experiments.jobs import merge  # slow to import
+
+    folder = root / "results" / plan.suite
+    for pair, names in jobs_of_rows(plan, folder, targets).items():
+        if plan.merged_by[pair] not in names and all(batch_path(folder, name).is_file() for name in names):
+            [run] = plan.work(plan.batch[plan.merged_by[pair]])
+            made = tuple(repeat for name in names for repeat in plan.batch[name].parts[0].repeats)
+            merge(root, plan.suite, replace(run, repeats=made))
 
 
 def _reset_future_times(*folders: Path) -> int:

@@ -78,8 +78,8 @@ class Results:
         """Return the ids of the experiments whose table lacks a run: it failed, or did not come to its turn."""
 
         def lacks(name: str) -> bool:
-            timed = self.timings_of(name)
-            runs = self.runs.keys() >= set(self.experiments[name].needed_runs())
+            timed, one = self.timings_of(name), self.experiments[name]
+            runs = all(self.cells(*pair, one.n_repeats(*pair)) for pair in one.needed_runs())
             return not runs or len(timed) < len(self.plan.timings_of(name)) or any(one.failures for one in timed)
 
         found = [name for name in self.drawable() if lacks(name)]
