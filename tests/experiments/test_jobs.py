@@ -8,11 +8,23 @@ import subprocess
 import sys
 import time
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
+
+from cascadeforest.data.processed import make, write
+from cascadeforest.experiments.batches import Cost, make_batches
+from cascadeforest.experiments.jobs import merge, run_batch
+from cascadeforest.experiments.plan import Plan, Run, Suite
+from cascadeforest.experiments.records import Failure, Failures, read_run
+from cascadeforest.experiments.typed_files import write_typed
+from cascadeforest.reports.numbers.cells import Cells
+from cascadeforest.reports.numbers.results import read_results
+
+from .made_results import experiment
 
 ROOT = Path(__file__).parents[2]
 COST = dict.fromkeys(("fit_cpu_seconds", "predict_cpu_seconds", "fit_peak_mib", "predict_peak_mib", "model_mib"))
@@ -473,3 +485,33 @@ def test_a_cascade_says_how_its_growth_ended(job):
     assert cell["growth"]["n_grown"] == len(cell["curves"]["validation_score"]) == 2
     assert cell["growth"]["at_cap"] is True
     assert cell["metrics"]["n_layers"] == cell["growth"]["n_kept"]
+
+
+def test_the_first_repeats_of_a_run_are_merged_alone(tmp_path):
+    """With the bytes that they have in the whole run; what is told of a repeat that failed stays until then."""
+    forest = "cascadeforest.forest.estimators:RandomForestClassifier"
+    run = Run("tiny", "iris", "forest", "classification", forest, {"n_estimators": 3}, (0, 1, 2), memory=False)
+    table = experiment("tiny-table1", {"forest": "forest"}, ["iris"], ["accuracy"], repeats={"iris": 3})
+    batches = make_batches([run], {run.pair: Cost(100.0, 1.0)}, 25)
+    plan = Plan("tiny", Suite(""), {table.id: table}, (run,), batches=batches)
+    folder = tmp_path / "results" / "tiny"
+    write_typed(folder / "plan.json", plan)
+    write(make("iris", config=ROOT / "config"), tmp_path / "data/processed/iris.npz")
+    for name in ("iris.forest.0", "iris.forest.1"):
+        run_batch(plan, name, tmp_path)
+    failure = Failure(2, "MemoryError", "no room", "", 0, 1)
+    write_typed(folder / "failures/iris/forest.part2.json", Failures("iris", "forest", (failure,)))
+    merge(tmp_path, "tiny", replace(run, repeats=(0, 1)))
+    first = read_run(folder, "iris", "forest")
+    assert first.differences(run) == []
+    results = read_results(tmp_path, "tiny")
+    assert results.incomplete() == ["tiny-table1"]
+    assert results.failures == {run.pair: [failure]}
+    assert Cells(table, results).status("iris", "forest")[0] == "failed"
+    assert Cells(replace(table, repeats={"iris": 2}), results).status("iris", "forest") == ("ok", "")
+    for name in ("iris.forest.2", "iris.forest"):
+        run_batch(plan, name, tmp_path)
+    whole = read_run(folder, "iris", "forest")
+    assert whole.cells[:2] == first.cells
+    assert read_results(tmp_path, "tiny").incomplete() == []
+    assert not any((folder / "failures").rglob("*.json"))

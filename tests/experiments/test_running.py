@@ -220,16 +220,23 @@ def test_of_a_run_that_other_tables_repeat_more_a_row_makes_its_own_repeats(stan
     names = [f"results/quick/batches/{name}.json" for name in ("iris.forest.0", "wine.forest")]
     log = (folder / running.LOG).read_text()
     assert f"{names[0]} {names[1]} results/quick/plan.json --cores 2" in log
-    assert not merged  # the stand-in made nothing
-    part, whole = (batch_path(folder, name) for name in ("iris.forest.0", "iris.forest"))
-    part.parent.mkdir()
-    part.touch()
-    stand_in(plan, "works", ["both:iris"])
-    assert merged == [(folder.parents[1], "quick", replace(runs[0], repeats=(0, 1)))]
+    two_of_iris = (folder.parents[1], "quick", replace(runs[0], repeats=(0, 1)))
+    assert merged == [two_of_iris]
+    assert stand_in(plan, "fails", ["both:iris"])[0] == 1
+    assert merged == [two_of_iris]  # not of what failed
+
+    def fails(*run):
+        raise UserError("iris.npz: damaged")
+
+    monkeypatch.setattr("cascadeforest.experiments.jobs.merge", fails)
+    status, text = stand_in(plan, "works", ["both:iris"])
+    assert status == 1
+    assert "forest on iris is not merged: iris.npz: damaged\nFailed after" in text
+    whole = batch_path(folder, "iris.forest")
+    whole.parent.mkdir()
     whole.touch()
     assert "from 4 fits; 4 are there" in stand_in(plan, "works", ["both:iris"])[1]
     assert f"{whole.relative_to(folder.parents[1])} results/quick/plan.json" in (folder / running.LOG).read_text()
-    assert len(merged) == 1
 
 
 def test_the_lock_of_a_killed_run_is_released_and_that_of_a_living_one_is_not(stand_in, plan, tmp_path):

@@ -361,6 +361,16 @@ def test_a_table_in_parts_is_drawn_anew_if_another_one_brings_runs_that_it_shows
     accept_some(by_rows, f"{SECOND}:iris", message="one row")
     table = by_rows.root / f"reports/smoke/tables/{SECOND}.md"
     assert "| adult | *unavailable: not run* |" in table.read_text()
+    whole = by_rows.read_run("adult", "random_forest")
+    by_rows.experiments[FIRST]["fewer_repeats"] = {"adult": {"random_forest": 1}}
+    by_rows.write_plan()
+    by_rows.write_run(replace(whole, run=replace(whole.run, repeats=(0,)), cells=whole.cells[:1]))
+    by_rows.draw()
+    accept_some(by_rows, f"{FIRST}:adult", message="adult, one repeat of the forest")
+    assert "| adult | *unavailable: not run* |" in table.read_text()  # which shows two
+    assert redraw_stored(by_rows.root, by_rows.name).differences == ()
+    by_rows.write_run(whole)
+    by_rows.draw()
     accept_some(by_rows, f"{FIRST}:adult", message="adult in full")
     assert "| adult | 85.00 ± 7.07 |" in table.read_text()
     assert redraw_stored(by_rows.root, by_rows.name).differences == ()

@@ -19,7 +19,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import fmean
@@ -367,7 +367,7 @@ def _job(root: Path, folder: Path, run: Run, part: str = "") -> Job:
 
 
 def merge(root: Path, suite: str, run: Run) -> None:
-    """Merge the repeats of a run that jobs computed, and compute what the cache lacks.
+    """Merge the first repeats of a run, which jobs computed; what is told of failures of the others stays.
 
     Parameters
     ----------
@@ -384,7 +384,8 @@ def merge(root: Path, suite: str, run: Run) -> None:
         As `run_jobs`.
     """
     folder = root / "results" / suite
-    run_jobs([_job(root, folder, run)], root / CELL_CACHE, folder=folder)
+    job = replace(_job(root, folder, run, ".first"), output=run_path(folder, *run.pair))
+    run_jobs([job], root / CELL_CACHE, folder=folder)
 
 
 def _shown_score(cells: Sequence[ScoredCell]) -> dict[str, Json]:

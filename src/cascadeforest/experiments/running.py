@@ -156,8 +156,8 @@ def _run(
         finally:
             signal.signal(signal.SIGTERM, before)
     line.end()
-    if not interrupted:
-        _merge_first(root, plan, targets)
+    is_made = process.returncode == 0 and not interrupted
+    unmerged = _merge_first(root, plan, targets) if is_made else []
     progress.read()
     again = " ".join(["make run", f"SUITE={plan.suite}", *([f"ONLY='{' '.join(targets)}'"] if targets else [])])
     took = duration(time.monotonic() - started)
@@ -165,16 +165,16 @@ def _run(
         state = f"{len(progress.done):,} of {len(progress.cells):,} fits are kept"
         stream.write(f"Stopped after {took}: {state}. To go on: {again}\nThe log of this run: {log}\n")
         return 130
-    if process.returncode == 0:
+    if is_made and not unmerged:
         _say_result(root, plan, targets, stream)
         stream.write(f"Finished after {took}.{'' if targets else f' The page: {page.resolve().as_uri()}'}\n")
     else:
-        for reason in _reasons(plan, folder, log):
+        for reason in unmerged or _reasons(plan, folder, log):
             stream.write(f"{reason}\n")
         shown = f" What there is, is shown at {page.resolve().as_uri()}." if page.is_file() and not targets else ""
         stream.write(f"Failed after {took}.{shown} What failed is tried again by: {again}\n")
     stream.write(f"The log of this run: {log}\n")
-    return process.returncode
+    return process.returncode or bool(unmerged)
 
 
 def _made_for(root: Path, plan: Plan, targets: Sequence[str]) -> list[str]:
@@ -185,16 +185,20 @@ def _made_for(root: Path, plan: Plan, targets: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(made))
 
 
-def _merge_first(root: Path, plan: Plan, targets: Sequence[str]) -> None:
-    """Merge the runs of which a row shows the first repeats alone, so that it can be accepted."""
-    from cascadeforest.experiments.jobs import merge  # slow to import
+def _merge_first(root: Path, plan: Plan, targets: Sequence[str]) -> list[str]:
+    """Merge the runs of which a row shows the first repeats alone, so that it can be accepted; return what failed."""
+    from cascadeforest.experiments.jobs import JobFailed, merge  # slow to import
 
-    folder = root / "results" / plan.suite
-    for pair, names in jobs_of_rows(plan, folder, targets).items():
-        if plan.merged_by[pair] not in names and all(batch_path(folder, name).is_file() for name in names):
+    problems = []
+    for pair, names in jobs_of_rows(plan, root / "results" / plan.suite, targets).items():
+        if plan.merged_by[pair] not in names:
             [run] = plan.work(plan.batch[plan.merged_by[pair]])
             made = tuple(repeat for name in names for repeat in plan.batch[name].parts[0].repeats)
-            merge(root, plan.suite, replace(run, repeats=made))
+            try:
+                merge(root, plan.suite, replace(run, repeats=made))
+            except (JobFailed, UserError, OSError) as error:
+                problems.append(f"{run.model} on {run.dataset} is not merged: {error}")
+    return problems
 
 
 def _reset_future_times(*folders: Path) -> int:

@@ -141,11 +141,11 @@ class Cells:
             return UNAVAILABLE, experiment.absent[dataset]
         if column in experiment.missing_models:
             return NOT_IMPLEMENTED, ""
+        if self.results.cells(dataset, preset, experiment.n_repeats(dataset, preset)):
+            return OK, ""
         if failure := self.results.failures.get((dataset, preset)):
             return FAILED, failure_words(failure)
-        if self.results.cells(dataset, preset, experiment.n_repeats(dataset, preset)) is None:
-            return UNAVAILABLE, "not run"
-        return OK, ""
+        return UNAVAILABLE, "not run"
 
     def reason(self, dataset: str, column: str) -> str:
         """Return why a model has no numbers on a data set."""

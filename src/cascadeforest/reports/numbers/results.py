@@ -144,9 +144,12 @@ def read_results(root: Path, suite: str, experiments: Iterable[str] | None = Non
         differing = run.differences(plan.run(*pair)) if run is not None else []
         if differing:
             stale[pair] = differing
+        planned = plan.run(*pair)
         if run is not None and not differing:
             runs[pair] = run
-        elif failed := records.read_failures(folder, *pair):
+            if planned is None or run.run.repeats == planned.repeats:
+                continue
+        if failed := records.read_failures(folder, *pair):
             failures[pair] = failed
     shown = sorted({dataset for e in chosen if e.is_implemented for dataset in e.present()})
     processed = root / PROCESSED

@@ -66,7 +66,9 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = (), dro
         stay = table_rows.what_stays(before.plan, before.runs, results.plan, everything.plan, drop)
         kept = before.of(before.plan.showing(stay))
         _check_union(results, kept, everything.experiments, only)
-        new_runs = results.runs.keys() - before.runs.keys()  # which a table that is stored in parts may show
+        stored_cells = {pair: len(run.cells) for pair, run in before.runs.items()}
+        # Which a table that is stored in parts may show.
+        new_runs = {pair for pair, run in results.runs.items() if len(run.cells) > stored_cells.get(pair, 0)}
         mixed += [name for name in store.without_claims(kept) if new_runs & {*kept.experiments[name].needed_runs()}]
         rows = _united_rows(rows, kept, stored)
     together = _united(results, kept, everything.plan)
@@ -145,11 +147,12 @@ def _problems(results: Results, folder: Path, files: Mapping[str, bytes]) -> Ite
         experiment = results.experiments[name]
         for pair in experiment.needed_runs():
             dataset, preset = pair
-            if failed := results.failures.get(pair):
+            cells = results.cells(*pair, experiment.n_repeats(*pair))
+            if cells is None and (failed := results.failures.get(pair)):
                 yield f"{preset} on {dataset} failed (repeat {failed[0].repeat}): {failed[0].error}"
             elif fields := results.stale.get(pair):
                 yield f"{preset} on {dataset} was run by another configuration (other {', '.join(fields)})"
-            elif (cells := results.cells(*pair, experiment.n_repeats(*pair))) is None:
+            elif cells is None:
                 yield f"{preset} on {dataset} has not run, or not with {experiment.n_repeats(*pair)} repeats"
             elif dataset in results.summaries:
                 now = results.summaries[dataset]["digest"]
