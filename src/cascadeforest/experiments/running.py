@@ -187,17 +187,19 @@ def _made_for(root: Path, plan: Plan, targets: Sequence[str]) -> list[str]:
 
 def _merge_first(root: Path, plan: Plan, targets: Sequence[str]) -> list[str]:
     """Merge the runs of which a row shows the first repeats alone, so that it can be accepted; return what failed."""
+    jobs = jobs_of_rows(plan, root / "results" / plan.suite, targets)
+    if not (parts := {pair: names for pair, names in jobs.items() if plan.merged_by[pair] not in names}):
+        return []
     from cascadeforest.experiments.jobs import JobFailed, merge  # slow to import
 
     problems = []
-    for pair, names in jobs_of_rows(plan, root / "results" / plan.suite, targets).items():
-        if plan.merged_by[pair] not in names:
-            [run] = plan.work(plan.batch[plan.merged_by[pair]])
-            made = tuple(repeat for name in names for repeat in plan.batch[name].parts[0].repeats)
-            try:
-                merge(root, plan.suite, replace(run, repeats=made))
-            except (JobFailed, UserError, OSError) as error:
-                problems.append(f"{run.model} on {run.dataset} is not merged: {error}")
+    for pair, names in parts.items():
+        [run] = plan.work(plan.batch[plan.merged_by[pair]])
+        made = tuple(repeat for name in names for repeat in plan.batch[name].parts[0].repeats)
+        try:
+            merge(root, plan.suite, replace(run, repeats=made))
+        except (JobFailed, UserError, OSError) as error:
+            problems.append(f"{run.model} on {run.dataset} is not merged: {error}")
     return problems
 
 
