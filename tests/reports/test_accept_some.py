@@ -342,7 +342,7 @@ def test_a_column_with_fewer_repeats_in_new_rows_keeps_all_in_older_ones(by_rows
     by_rows.experiments[FIRST]["fewer_repeats"] = {name: {"gbdt": 1} for name in ("adult", "wine", "yeast", "iris")}
     by_rows.write_plan()
     by_rows.run("adult", "gbdt", [0.90])
-    by_rows.plan_run("adult", "gbdt")  # of which another table shows two repeats
+    by_rows.plan_run("adult", "gbdt")  # another table shows two repeats
     accept_some(by_rows, f"{FIRST}:adult", message="adult in full")
     after = {name: [cell.strip("*• ") for cell in cells] for name, cells in lines(by_rows).items()}
     assert after["adult"] == ["85.00 ± 7.07", "90.00", "86.00 ± 1.41"]

@@ -367,7 +367,7 @@ def _job(root: Path, folder: Path, run: Run, part: str = "") -> Job:
 
 
 def merge(root: Path, suite: str, run: Run) -> None:
-    """Merge the first repeats of a run, which jobs computed; what is told of failures of the others stays.
+    """Merge the first repeats of a run, which jobs computed; what is told of later repeats that failed stays.
 
     Parameters
     ----------
@@ -384,7 +384,7 @@ def merge(root: Path, suite: str, run: Run) -> None:
         As `run_jobs`.
     """
     folder = root / "results" / suite
-    job = replace(_job(root, folder, run, ".first"), output=run_path(folder, *run.pair))
+    job = replace(_job(root, folder, run, ".part-first"), output=run_path(folder, *run.pair))
     run_jobs([job], root / CELL_CACHE, folder=folder)
 
 

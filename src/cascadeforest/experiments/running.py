@@ -186,7 +186,7 @@ def _made_for(root: Path, plan: Plan, targets: Sequence[str]) -> list[str]:
 
 
 def _merge_first(root: Path, plan: Plan, targets: Sequence[str]) -> list[str]:
-    """Merge the runs of which a row shows the first repeats alone, so that it can be accepted; return what failed."""
+    """Merge runs where a row shows only their first repeats, so that it can be accepted; return what failed."""
     jobs = jobs_of_rows(plan, root / "results" / plan.suite, targets)
     if not (parts := {pair: names for pair, names in jobs.items() if plan.merged_by[pair] not in names}):
         return []
