@@ -291,6 +291,24 @@ def test_a_column_can_have_fewer_repeats_than_others(root):
             load_plan(root, {"suite": "special"})
 
 
+def test_a_column_that_a_table_ranks_needs_all_repeats(root):
+    config = yaml.safe_load((root / "config/config.yaml").read_text())
+    config["suites"]["special"]["column_repeats"] = {"one": {"small": 2}}
+    models = EXPERIMENTS["one"]["models"] | {"same": EXPERIMENTS["one"]["models"]["small"]}
+    one = EXPERIMENTS["one"] | {"models": models, "average_rank": ["iris"]}
+
+    def resolved(table):
+        write(root, experiments=EXPERIMENTS | {"one": table})
+        (root / "config/config.yaml").write_text(yaml.safe_dump(config))
+        return load_plan(root, {"suite": "special"}).experiments["one"]
+
+    table = resolved(one | {"rank_columns": ["forest"]})
+    assert table.fewer_repeats["iris"] == {table.columns["small"]: 2}
+    for wrong in ({}, {"rank_columns": ["forest", "small"]}, {"rank_columns": ["forest", "same"]}):
+        with pytest.raises(ConfigError, match=r"column_repeats/one/small: the table ranks this column"):
+            resolved(one | wrong)
+
+
 def test_an_experiment_can_have_repeats_of_its_own_suite_by_suite(root):
     write(root, experiments=EXPERIMENTS | {"one": EXPERIMENTS["one"] | {"repeats": {"full": 4, "tiny": 1}}})
     found = {suite: load_plan(root, {"suite": suite}).experiments["one"].repeats for suite in ("full", "tiny")}

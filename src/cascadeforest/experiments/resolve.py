@@ -579,12 +579,17 @@ class _Resolver:
     ) -> dict[str, dict[str, int]]:
         """Row to the presets of an experiment that the suite gives fewer repeats there than the others."""
         given, found = self.settings.column_repeats, dict[str, dict[str, int]]()
-        compares_all = entry.average_rank is not None or not {"ratio_of", "equal_trees"}.isdisjoint(entry.options)
+        compares_all = not {"ratio_of", "equal_trees"}.isdisjoint(entry.options)
+        in_ranks = () if entry.average_rank is None else entry.rank_columns or entry.models
+        ranked = {entry.models[column] for column in in_ranks}
         for row, every in repeats.items():
             name = f"{experiment}:{row}" if f"{experiment}:{row}" in given else experiment
             place, most = f"config/config.yaml: suites/{self.suite}/column_repeats/{name}", given.get(name, {})
             if most and (entry.render not in ("scores", "pairs") or compares_all):
-                raise ConfigError(f"{place}: only a table of scores or pairs without ranks and ratios can have these.")
+                raise ConfigError(f"{place}: only a table of scores or pairs without ratios can have these.")
+            for column in most:
+                if entry.models[column] in ranked:
+                    raise ConfigError(f"{place}/{column}: the table ranks this column, so that it needs all.")
             if most and cast("dict[str, Json]", self.datasets[self._base(row, place)]["protocol"]).get("splits"):
                 raise ConfigError(f"{place}: repeats of {row} share splits, so that each model needs all of them.")
             if own := {entry.models[column]: n for column, n in most.items() if n < every}:
