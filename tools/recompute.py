@@ -379,11 +379,11 @@ def judge(store: Store, claims: Table) -> None:
         table, metric = store.tables.get(match[1] if match else ""), key[3].removesuffix("_difference")
         if table and metric in SIGNS and (one := difference(table, key[0], match[2], f"against {match[3]}", key[3])):
             one |= NONE if one.get("n") == 1 else {}  # one run decides nothing
-            is_turned = metric not in HIGHER and one["low"] is not None
-            low, high = (-one["high"], -one["low"]) if is_turned else (one["low"], one["high"])
-            claims.found[key] = {"mean": -SIGNS[metric] * one["mean"], "low": low, "high": high}
+            ends = sorted(-SIGNS[metric] * one[k] for k in ("low", "high")) if one["low"] is not None else (None, None)
+            claims.found[key] = {"mean": -SIGNS[metric] * one["mean"], "low": ends[0], "high": ends[1]}
     for key, mean in ((key_of(row), float(row["mean"])) for row in claims.rows if row["metric"] == "verdict"):
-        own = [claims.found.get(k) for k in map(key_of, claims.rows) if k[1] == key[1] and k[3] not in OF_VERDICTS]
+        judged = (row for row in claims.rows if row["status"] == "ok" and row["metric"] not in OF_VERDICTS)
+        own = [claims.found.get(key_of(row)) for row in judged if row["model"] == key[1]]
         if own and all(own):  # of equal numbers one with an interval decides
             claims.found[key] = min(filter(None, own), key=lambda o: abs(o["mean"] - mean) // 1e-9 + (o["low"] is None))
 
