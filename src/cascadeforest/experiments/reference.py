@@ -154,12 +154,13 @@ def verdict_table(root: Path) -> str:
     for key, own in counts.items():
         name = papers[key]["short"] if key in papers else "our own questions"
         lines.append(f"| {name} | {' | '.join(str(own[verdict]) for verdict in verdicts)} |")
-    lines += ["", f"{len(notes)} claims are decided. The answer to {n_known} of them was known when the rule was "]
-    lines[-1] += f"written (exploratory); for {n_again} of these the repeats that came later say the same by "
-    lines[-1] += "themselves. "
     n_all = sum("post hoc: " in note for _, note in found.values())
-    lines[-1] += f"{n_changed} decided claims, and {n_all} of all, were changed or added after results were stored "
-    lines[-1] += "(post hoc)."
+    told = (
+        f"{len(notes)} claims are decided. The answer to {n_known} of them was known when the rule that judges them "
+        f"was written (exploratory); of these, {n_again} have the same verdict by later repeats alone. {n_changed} "
+        f"decided claims were changed or added after results were stored (post hoc), and {n_all} of all claims."
+    )
+    lines += ["", told]
     return "\n".join(lines) + "\n"
 
 

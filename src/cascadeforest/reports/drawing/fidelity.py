@@ -101,7 +101,7 @@ def _table(paper: Paper, compared: Sequence[Compared], suite: str) -> TableView:
         view("Costs, and counts over data sets: {}", ("ratio",), "bound", others),
     )
     lines = [_line(one, *_graded(one), size=_why(one)) for one in beyond]
-    main = view(f"{paper.source}; {{}} numbers that do not come back", graded, "why", lines)
+    main = view(f"{paper.source}; numbers that do not come back: {{}}", graded, "why", lines)
     return replace(main, folded=tuple(one for one in below if one.rows))
 
 
