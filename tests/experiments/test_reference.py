@@ -61,6 +61,7 @@ def test_the_table_of_verdicts_says_how_many_answers_were_known(copy):
         writer.writerows(rows.values())
     assert "3 claims are decided. The answer to 2 of them was known" in reference.verdict_table(copy)
     words = "of these, 1 have the same verdict by later repeats alone. 1 decided claims were changed or added"
+    assert "(post hoc), and 1 of all claims." in reference.verdict_table(copy)
     assert words in reference.verdict_table(copy)
 
 

@@ -231,6 +231,7 @@ def test_every_line_of_a_bounded_run_says_so(compared):
     told = report(found, results).introduction
     assert "Of 2 results 1 come back, 1 are explained by an experiment of ours, and 0 are unexplained" in told
     assert "1 of the 2 accuracies, errors and AUCs among the results come back. By a simpler test" in told
+    assert "without our deviation and the test rows, 1 differ by at most" in told
 
 
 def test_records_that_no_paper_prints_are_not_printed_numbers(compared):
