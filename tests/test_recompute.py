@@ -193,8 +193,8 @@ def test_a_changed_cell_is_found_too(recompute, tmp_path):
 
 
 def test_columns_with_fewer_repeats_are_recomputed_over_the_repeats_of_both(tmp_path, script):
-    """Tables of hiDF and of claims, drawn as if second codings had one repeat, or two."""
-    root, few = copied(tmp_path, "standard"), {"gbdt_official": 1, "svm_scaled": 1, "gcforest_cs_official": 2}
+    """Tables of hiDF and of claims, drawn as if second codings had one repeat, two or none."""
+    root, few = copied(tmp_path, "standard"), {"gbdt_official": 1, "svm_scaled": 0, "gcforest_cs_official": 2}
     results = stored.read_stored(ROOT, "standard")
     table = results.experiments["hidf-table2"]
     fewer = {row: {name: n for name, n in few.items() if n < table.repeats[row]} for row in table.present()}

@@ -279,7 +279,12 @@ def test_a_column_can_have_fewer_repeats_than_others(root):
     config["suites"]["special"]["column_repeats"] = {"one": {"forest": 2}}
     path.write_text(yaml.safe_dump(config))
     assert len(load_plan(root, {"suite": "special"}).run("iris", forest).repeats) == 3
+    # None: the suite leaves the column out there.
+    config["suites"]["special"]["column_repeats"] = {"one:iris": {"forest": 0}}
+    path.write_text(yaml.safe_dump(config))
+    assert load_plan(root, {"suite": "special"}).experiments["one"].needed_runs() == [("iris", small)]
     for wrong, words in (
+        ({"one": {"forest": -1}}, "one.forest is -1; it must be at least 0"),
         ({"tow": {}}, "column_repeats.*tow.*one"),
         ({"one:irs": {}}, "column_repeats.*irs.*iris"),
         ({"one:iris": {"tree": 1}}, "one:iris is 'tree'.*small"),

@@ -352,6 +352,18 @@ def test_a_column_with_fewer_repeats_in_new_rows_keeps_all_in_older_ones(by_rows
     assert redraw_stored(by_rows.root, by_rows.name).differences == ()
 
 
+def test_a_row_is_complete_without_a_column_that_the_suite_leaves_out(by_rows):
+    by_rows.experiments[FIRST]["fewer_repeats"] = {"adult": {"gbdt": 0}}
+    by_rows.write_plan()
+    by_rows.lose("adult", "gbdt")
+    by_rows.draw()
+    accept_some(by_rows, f"{FIRST}:adult", message="adult without GBDT")
+    stored = by_rows.root / f"reports/smoke/tables/{FIRST}.md"
+    assert "| 85.00 ± 7.07 | *left out of this suite* | 86.00 ± 1.41 | 2 × 50 |" in stored.read_text()
+    assert "GBDT 0 of 2 repeats on adult" in stored.read_text()
+    assert redraw_stored(by_rows.root, by_rows.name).differences == ()
+
+
 def test_a_table_in_parts_is_drawn_anew_if_another_one_brings_runs_that_it_shows(by_rows):
     only_forest = {"labels": {"random_forest": "RF"}, "libraries": {"random_forest": []}}
     by_rows.experiment(SECOND, datasets=["iris", "adult"], **only_forest)

@@ -238,7 +238,8 @@ class Experiment:
     all_repeats : dict
         The same without the suite's bounds.
     fewer_repeats : dict
-        Row to the model presets that have fewer repeats there than the others, with their number.
+        Row to the model presets that have fewer repeats there than the others, with their number; 0: the suite leaves
+        them out there.
     absent : dict
         Row to the reason why this suite or machine does not have it.
     missing_models : dict
@@ -325,7 +326,8 @@ class Experiment:
         if not self.is_implemented:
             return []
         presets = dict.fromkeys(self.columns[column] for column in self.shown_columns())
-        return [(dataset, preset) for dataset in self.present() for preset in presets]
+        pairs = ((dataset, preset) for dataset in self.present() for preset in presets)
+        return [pair for pair in pairs if self.n_repeats(*pair)]
 
     def needed_extras(self, preset: str) -> list[str]:
         """Return what the cells of a model preset save beyond predictions for this experiment."""

@@ -585,8 +585,10 @@ class _Resolver:
         for row, every in repeats.items():
             name = f"{experiment}:{row}" if f"{experiment}:{row}" in given else experiment
             place, most = f"config/config.yaml: suites/{self.suite}/column_repeats/{name}", given.get(name, {})
-            if most and (entry.render not in ("scores", "pairs") or compares_all):
-                raise ConfigError(f"{place}: only a table of scores or pairs without ratios can have these.")
+            if most and (entry.render not in ("scores", "pairs", "imbalance_curves") or compares_all):
+                raise ConfigError(
+                    f"{place}: only scores, pairs or imbalance_curves can have these, and no table of ratios."
+                )
             for column in most:
                 if entry.models[column] in ranked:
                     raise ConfigError(f"{place}/{column}: the table ranks this column, so that it needs all.")

@@ -141,6 +141,8 @@ class Cells:
             return UNAVAILABLE, experiment.absent[dataset]
         if column in experiment.missing_models:
             return NOT_IMPLEMENTED, ""
+        if not experiment.n_repeats(dataset, preset):
+            return UNAVAILABLE, "left out of this suite"
         if self.results.cells(dataset, preset, experiment.n_repeats(dataset, preset)):
             return OK, ""
         if failure := self.results.failures.get((dataset, preset)):

@@ -104,7 +104,7 @@ def _means(cells: Cells, series: Mapping[float, str]) -> Iterable[TidyRow]:
     later = [variant for ratio, variant in series.items() if ratio >= BEYOND]
     for column in cells.experiment.columns if later else ():
         found = [cells.metric(variant, column, ACCURACY) for variant in later]
-        values = [fmean(of_repeat) for of_repeat in zip(*found, strict=True)] if all(found) else MISSING
+        values = [fmean(of_repeat) for of_repeat in zip(*found, strict=False)] if all(found) else MISSING
         yield replace(cells.row(later[0], column, LATER, ACCURACY, values), dataset=next(iter(series.values())))
 
 
