@@ -312,6 +312,10 @@ def test_a_column_that_a_table_ranks_needs_all_repeats(root):
     for wrong in ({}, {"rank_columns": ["forest", "small"]}, {"rank_columns": ["forest", "same"]}):
         with pytest.raises(ConfigError, match=r"column_repeats/one/small: the table ranks this column"):
             resolved(one | wrong)
+    config["suites"]["special"]["column_repeats"] = {"one": {"small": 0}}
+    for wrong in ({"references": ["small"]}, {"win_tie_lose": "small"}):
+        with pytest.raises(ConfigError, match=r"column_repeats/one/small is 0, but the table compares others with"):
+            resolved(EXPERIMENTS["one"] | wrong)
 
 
 def test_an_experiment_can_have_repeats_of_its_own_suite_by_suite(root):

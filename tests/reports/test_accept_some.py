@@ -359,7 +359,7 @@ def test_a_row_is_complete_without_a_column_that_the_suite_leaves_out(by_rows):
     by_rows.draw()
     accept_some(by_rows, f"{FIRST}:adult", message="adult without GBDT")
     stored = by_rows.root / f"reports/smoke/tables/{FIRST}.md"
-    assert "| 85.00 ± 7.07 | *left out of this suite* | 86.00 ± 1.41 | 2 × 50 |" in stored.read_text()
+    assert "| 85.00 ± 7.07 | *left out of this table* | 86.00 ± 1.41 | 2 × 50 |" in stored.read_text()
     assert "GBDT 0 of 2 repeats on adult" in stored.read_text()
     assert redraw_stored(by_rows.root, by_rows.name).differences == ()
 

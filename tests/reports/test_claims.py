@@ -188,6 +188,15 @@ def test_a_missing_data_set_forbids_support_on_all(made):
     assert line.verdict.why == "holds on the 2 data sets judged; not at hand: year"
     several = made.verdict(claim({"datasets": ["adult", "bank", "year"]}, over="several", k=2))
     assert several.verdict.verdict == "supported"
+    # A rival that a table leaves out on a data set may be better there: it does not count as shown.
+    labels = {"random_forest": "RF", "gbdt": "GBDT", "svm": "SVM"}
+    left_out = {"fewer_repeats": {"bank": {"svm": 0}}, "labels": labels, "libraries": {key: [] for key in labels}}
+    made.experiment(EXPERIMENT, datasets=["adult", "bank"], repeats=10, **left_out)
+    made.run("adult", "svm", [0.79] * 10)
+    both = {"datasets": ["adult", "bank"], "rivals": ["random_forest", "svm"]}
+    for k, verdict in ((1, "supported"), (2, "open: not run")):
+        assert made.verdict(claim(both, over="several", k=k)).verdict.verdict == verdict
+    made.experiment(EXPERIMENT, datasets=["adult", "bank"], repeats=10)
     # One data set says nothing of a mean over several, neither for it nor against it.
     average = made.verdict(claim({"datasets": ["adult", "year"]}, over="average"))
     assert average.verdict.verdict == "open: data not at hand"

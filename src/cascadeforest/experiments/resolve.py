@@ -592,6 +592,8 @@ class _Resolver:
             for column in most:
                 if entry.models[column] in ranked:
                     raise ConfigError(f"{place}/{column}: the table ranks this column, so that it needs all.")
+                if not most[column] and column in (*entry.references, entry.win_tie_lose):
+                    raise ConfigError(f"{place}/{column} is 0, but the table compares others with this column.")
             if most and cast("dict[str, Json]", self.datasets[self._base(row, place)]["protocol"]).get("splits"):
                 raise ConfigError(f"{place}: repeats of {row} share splits, so that each model needs all of them.")
             if own := {entry.models[column]: n for column, n in most.items() if n < every}:

@@ -149,10 +149,11 @@ def bounds(cells: Cells) -> Iterable[str]:
     """Yield what the suite bounds: ``gcForest and RF n_estimators 100 of 500``, ``3 of 10 repeats``."""
     experiment, found, fewer = cells.experiment, [], []
     for column, dataset in product(experiment.shown_columns(), experiment.present()):
-        bounded = experiment.bounds.get(column, {}).get(dataset, {}).items()
+        n, every = experiment.n_repeats(dataset, experiment.columns[column]), experiment.repeats[dataset]
+        bounded = experiment.bounds.get(column, {}).get(dataset, {}).items() if n else ()
         if words := ", ".join(f"{name} {bound.here:g} of {bound.unbounded:g}" for name, bound in bounded):
             found.append((words, cells.label(column), dataset))
-        if (n := experiment.n_repeats(dataset, experiment.columns[column])) < (every := experiment.repeats[dataset]):
+        if n < every:
             found.append((f"{n} of {every} repeats", cells.label(column), dataset))
     for words, labels, datasets in together(found):
         everywhere = len(datasets) == len(experiment.present())

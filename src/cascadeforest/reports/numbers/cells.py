@@ -142,7 +142,7 @@ class Cells:
         if column in experiment.missing_models:
             return NOT_IMPLEMENTED, ""
         if not experiment.n_repeats(dataset, preset):
-            return UNAVAILABLE, "left out of this suite"
+            return UNAVAILABLE, "left out of this table"
         if self.results.cells(dataset, preset, experiment.n_repeats(dataset, preset)):
             return OK, ""
         if failure := self.results.failures.get((dataset, preset)):

@@ -100,7 +100,8 @@ def difference(
                 return Difference(replace(row, status=told[0], note=told[1]), design)
             sides.append(list(zip(own, values, strict=True)))
         variants.append(list(zip(*sides, strict=False)))  # a model may have fewer repeats than others
-    pair = _Pair(cells, metric, variants)
+    n = min(map(len, variants))
+    pair = _Pair(cells, metric, [one[:n] for one in variants])
     row = replace(row.over(pair.leads), n_test=min(cell.n_test for one in variants[0] for cell, _ in one))
     is_error, rival = metric == "error_rate", printed[1]
     region = intervals.region(
@@ -109,7 +110,7 @@ def difference(
         None if rival is None else float(1 - rival.value if is_error else rival.value),
     )
     found = Difference(row, design, why="one repeat of several")
-    is_one_of_several = len(pair.leads) == 1 < max(map(len, sides))
+    is_one_of_several = n == 1 < max(map(len, [*variants, *sides]))
     return _decided(found if is_one_of_several else _with_interval(Difference(row, design), pair), metric, region)
 
 

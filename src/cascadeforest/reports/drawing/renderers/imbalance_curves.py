@@ -104,7 +104,8 @@ def _means(cells: Cells, series: Mapping[float, str]) -> Iterable[TidyRow]:
     later = [variant for ratio, variant in series.items() if ratio >= BEYOND]
     for column in cells.experiment.columns if later else ():
         found = [cells.metric(variant, column, ACCURACY) for variant in later]
-        values = [fmean(of_repeat) for of_repeat in zip(*found, strict=False)] if all(found) else MISSING
+        missing = MISSING if any(found) else None  # nothing: the table leaves the model out
+        values = [fmean(of_repeat) for of_repeat in zip(*found, strict=False)] if all(found) else missing
         yield replace(cells.row(later[0], column, LATER, ACCURACY, values), dataset=next(iter(series.values())))
 
 
