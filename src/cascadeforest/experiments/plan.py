@@ -238,8 +238,7 @@ class Experiment:
     all_repeats : dict
         The same without the suite's bounds.
     fewer_repeats : dict
-        Row to the model presets that have fewer repeats there than the others, with their number; 0: the suite leaves
-        them out there.
+        Row to the number of repeats of each model preset that has fewer than the row; 0: the row leaves the model out.
     absent : dict
         Row to the reason why this suite or machine does not have it.
     missing_models : dict

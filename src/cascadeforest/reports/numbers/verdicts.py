@@ -111,13 +111,14 @@ def _judged(reading: str, claim: Claim, sources: Sources, first_repeat: int = 0)
     missing = [one for one in evidence if one.state != "judged"]
     if not judged:
         return Judged(reading, _of_missing(missing), _why_missing(missing), evidence)
-    decision = decide(judged, claim.over, claim.k, len({one.dataset for one in evidence}), str(claim.rule))
+    n_sets = len({one.dataset for one in evidence})
+    decision = decide(judged, claim.over, claim.k, n_sets, str(claim.rule))
     found = Judged(reading, NO_POWER, "", evidence, decision)
     why_missing, is_shown = _why_missing(missing), decision.outcome == "supported"
     needs_all = decision.how == ("all" if is_shown or claim.over == "average" else "up_to")
     if is_shown and decision.how == "several":  # a data set that lacks a rival does not count
         whole = [one for one in judged if one.dataset not in {other.dataset for other in missing}]
-        needs_all = not whole or decide(whole, "several", claim.k, len(whole)).outcome != "supported"
+        needs_all = not whole or decide(whole, "several", claim.k, n_sets).outcome != "supported"
     if missing and needs_all and decision.outcome != "open":
         n, holds = len({one.dataset for one in judged}), "holds" if is_shown else "does not hold"
         why = f"{holds} on the {n} data set{'s' if n > 1 else ''} judged; {why_missing}"
