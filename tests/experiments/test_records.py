@@ -90,7 +90,7 @@ PLAN = Plan(
     "quick",
     Suite(""),
     {
-        name: Experiment(name, "arena", "figure", "", "", datasets=(data,), columns={"a": model})
+        name: Experiment(name, "arena", "figure", "", "", datasets=(data,), repeats={data: 2}, columns={"a": model})
         for name, data, model in (("shown", "iris", "rf"), ("other", "digits", "svm"))
     },
     RUNS,
