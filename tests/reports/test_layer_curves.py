@@ -172,6 +172,37 @@ def test_several_models_share_a_panel_in_colours_of_their_own(suite):
     assert texts(table.view.rows[3])[-2:] == ["2", "2"]
 
 
+def test_curves_are_means_over_the_repeats_that_have_the_layer(suite):
+    declare(suite, repeats=2, extras=[SCORES, RATIOS, "factors"])
+    suite.summary("digits")
+    suite.run("digits", "mddf_20", [0.8, 0.6], n_train=70, n_test=30)
+    kept = ([0.6, 0.7, 0.7, 0.95, 0.85], [0.5, 0.6]), ([0.6, 0.6, 0.4, 0.3, 0.4], [0.7, 0.7])
+    for repeat, (scores, ratios) in enumerate(((BOTH_SCORES, BOTH_RATIOS), kept)):
+        for extra, (train, test) in {SCORES: scores, RATIOS: ratios}.items():
+            suite.extra("digits", "mddf_20", extra, repeat, train=np.array(train), test=np.array(test))
+        alphas, shares = np.arange(1.0, 3 + repeat), np.linspace(1, 0.5, 2 + repeat)
+        suite.extra("digits", "mddf_20", "factors", repeat, alphas=alphas, shares=shares)
+    table = suite.table(NAME)
+    accuracy, _, bars = panels(table)
+    assert drawn(accuracy)[TRAIN] == pytest.approx([70, 80, 80, 90, 85])
+    assert drawn(accuracy)[TEST] == pytest.approx([60, 67.5, 80])
+    assert lines(accuracy)[BEST].get_xdata()[0] == 4  # of the means
+    rules = [line.get_xdata()[0] for line in accuracy.lines if line.get_label() == END]
+    assert rules == [2, 3]
+    assert [bar.get_height() for bar in bars.patches] == [100, 62.5, 50]
+    rows = {row.key[2:]: row for row in table.rows}
+    assert rows["test, last layer kept", "accuracy"].values == (0.8, 0.6)
+    assert rows["train, last layer kept", "margin_ratio"].values == (0.5, 0.6)
+    assert rows["train", "best_layer"].values == (2, 4)
+    assert rows["test", "n_layers"].values == (3, 2)
+    assert rows["layer 3", "factor"].values[1:] == (3,)
+    # The second repeat has two layers of test rows, too few for a rank correlation.
+    test = rows["test", "rank_correlation"]
+    assert (test.mean, test.n, np.isnan(test.values).tolist()) == (pytest.approx(-1), 1, [False, True])
+    assert "in the first repeat, and in brackets" in suite.notes(NAME)
+    assert "(means and deviations over the repeats)" in table.figure.caption
+
+
 def test_published_numbers_stand_below_ours(suite):
     declare(suite)
     run(suite)

@@ -217,7 +217,8 @@ def test_a_linear_accuracy_may_move_by_some_test_rows(linear):
 
 
 def test_linear_accuracies_are_means_over_repeats_and_planes_are_of_the_first(suite):
-    declare(suite, ["hidf"], extras=LINEAR, options={"layers": [0, 1, 3], "separability": True}, repeats=2)
+    options, first = {"layers": [0, 1, 3], "separability": True}, {LINEAR[0]: 1}
+    declare(suite, ["hidf"], extras=LINEAR, options=options, repeats=2, extra_repeats=first)
     suite.summary("digits", class_names=["no", "yes"])
     suite.run("digits", "hidf_20", [0.75, 0.75], n_train=70, n_test=30)
     save(suite, layers=[0, 1, 3], planes=(NEAR, 0 * NEAR, FAR), model="hidf_20", extra=LINEAR[0])
@@ -235,3 +236,33 @@ def test_linear_accuracies_are_means_over_repeats_and_planes_are_of_the_first(su
     assert line.get_xydata().tolist() == [[0, pytest.approx(40)], [1, pytest.approx(30)], [2, pytest.approx(80)]]
     assert hollow.get_xydata().tolist() == []  # a repeat found some in layer 1
     assert "planes and S_A / S_E are of the first repeat" in suite.notes("mddf-fig2b")
+
+
+def test_ratios_are_means_over_repeats_where_all_save_planes_and_points_are_of_the_first(suite):
+    starts = "plane_starts-1-5"
+    declare(suite, extras=[EXTRA, starts], repeats=2, extra_repeats={starts: 1})
+    suite.summary("digits", class_names=["no", "yes"])
+    suite.run("digits", "mddf_20", [0.75, 0.75], n_train=70, n_test=30)
+    save(suite)
+    suite.extra("digits", "mddf_20", starts, layers=np.array([1, 5]), ratios=np.array([[0.3, 0.2], [0.2, 0.25]]))
+    repeat = {"layers": np.array([1]), "n_layers": np.array(1), "rows": ROWS[::-1], "classes": CLASSES}
+    plane, ratio = FAR[None], np.array([0.7])
+    suite.extra("digits", "mddf_20", EXTRA, 1, **repeat, coordinates=plane, feature_ratios=ratio)
+    table = suite.table("mddf-fig2b")
+    rows = {row.key[2:]: row for row in table.rows}
+    assert rows["layer 1", "intra_to_inter_variance"].values == (0.25, 0.0625)
+    assert rows["layer 1", "intra_to_inter_variance_of_features"].mean == pytest.approx(0.6)
+    last = rows["layer 5", "intra_to_inter_variance"]  # the second repeat has no layer 5
+    assert (last.mean, last.n) == (0.0625, 1)
+    assert np.isnan(last.values).tolist() == [False, True]
+    axes = panels(suite)[0]
+    words_of_starts = "(random starts, first repeat: 0.2000 to 0.3000)"
+    assert axes.get_title() == f"Layer 1\nS_A / S_E in the plane 0.1562 (mean)\n{words_of_starts}"
+    assert axes.lines[0].get_xydata().tolist() == NEAR[:2].tolist()
+    assert "planes from random starts are of the first repeat" in suite.notes("mddf-fig2b")
+    # The other way round: the first repeat has one layer only.
+    save(suite, layers=[1], planes=(NEAR,), n_layers=np.array(1))
+    repeat |= {"layers": np.array([1, 5]), "coordinates": np.stack([NEAR, FAR]), "feature_ratios": np.array([0.7, 0.6])}
+    suite.extra("digits", "mddf_20", EXTRA, 1, **repeat)
+    assert words(panels(suite)[1]) == ["not in the first repeat"]
+    assert "layer 5, row" not in suite.table("mddf-fig2b").figure.csv().decode()

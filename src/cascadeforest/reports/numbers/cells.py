@@ -259,7 +259,7 @@ def failure_words(failures: Sequence[Failure]) -> str:
     return message if len(failures) == 1 else f"{message} ({len(failures)} repeats)"
 
 
-def by_layer(curves: Sequence[np.ndarray]) -> list[list[np.ndarray | None]]:
+def by_layer(curves: Sequence[np.ndarray]) -> list[list[Any]]:
     """Return the entries of each layer that at least half of the runs have; None stands for a run without this layer.
 
     The first axis of a run is the layer.

@@ -1,6 +1,6 @@
 """Training rows of the first repeat in the plane of what layers hand on (mddf-fig2b, hidf-fig2), a panel a layer."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from statistics import fmean
@@ -20,8 +20,8 @@ METRICS = PLANE, FEATURES, LINEAR = "intra_to_inter_variance", "intra_to_inter_v
 #: Rows in the plane of their first two features, and what random starts of t-SNE give.
 DATA, STARTS = "first_features", "plane_starts"
 NO_DISTANCE, NOTHING = "all class means are equal", "no interactions found so far"
-#: Numbers by metric and layer, a list where they are of all repeats, or words why there are none.
-Values: TypeAlias = dict[tuple[str, int], float | list[float] | str]
+#: Numbers of the repeats by metric and layer, None where a repeat has no such layer; or words why there are none.
+Values: TypeAlias = dict[tuple[str, int], Sequence[float | None] | str]
 
 
 @dataclass(frozen=True)
@@ -69,23 +69,30 @@ def render(cells: Cells) -> Table:
 
 def _values(cells: Cells, pair: Pair, options: Options) -> Values:
     """Return the numbers of a model; nothing if it did not run."""
-    arrays = cells.first_arrays(*pair, options.extras[0])
-    if not arrays:
+    maps = cells.arrays(*pair, options.extras[0])
+    if not maps:
         return {}
-    n_layers, layers = int(arrays["n_layers"]), arrays["layers"].tolist()
     runs = cells.arrays(*pair, options.extras[1]) if options.separability else []
     accuracies = [run["accuracy"].tolist() for run in runs]
-    n_layers = min([n_layers, *(len(own) - 1 for own in accuracies)])
+    n_layers = min([*(int(run["n_layers"]) for run in maps), *(len(own) - 1 for own in accuracies)])
     no_layer = f"the cascade has {n_layers} layer{'s' * (n_layers != 1)}"
     found: Values = dict.fromkeys(product(METRICS, options.layers), no_layer)
-    for layer, plane, ratio in zip(layers, arrays["coordinates"], arrays["feature_ratios"], strict=True):
-        found |= {(PLANE, layer): scatter_ratio(plane, arrays["classes"]), (FEATURES, layer): float(ratio)}
+    ratios = [dict(_ratios(run)) for run in maps]
+    for layer in set().union(*ratios):
+        of_runs = zip(*(own.get(layer, (None, None)) for own in ratios), strict=True)
+        found |= {(metric, layer): list(values) for metric, values in zip((PLANE, FEATURES), of_runs, strict=True)}
     if accuracies:
         found |= {(LINEAR, layer): list(own) for layer, own in enumerate(zip(*accuracies, strict=False))}
         found_in = cells.first_arrays(*pair, options.extras[2])["layer"]
         first = min(found_in[found_in > 0], default=n_layers + 1)
         found |= {(metric, layer): NOTHING for metric in (PLANE, FEATURES) for layer in range(1, first)}
     return found
+
+
+def _ratios(run: dict[str, np.ndarray]) -> Iterable[tuple[int, tuple[float, float]]]:
+    """Yield each layer of a repeat with S_A / S_E in its plane and of its features."""
+    for layer, plane, ratio in zip(run["layers"].tolist(), run["coordinates"], run["feature_ratios"], strict=True):
+        yield layer, (scatter_ratio(plane, run["classes"]), float(ratio))
 
 
 def _start_ratios(cells: Cells, pair: Pair, options: Options) -> dict[int, np.ndarray]:
@@ -99,7 +106,8 @@ def _start_ratios(cells: Cells, pair: Pair, options: Options) -> dict[int, np.nd
 
 def _accuracies(found: Values) -> dict[int, list[float]]:
     """Return the linear accuracies of each layer that the cascade has in all repeats."""
-    return {k: value for (name, k), value in sorted(found.items()) if name == LINEAR and isinstance(value, list)}
+    own = {layer: values for (name, layer), values in sorted(found.items()) if name == LINEAR}
+    return {k: [one for one in values if one is not None] for k, values in own.items() if not isinstance(values, str)}
 
 
 def _facts(cells: Cells, options: Options) -> Iterable[TidyRow]:
@@ -158,9 +166,10 @@ def _parts(cells: Cells, pair: Pair, options: Options) -> Iterable[Part]:
         title += f"\n{metric_label(metric)}{between}{number(row)}{mean}" if row.mean is not None else ""
         if layer in ratios:
             ends = [number(replace(row, mean=float(end))) for end in (ratios[layer].min(), ratios[layer].max())]
-            title += f"\n(random starts: {' to '.join(ends)})"
-        if isinstance(words := found[PLANE, layer], str):
-            shown.append(Panel(title=title, words=words))
+            title += f"\n(random starts{', first repeat' * bool(mean)}: {' to '.join(ends)})"
+        own = found[PLANE, layer]
+        if isinstance(own, str) or layer not in planes:
+            shown.append(Panel(title=title, words=own if isinstance(own, str) else "not in the first repeat"))
         else:
             marks = panels.class_points(planes[layer], arrays["classes"], names, alpha=0.75)
             shown.append(Panel(marks, title + published_text(cells, row), Axis("t-SNE 1"), Axis("t-SNE 2"), equal=True))
