@@ -388,6 +388,20 @@ def test_a_table_in_parts_is_drawn_anew_if_another_one_brings_runs_that_it_shows
     assert redraw_stored(by_rows.root, by_rows.name).differences == ()
 
 
+def test_a_table_is_drawn_anew_if_another_one_brings_the_task_of_a_row_that_it_lacks(by_rows):
+    both = {"columns": {"forest": "forest"}, "labels": {"forest": "F"}, "libraries": {"forest": []}}
+    by_rows.experiment(SECOND, datasets=["iris", "adult"], metrics=["accuracy", "rmse"], **both)
+    by_rows.summary("iris")
+    by_rows.run("iris", "forest", [0.5, 0.6])
+    by_rows.draw()
+    accept_some(by_rows, f"{SECOND}:iris", message="one row")
+    table = by_rows.root / f"reports/smoke/tables/{SECOND}.csv"
+    assert "adult,forest,,rmse,,,,,,,,,unavailable,not run" in table.read_text()
+    accept_some(by_rows, f"{FIRST}:adult", message="another model on adult, which is one of classes")
+    assert "adult,forest,,rmse" not in table.read_text()
+    assert redraw_stored(by_rows.root, by_rows.name).differences == ()
+
+
 def test_a_row_whose_data_are_no_longer_declared_is_given_up_by_name(by_rows):
     accept_some(by_rows, f"{FIRST}:adult")
     assert "wine+rows-50" in lines(by_rows)
