@@ -400,6 +400,14 @@ def test_a_table_is_drawn_anew_if_another_one_brings_the_task_of_a_row_that_it_l
     accept_some(by_rows, f"{FIRST}:adult", message="another model on adult, which is one of classes")
     assert "adult,forest,,rmse" not in table.read_text()
     assert redraw_stored(by_rows.root, by_rows.name).differences == ()
+    # What is known of the task stays when the table that brought it goes.
+    by_rows.summary("wine")
+    for model in ("random_forest", "gbdt", "mlp"):
+        by_rows.run("wine", model, [0.5, 0.6])
+    by_rows.draw()
+    accept(by_rows.root, by_rows.name, "wine in place of adult", [f"{FIRST}:wine"], [f"{FIRST}:adult"])
+    assert "adult,forest,,rmse" not in table.read_text()
+    assert redraw_stored(by_rows.root, by_rows.name).differences == ()
 
 
 def test_a_row_whose_data_are_no_longer_declared_is_given_up_by_name(by_rows):

@@ -186,10 +186,12 @@ def test_curves_are_means_over_the_repeats_that_have_the_layer(suite):
     accuracy, _, bars = panels(table)
     assert drawn(accuracy)[TRAIN] == pytest.approx([70, 80, 80, 90, 85])
     assert drawn(accuracy)[TEST] == pytest.approx([60, 67.5, 80])
-    assert lines(accuracy)[BEST].get_xdata()[0] == 4  # of the means
+    assert lines(accuracy)["best mean out of fold"].get_xdata()[0] == 4
     rules = [line.get_xdata()[0] for line in accuracy.lines if line.get_label() == END]
     assert rules == [2, 3]
     assert [bar.get_height() for bar in bars.patches] == [100, 62.5, 50]
+    whiskers = [segment[1, 1] - segment[0, 1] for segment in bars.collections[0].get_segments()]
+    assert whiskers[:2] == pytest.approx([0, 2 * 100 * np.std([0.5, 0.75], ddof=1)])
     rows = {row.key[2:]: row for row in table.rows}
     assert rows["test, last layer kept", "accuracy"].values == (0.8, 0.6)
     assert rows["train, last layer kept", "margin_ratio"].values == (0.5, 0.6)
@@ -199,8 +201,32 @@ def test_curves_are_means_over_the_repeats_that_have_the_layer(suite):
     # The second repeat has two layers of test rows, too few for a rank correlation.
     test = rows["test", "rank_correlation"]
     assert (test.mean, test.n, np.isnan(test.values).tolist()) == (pytest.approx(-1), 1, [False, True])
-    assert "in the first repeat, and in brackets" in suite.notes(NAME)
-    assert "(means and deviations over the repeats)" in table.figure.caption
+    grown, kept = table.view.rows
+    assert (grown.size, kept.size, table.view.size_head) == ("2 × 70", "2 × 30", "repeats × rows")
+    assert texts(grown)[0] == "70.00 ± 14.14"
+    assert texts(grown)[-2:] == ["4.5 ± 0.7", "3.0 ± 1.4"]
+    assert "(means), and in brackets" in suite.notes(NAME)
+    assert ": 1 (100 %), 2 (62 %), 3 (50 %)." in suite.notes(NAME)
+    assert "each layer that at least half of them have" in suite.notes(NAME)
+    assert "(means and deviations over the repeats that have it)" in table.figure.caption
+
+
+def test_a_repeat_without_a_margin_ratio_takes_none_from_the_others(suite):
+    declare(suite, repeats=2)
+    suite.summary("digits")
+    suite.run("digits", "mddf_20", [0.8, 0.6], n_train=70, n_test=30)
+    for repeat, first in enumerate((np.inf, 0.9)):
+        ratios = (TRAIN_RATIOS, [first, *TEST_RATIOS[1:]])
+        for extra, (train, test) in {SCORES: BOTH_SCORES, RATIOS: ratios}.items():
+            suite.extra("digits", "mddf_20", extra, repeat, train=np.array(train), test=np.array(test))
+    table = suite.table(NAME)
+    drawn_rows = {row.key[2:]: row for row in table.figure.rows}
+    rows = {row.key[2:]: row for row in table.rows}
+    for row in (drawn_rows["test, layer 1", "margin_ratio"], rows["test, layer 1", "margin_ratio"]):
+        assert (row.mean, row.n, np.isnan(row.values).tolist()) == (0.9, 1, [True, False])
+    found = rows["test", "rank_correlation"]
+    assert found.values[1] == pytest.approx(-1)
+    assert np.isnan(found.values[0])  # two layers are left
 
 
 def test_published_numbers_stand_below_ours(suite):
@@ -221,5 +247,6 @@ def test_the_rank_correlation_is_spearmans(pairs):
         assert found == "the same at all layers"
     else:
         assert found == pytest.approx(spearmanr(first, second).statistic)
-    assert rank_correlation(np.array([1.0, 2, 3]), np.array([1, 5, np.inf])) == pytest.approx(1)  # infinity ranks last
+    assert rank_correlation(np.array([1.0, 2, 3, 4]), np.array([1, 5, np.inf, 6])) == pytest.approx(1)
+    assert rank_correlation(np.array([1.0, 2, 3]), np.array([1, 5, np.inf])) == "fewer than three layers"
     assert rank_correlation(first[:2], second[:2]) == "fewer than three layers"

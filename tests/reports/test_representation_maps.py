@@ -229,8 +229,8 @@ def test_linear_accuracies_are_means_over_repeats_and_planes_are_of_the_first(su
     rows = {row.key[2:]: row for row in suite.table("mddf-fig2b").rows}
     assert rows["layer 1", "linear_accuracy"].values == pytest.approx((0.4, 0.2))
     last = rows["layer 3", "linear_accuracy"], rows["layer 3", "intra_to_inter_variance"]
-    assert (last[0].note, last[1].mean) == ("the cascade has 2 layers", 4 / 64)
-    assert [axes.get_title() for axes in panels(suite)][1] == "Layer 1\nlinear accuracy 30.00 % (mean)"
+    assert (last[0].note, last[1].mean) == ("a cascade has 2 layers", 4 / 64)
+    assert [axes.get_title() for axes in panels(suite)][1] == "Layer 1\nlinear accuracy 30.00 % (mean of 2)"
     assert words(panels(suite)[1]) == ["no interactions found so far"]  # in the first repeat
     line, hollow = (one.lines[0] for one in panels(suite, 1)[0].containers)
     assert line.get_xydata().tolist() == [[0, pytest.approx(40)], [1, pytest.approx(30)], [2, pytest.approx(80)]]
@@ -257,12 +257,13 @@ def test_ratios_are_means_over_repeats_where_all_save_planes_and_points_are_of_t
     assert np.isnan(last.values).tolist() == [False, True]
     axes = panels(suite)[0]
     words_of_starts = "(random starts, first repeat: 0.2000 to 0.3000)"
-    assert axes.get_title() == f"Layer 1\nS_A / S_E in the plane 0.1562 (mean)\n{words_of_starts}"
+    assert axes.get_title() == f"Layer 1\nS_A / S_E in the plane 0.1562 (mean of 2)\n{words_of_starts}"
     assert axes.lines[0].get_xydata().tolist() == NEAR[:2].tolist()
-    assert "planes from random starts are of the first repeat" in suite.notes("mddf-fig2b")
+    assert "Points, and the range in brackets, are of the first repeat; other num" in suite.notes("mddf-fig2b")
+    assert (table.view.rows[0].size, table.view.size_head) == ("2", "repeats")
     # The other way round: the first repeat has one layer only.
     save(suite, layers=[1], planes=(NEAR,), n_layers=np.array(1))
     repeat |= {"layers": np.array([1, 5]), "coordinates": np.stack([NEAR, FAR]), "feature_ratios": np.array([0.7, 0.6])}
     suite.extra("digits", "mddf_20", EXTRA, 1, **repeat)
-    assert words(panels(suite)[1]) == ["not in the first repeat"]
+    assert [text.split() for text in words(panels(suite)[1])] == ["the first repeat has no such layer".split()]
     assert "layer 5, row" not in suite.table("mddf-fig2b").figure.csv().decode()

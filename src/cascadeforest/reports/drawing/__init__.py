@@ -21,7 +21,6 @@ from cascadeforest.reports.drawing.lines import (
     published_text,
     ratio_text,
     said_once,
-    scaled,
 )
 from cascadeforest.reports.drawing.table import Table
 from cascadeforest.reports.drawing.words import metric_label, number, reasons

@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TypeAlias
 
-import numpy as np
-
 from cascadeforest.reports.numbers.cells import Cells
 from cascadeforest.reports.numbers.costs import ENDS
 from cascadeforest.reports.numbers.frame import FAILED, OK, UNAVAILABLE, Key, TidyRow
@@ -100,16 +98,11 @@ def common_places(values: Iterable[float | None], digits: int = 3) -> int:
     return min(max(digits - 1 - magnitude, 0), 6)
 
 
-def scaled(metric: str, values: np.ndarray) -> np.ndarray:
-    """Return values as they are shown: in percent where the metric is."""
-    return 100 * values if known_metric(metric).percent else values
-
-
 def number_text(metric: str, mean: float, std: float | None) -> str:
     """Write mean and spread, given in the stored unit, as they are shown: in percent where the metric is."""
     scale = 100 if known_metric(metric).percent else 1
     places = decimals(metric, scale * mean)
-    if metric == "n_layers" and std is not None:  # few layers: their mean over repeats is no whole number
+    if metric in ("n_layers", "grown_layers", "best_layer") and std is not None:  # means of few are no whole numbers
         places = 1
     text = f"{scale * mean:,.{places}f}".replace("-", "−")
     return text if std is None else f"{text} ± {scale * std:,.{places}f}"

@@ -73,9 +73,10 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = (), dro
         rows = _united_rows(rows, kept, stored)
     together = _united(results, kept, everything.plan)
     if is_part:
-        # Which scores a row has that did not run is known with its task: by the first table that brings its data.
-        told = before.summaries.keys() ^ together.summaries.keys()
-        mixed += [name for name in store.without_claims(kept) if told & {*kept.experiments[name].datasets}]
+        # A row that did not run has the scores of its task, which is known if any stored table has its data.
+        told = together.summaries.keys() - before.summaries.keys()
+        others = (name for name in store.without_claims(kept) if name not in mixed)
+        mixed += [name for name in others if told & {*kept.experiments[name].datasets}]
     earlier = _earlier(stored, kept, together) if is_part else []
     committed = _committed(root, together)
     with new_folder(stored) as new:

@@ -9,7 +9,7 @@ import numpy as np
 
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.experiments.plan import Experiment
-from cascadeforest.reports.drawing import Cells, Row, Table, draw, metric_head, numbered_lines, reasons, scaled, told_of
+from cascadeforest.reports.drawing import Cells, Row, Table, draw, metric_head, numbered_lines, reasons, told_of
 from cascadeforest.reports.drawing.words import protocols
 from cascadeforest.reports.numbers.differences import Difference, difference
 from cascadeforest.reports.numbers.frame import Key, TidyRow
@@ -139,7 +139,7 @@ def _part(cells: Cells, series: Mapping[float, str], of_class: str, rows: Mappin
         marks = []
         for number, column in enumerate(columns):
             own = [rows[variant, column, condition, metric] for variant in variants]
-            means, spreads = scaled(metric, np.array([(row.mean, row.std) for row in own], float).T)
+            means, spreads = 100 * np.array([(row.mean, row.std) for row in own], float).T
             if np.isfinite(means).any():
                 size, width = (6.5, 2.4) if column in thick else (4.2, 0.9)
                 look, words = draw.look(number), cells.label(column)

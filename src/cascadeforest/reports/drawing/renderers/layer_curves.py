@@ -1,16 +1,15 @@
 """Accuracy, margin ratio and factors of the layers (mddf-fig2a): a line for each model and kind of rows."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import product
-from statistics import fmean
 from typing import TypeAlias
 
 import numpy as np
 from scipy.stats import spearmanr
 
-from cascadeforest.reports.drawing import Pair, Table, draw, metric_head, metric_label, models, numbered_lines, scaled
+from cascadeforest.reports.drawing import Pair, Table, draw, metric_head, metric_label, models, numbered_lines
 from cascadeforest.reports.numbers.cells import Cells, Values, by_layer, means
 from cascadeforest.reports.numbers.frame import Found, TidyRow
 
@@ -37,14 +36,16 @@ def render(cells: Cells) -> Table:
     found = {pair: {row.key[2:]: row for row in _facts(cells, pair, own)} for pair, own in curves.items()}
     heads = [f"{metric_head(name)}, {layer}" for name in EXTRAS for layer in (FIRST, END)]
     heads += [f"rank correlation of {' and '.join(map(metric_label, EXTRAS))}", "layers", "best layer"]
-    lines = []
+    lines, several = [], max(cells.experiment.repeats.values(), default=1) > 1
     for (pair, rows), (part, words) in product(found.items(), PARTS.items()):
         shown = [row for row in rows.values() if row.condition.partition(",")[0] == part]
         size = [f"{cell.n_train if part == TRAIN else cell.n_test:,}" for cell in cells.all(*pair)[:1]]
-        lines += numbered_lines(cells, (*cells.labels(*pair), words), shown, "".join(size))
-    parts = [_part(cells, dataset, curves, drawn) for dataset in cells.experiment.datasets]
-    picture = draw.Picture(parts, legend=True)
-    return Table.of(cells, {}, found, (*cells.label_heads, "rows"), heads, lines, "number of rows", picture, drawn)
+        sizes = [f"{len(cells.all(*pair))} × {one}" if several else one for one in size]
+        lines += numbered_lines(cells, (*cells.labels(*pair), words), shown, "".join(sizes))
+    rows_of = {pair: drawn[pair] | rows for pair, rows in found.items()}
+    picture = draw.Picture([_part(cells, name, curves, rows_of) for name in cells.experiment.datasets], legend=True)
+    size_head, told = "repeats × rows" if several else "number of rows", {"found": found}
+    return Table.of(cells, told, found, (*cells.label_heads, "rows"), heads, lines, size_head, picture, drawn)
 
 
 def _curves(cells: Cells, pair: Pair) -> Curves:
@@ -57,7 +58,8 @@ def _curves(cells: Cells, pair: Pair) -> Curves:
 
 
 def rank_correlation(first: np.ndarray, second: np.ndarray) -> float | str:
-    """Return Spearman's correlation of two curves, in which infinite values rank last, or why there is none."""
+    """Return Spearman's correlation of two curves over the layers where both are finite, or why there is none."""
+    first, second = (curve[np.isfinite(first + second)] for curve in (first, second))
     if len(first) < 3:
         return "fewer than three layers"
     if 1 in (len(set(first)), len(set(second))):
@@ -65,40 +67,42 @@ def rank_correlation(first: np.ndarray, second: np.ndarray) -> float | str:
     return float(spearmanr(first, second).statistic)
 
 
+def _of_repeats(values: Sequence[float | str | None], why_not: str = "") -> Values:
+    """Return the numbers of the repeats, None for one without, or words if none has one."""
+    words = [value for value in values if isinstance(value, str)]
+    numbers = [math.nan if value is None or isinstance(value, str) else float(value) for value in values]
+    found = [number if math.isfinite(number) else None for number in numbers]
+    return found if not values or any(value is not None for value in found) else words or why_not
+
+
 def _facts(cells: Cells, pair: Pair, curves: Curves) -> Iterable[TidyRow]:
     """Yield the numbers of the table: first and last layer, rank correlation of two curves, layers, best layer."""
-    row = partial(cells.row, *pair, why_not=NO_MEAN)
-    ends = [len(curve) - 1 for curve in curves.get((SCORE, TEST), ())]
+    row, ends = partial(cells.row, *pair), [len(curve) - 1 for curve in curves.get((SCORE, TEST), ())]
     for part in PARTS:
         scores, ratios = (curves.get((name, part), []) for name in EXTRAS)
         for name, runs in (SCORE, scores), (RATIO, ratios):
-            yield row(f"{part}, {FIRST}", name, [curve[0] for curve in runs])
-            yield row(f"{part}, {END}", name, [curve[end] for curve, end in zip(runs, ends, strict=True)])
-        found = list(map(rank_correlation, scores, ratios))
-        numbers = [None if isinstance(one, str) else one for one in found]
-        yield row(part, "rank_correlation", numbers if any(one is not None for one in numbers) else found)
+            both = [(curve[0], curve[end]) for curve, end in zip(runs, ends, strict=True)]
+            for k, layer in enumerate((FIRST, END)):
+                yield row(f"{part}, {layer}", name, _of_repeats([one[k] for one in both], NO_MEAN))
+        shown = len(by_layer(scores))
+        found = [rank_correlation(one[:shown], other[:shown]) for one, other in zip(scores, ratios, strict=True)]
+        yield row(part, "rank_correlation", _of_repeats(found))
         yield row(part, "grown_layers" if part == TRAIN else "n_layers", list(map(len, scores)))
         yield row(part, "best_layer", [int(curve.argmax()) + 1 for curve in scores])
-    for name, factors in _factors(cells, pair).items():
-        for k, values in enumerate(factors, start=1):
-            yield row(f"layer {k}", name, values)
-
-
-def _factors(cells: Cells, pair: Pair) -> Mapping[str, list[list[float | None]]]:
-    """Return the factors of each layer in the repeats that have it, and their shares, by metric."""
-    runs = cells.arrays(*pair, EXTRA) if EXTRA in cells.experiment.all_extras else []
-    return {metric: by_layer([run[name] for run in runs]) for name, metric in FACTORS.items()}
+    factors = cells.arrays(*pair, EXTRA) if EXTRA in cells.experiment.all_extras else []
+    for name, metric in FACTORS.items():
+        for k, values in enumerate(by_layer([run[name] for run in factors]), start=1):
+            yield row(f"layer {k}", metric, values)
 
 
 def _drawn(curves: Curves) -> Iterable[tuple[tuple[str, str], Values]]:
     """Yield the numbers of the picture: every layer of every curve."""
     for (name, part), runs in curves.items():
         for k, values in enumerate(by_layer(runs), start=1):
-            is_finite = all(value is None or math.isfinite(value) for value in values)
-            yield (f"{part}, layer {k}", name), values if is_finite else NO_MEAN
+            yield (f"{part}, layer {k}", name), _of_repeats(values, NO_MEAN)
 
 
-def _part(cells: Cells, dataset: str, curves: Mapping[Pair, Curves], drawn: Mapping[Pair, Found]) -> draw.Part:
+def _part(cells: Cells, dataset: str, curves: Mapping[Pair, Curves], rows_of: Mapping[Pair, Found]) -> draw.Part:
     """The panels of one data set, one for each quantity, and the shares of the layers in the sum."""
     found = {column: own for column in cells.experiment.columns if (own := curves[dataset, column])}
     if not found:
@@ -106,39 +110,39 @@ def _part(cells: Cells, dataset: str, curves: Mapping[Pair, Curves], drawn: Mapp
     axis = draw.layers_axis(max(len(run) for own in found.values() for runs in own.values() for run in runs))
     marks: dict[str, list[draw.Mark]] = {name: [] for name in EXTRAS}
     for column, own in found.items():
-        number = list(cells.experiment.columns).index(column)
+        number, of_mean = list(cells.experiment.columns).index(column), "mean " * (len(own[SCORE, TRAIN]) > 1)
         for name, part in own:
             # Kinds of rows differ in line and marker, with one model also in colour.
             colour = draw.look(number if cells.has_models else (part == TEST)).colour
             style = draw.Look(colour, "o", draw.DASHED) if part == TRAIN else draw.Look(colour, "^", draw.SOLID)
-            rows = [row for row in drawn[dataset, column].values() if row.condition.startswith(f"{part}, ")]
-            rows, scale = [row for row in rows if row.metric == name], float(scaled(name, np.ones(())))
+            every, scale = rows_of[dataset, column].items(), 100.0 if name == SCORE else 1.0
+            rows = [row for (words, metric), row in every if metric == name and words.startswith(f"{part}, layer ")]
             label = cells.prefix(column) + PARTS[part]
             marks[name].append(models.curve(rows, style, label, scale, hollow=part == TRAIN))
             if part == TRAIN and name == SCORE:
                 values, black = means(rows, scale)[0], draw.Look(draw.BLACK)
-                best, words = int(np.argmax(values)), "best layer out of fold"
+                best, words = int(np.argmax(values)), f"best {of_mean or 'layer '}out of fold"
                 marks[name].append(draw.points([best + 1], [values[best]], black, words, size=10, ring=True))
-            kept = {
-                len(run) for run, grown in zip(own[name, part], own[name, TRAIN], strict=True) if run.size < grown.size
-            }
-            for end in sorted(kept):
+            both = zip(own[name, part], own[name, TRAIN], strict=True)
+            for end in sorted({len(run) for run, grown in both if len(run) < len(grown)}):
                 marks[name].append(draw.rule(x=end, label="layer that the cascade ends with", colour=colour))
     panels = [draw.Panel(marks[name], x=axis, y=draw.Axis(metric_head(name))) for name in EXTRAS]
     if EXTRA in cells.experiment.all_extras:
-        panels.append(draw.Panel(list(_shares(cells, dataset)), x=axis, y=draw.Axis("share in the sum (%)", (0, 105))))
-    return draw.Part([panels], title=cells.sizes(dataset))
+        shares = list(_shares(cells, dataset, rows_of))
+        panels.append(draw.Panel(shares, x=axis, y=draw.Axis("share in the sum (%)", (0, 105))))
+    several = f", {n} repeats" if (n := max(len(own[SCORE, TRAIN]) for own in found.values())) > 1 else ""
+    return draw.Part([panels], title=cells.sizes(dataset) + several)
 
 
-def _shares(cells: Cells, dataset: str) -> Iterable[draw.Mark]:
+def _shares(cells: Cells, dataset: str, rows_of: Mapping[Pair, Found]) -> Iterable[draw.Mark]:
     """Bars of the layers' shares in the sum up to them; a layer that has none gets a cross on the axis."""
     columns = list(cells.experiment.columns)
     for k, column in enumerate(columns):
-        runs = _factors(cells, (dataset, column))[FACTORS["shares"]]
-        shares = np.array([100 * fmean(share for share in layer if share is not None) for layer in runs])
+        rows = [row for row in rows_of[dataset, column].values() if row.metric == FACTORS["shares"]]
+        shares, spreads = means(rows, 100)
         at, colour = models.beside(range(1, len(shares) + 1), k, len(columns), 0.8), draw.look(k).colour
-        yield draw.bars(at, shares, colour, width=0.8 / len(columns))
-        none = shares < 100 * NOTHING
+        yield draw.bars(at, shares, colour, errors=spreads, width=0.8 / len(columns))
+        none = np.array(shares) < 100 * NOTHING
         if none.any():
             look = draw.Look(colour if len(columns) > 1 else draw.ORANGE, "x")
             yield draw.points(at[none], np.full(none.sum(), 2.5), look, "layer with a share of 0", size=5)

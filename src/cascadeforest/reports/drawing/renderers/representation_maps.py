@@ -57,14 +57,15 @@ def render(cells: Cells) -> Table:
     metrics = (LINEAR,) if options.separability else (PLANE, FEATURES)
     names = [f"layer {layer}" if layer else "the input" for layer in options.layers]
     told = dict(options=options, names=names, perplexity=PERPLEXITY)
-    lines = []
+    lines, several = [], max(cells.experiment.repeats.values(), default=1) > 1 and not options.separability
     for pair in cells.pairs:
         shown = [rows[*pair, f"layer {layer}", metric] for metric, layer in product(metrics, options.layers)]
-        lines.extend(numbered_lines(cells, cells.labels(*pair), shown, ""))
+        n = max((row.n or 1 for row in shown), default=1)
+        lines.extend(numbered_lines(cells, cells.labels(*pair), shown, f"{n}" * several))
     heads = [f"{metric_head(metric)}, {name}" for metric, name in product(metrics, names)]
     picture = panels.Picture([part for pair in cells.pairs for part in _parts(cells, pair, options)])
     drawn = _drawn(cells, options)
-    return Table.of(cells, told, rows.values(), cells.label_heads, heads, lines, "", picture, drawn)
+    return Table.of(cells, told, rows.values(), cells.label_heads, heads, lines, "repeats" * several, picture, drawn)
 
 
 def _values(cells: Cells, pair: Pair, options: Options) -> Values:
@@ -75,7 +76,7 @@ def _values(cells: Cells, pair: Pair, options: Options) -> Values:
     runs = cells.arrays(*pair, options.extras[1]) if options.separability else []
     accuracies = [run["accuracy"].tolist() for run in runs]
     n_layers = min([*(int(run["n_layers"]) for run in maps), *(len(own) - 1 for own in accuracies)])
-    no_layer = f"the cascade has {n_layers} layer{'s' * (n_layers != 1)}"
+    no_layer = f"{'a' if len(runs or maps) > 1 else 'the'} cascade has {n_layers} layer{'s' * (n_layers != 1)}"
     found: Values = dict.fromkeys(product(METRICS, options.layers), no_layer)
     ratios = [dict(_ratios(run)) for run in maps]
     for layer in set().union(*ratios):
@@ -162,14 +163,16 @@ def _parts(cells: Cells, pair: Pair, options: Options) -> Iterable[Part]:
         title = f"Layer {layer}" if layer else "The input"
         # Four narrow panels have no room for both on a line.
         between = "\n" if options.data else " "
-        mean = " (mean)" * ((row.n or 0) > 1)
+        mean = f" (mean of {row.n})" * ((row.n or 0) > 1)
         title += f"\n{metric_label(metric)}{between}{number(row)}{mean}" if row.mean is not None else ""
         if layer in ratios:
             ends = [number(replace(row, mean=float(end))) for end in (ratios[layer].min(), ratios[layer].max())]
             title += f"\n(random starts{', first repeat' * bool(mean)}: {' to '.join(ends)})"
         own = found[PLANE, layer]
         if isinstance(own, str) or layer not in planes:
-            shown.append(Panel(title=title, words=own if isinstance(own, str) else "not in the first repeat"))
+            shown.append(
+                Panel(title=title, words=own if isinstance(own, str) else "the first repeat has no such layer")
+            )
         else:
             marks = panels.class_points(planes[layer], arrays["classes"], names, alpha=0.75)
             shown.append(Panel(marks, title + published_text(cells, row), Axis("t-SNE 1"), Axis("t-SNE 2"), equal=True))
