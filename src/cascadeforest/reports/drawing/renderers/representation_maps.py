@@ -161,9 +161,9 @@ def _parts(cells: Cells, pair: Pair, options: Options) -> Iterable[Part]:
     for layer in options.layers:
         row = cells.row(*pair, f"layer {layer}", metric, found[metric, layer])
         title = f"Layer {layer}" if layer else "The input"
-        # Four narrow panels have no room for both on a line.
-        between = "\n" if options.data else " "
-        mean = f" (mean of {row.n})" * ((row.n or 0) > 1)
+        # Four narrow panels have no room for both on a line, nor for a number of repeats.
+        between, of_n = ("\n", "") if options.data else (" ", f" of {row.n}")
+        mean = f" (mean{of_n})" * ((row.n or 0) > 1)
         title += f"\n{metric_label(metric)}{between}{number(row)}{mean}" if row.mean is not None else ""
         if layer in ratios:
             ends = [number(replace(row, mean=float(end))) for end in (ratios[layer].min(), ratios[layer].max())]
