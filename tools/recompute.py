@@ -8,10 +8,11 @@ Tables, README's and docs/fidelity.md follow from cells, rows and extras. The fi
 import argparse
 import csv
 import gzip
+import io
 import json
+import lzma
 import math
 import re
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -54,7 +55,7 @@ def key_of(row: Row) -> Key:
 
 @cache
 def arrays(path: Path) -> dict[str, np.ndarray]:
-    return dict(np.load(path))
+    return dict(np.load(io.BytesIO(lzma.decompress(path.read_bytes())) if path.suffix == ".xz" else path))
 
 
 @cache
@@ -65,7 +66,6 @@ def published(path: Path) -> dict[Key, Row]:
 class Store:
     def __init__(self, root: Path, suite: str) -> None:
         self.root, self.suite, self.folder = root, suite, root / "reports" / suite
-        self.published = root / "reports" / "published"
         content = json.loads(gzip.decompress((self.folder / "cells.json.gz").read_bytes()))
         self.experiments, self.papers = content["plan"]["experiments"], content["plan"]["papers"]
         self.runs = {(run["run"]["dataset"], run["run"]["model"]): run["cells"] for run in content["runs"]}
@@ -121,7 +121,7 @@ class Table:
         elsewhere = self.options.get("published", {}).get(model, {})
         name = elsewhere.get(metric, elsewhere.get("model", model))
         key = self.base.get(dataset, dataset), name, elsewhere.get("condition", condition), metric
-        row = published(self.store.published / f"{self.name}.csv").get(key, defaultdict(str))
+        row = published(self.store.root / f"reports/published/{self.name}.csv").get(key, defaultdict(str))
         shift, texts = SHIFTS.get(row["unit"], 1.0), [row[column].replace(",", "") for column in ("value", "std")]
         return *(float(text) * shift if text else None for text in texts), row
 
@@ -445,8 +445,8 @@ def check_fidelity(store: Store) -> Compared:
     given = re.findall(r"^  (\w+):", config.partition("same_test_rows:")[2].partition("\nexplanations:")[0], re.M)
     papers: dict[str, Counter[str]] = {name: Counter() for name in store.papers}
     for name, plan in store.experiments.items():
-        printed = [key for key in published(store.published / f"{name}.csv") if "not printed" not in key[2]]
-        papers.get(plan["paper"], Counter())["printed"] += len(printed)
+        keys = [key for key in published(store.root / f"reports/published/{name}.csv") if "not printed" not in key[2]]
+        papers.get(plan["paper"], Counter())["printed"] += len(keys)
     for heads, cells in (line for line in lines_of(text, 4) if line[0][0] == "table"):
         table, place = store.tables[cells[0]], f"docs/fidelity.md: {', '.join(cells[:4])}"
         row = table.find(*cells[1:4])
@@ -497,4 +497,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

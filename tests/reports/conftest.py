@@ -2,6 +2,7 @@
 
 import csv
 import io
+import lzma
 import re
 import shutil
 from dataclasses import replace
@@ -12,7 +13,7 @@ import pytest
 
 from cascadeforest.data.errors import ConfigError, UserError
 from cascadeforest.data.files import read_yaml, sha256_of, write_signed_json
-from cascadeforest.experiments.cells import SavedArrays
+from cascadeforest.experiments.cells import SavedArrays, npz_bytes, xz_bytes
 from cascadeforest.experiments.fitting import Costs, Growth
 from cascadeforest.experiments.plan import Experiment, Run, read_plan
 from cascadeforest.experiments.provenance import Provenance
@@ -365,8 +366,10 @@ def spoil(path: Path, damage: str) -> None:
     if damage == "gone":
         path.unlink()
     elif damage == "edited":
-        again = {name: array[::-1] for name, array in np.load(path).items()}
-        np.savez_compressed(path, **again)
+        is_xz, content = path.suffix == ".xz", path.read_bytes()
+        arrays = np.load(io.BytesIO(lzma.decompress(content) if is_xz else content))
+        again = {name: array[::-1] for name, array in arrays.items()}
+        path.write_bytes(xz_bytes(again) if is_xz else npz_bytes(again))
     else:
         path.write_bytes(path.read_bytes()[:100] if damage == "truncated" else b"")
 

@@ -379,15 +379,15 @@ def test_what_cells_save_is_restored(suite):
 
 @pytest.mark.parametrize("damage", ["edited", "truncated", "empty", "gone"])
 def test_damaged_rows_are_an_error_that_names_the_file_and_git(stored, damage):
-    spoil(stored / "reports/smoke/rows/iris.npz", damage)
-    with pytest.raises(UserError, match=r"rows/iris\.npz: .*git checkout -- .*reports/smoke/rows/iris\.npz"):
+    spoil(stored / "reports/smoke/rows/iris.npz.xz", damage)
+    with pytest.raises(UserError, match=r"rows/iris\.npz\.xz: .*git checkout -- .*reports/smoke/rows/iris\.npz\.xz"):
         read_stored(stored, "smoke").rows("iris")
 
 
 def test_rows_that_stay_are_read_before_they_are_believed(ran, stored):
-    path = ran.root / "reports/smoke/rows/iris.npz"
+    path = ran.root / "reports/smoke/rows/iris.npz.xz"
     path.write_bytes(b"")
-    assert re.search(r"rows/iris\.npz: .*git checkout", ran.refused(RMSE))
+    assert re.search(r"rows/iris\.npz\.xz: .*git checkout", ran.refused(RMSE))
 
 
 @pytest.mark.parametrize("what", ["predictions", "labels"])

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import lzma
 import math
 import time
 import zipfile
@@ -239,8 +240,9 @@ def read_arrays(folder: Path, saved: SavedArrays, remedy: str = REMEDY) -> dict[
     import numpy as np
 
     check_arrays(folder, saved, remedy)
-    with np.load(folder / saved.file) as content:
-        return dict(content)
+    content = (folder / saved.file).read_bytes()
+    with np.load(io.BytesIO(lzma.decompress(content) if saved.file.endswith(".xz") else content)) as arrays:
+        return dict(arrays)
 
 
 def predictions(folder: Path, cell: Cell, remedy: str = REMEDY) -> dict[str, np.ndarray]:
@@ -359,7 +361,7 @@ def narrow(values: np.ndarray) -> np.ndarray:
     return half if np.array_equal(half, values, equal_nan=half.dtype.kind == "f") else values
 
 
-def npz_bytes(arrays: Mapping[str, np.ndarray]) -> bytes:
+def npz_bytes(arrays: Mapping[str, np.ndarray], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
     """Return arrays as an ``.npz``. Equal ones give equal bytes: numpy's own function stamps the time of day in."""
     import numpy as np
 
@@ -367,10 +369,16 @@ def npz_bytes(arrays: Mapping[str, np.ndarray]) -> bytes:
     with zipfile.ZipFile(stream, "w") as archive:
         for name, array in arrays.items():
             member = zipfile.ZipInfo(f"{name}.npy")  # of 1980
-            member.compress_type = zipfile.ZIP_DEFLATED
+            member.compress_type = compression
             with archive.open(member, "w", force_zip64=True) as content:
                 np.lib.format.write_array(content, np.asarray(array), allow_pickle=False)
     return stream.getvalue()
+
+
+def xz_bytes(arrays: Mapping[str, np.ndarray]) -> bytes:
+    """Return arrays as an ``.npz.xz``: those whose names end alike stand together, and what they share is kept once."""
+    names = sorted(arrays, key=lambda name: (name.rpartition("/")[2], name))
+    return lzma.compress(npz_bytes({name: arrays[name] for name in names}, zipfile.ZIP_STORED))
 
 
 def _plain(value: object) -> Json:

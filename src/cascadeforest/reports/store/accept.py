@@ -13,7 +13,7 @@ from cascadeforest.data.typed_json import Json
 from cascadeforest.experiments import table_rows
 from cascadeforest.experiments.accepted import new_folder, recover
 from cascadeforest.experiments.batches import COSTS, Cost, cost_of, costs_csv
-from cascadeforest.experiments.cells import SavedArrays, npz_bytes, read_arrays
+from cascadeforest.experiments.cells import SavedArrays, read_arrays, xz_bytes
 from cascadeforest.experiments.claims import CHECKS_FILE, STORED
 from cascadeforest.experiments.plan import Experiment, Pair, Plan
 from cascadeforest.experiments.provenance import git_commit
@@ -185,8 +185,9 @@ def _write_rows(rows: Mapping[str, Arrays], folder: Path) -> dict[str, SavedArra
     saved = {}
     for dataset, arrays in sorted(rows.items()):
         if arrays:
-            atomic_write(folder / f"{dataset}.npz", npz_bytes(dict(sorted(arrays.items()))))
-            saved[dataset] = SavedArrays(f"{dataset}.npz", sha256_of(folder / f"{dataset}.npz"))
+            path = folder / f"{dataset}.npz.xz"
+            atomic_write(path, xz_bytes(arrays))
+            saved[dataset] = SavedArrays(path.name, sha256_of(path))
     return saved
 
 
