@@ -216,7 +216,7 @@ def check_arrays(folder: Path, saved: SavedArrays, remedy: str) -> None:
 
 
 def read_arrays(folder: Path, saved: SavedArrays, remedy: str = REMEDY) -> dict[str, np.ndarray]:
-    """Read arrays that a cell saved, and check that they are what was written.
+    """Read arrays that a cell saved (``.npz`` or ``.npz.xz``), and check that they are what was written.
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ def _suite_lines(plan: Plan, costs: Mapping[Pair, Cost]) -> Iterator[str]:
     hours = {run.pair: costs[run.pair].seconds * len(run.repeats) / 3600 for run in plan.runs if run.pair in costs}
     known = {run.pair for run in plan.runs}
     needed = {name: known.intersection(each.needed_runs()) for name, each in plan.experiments.items()}
-    # Exact sums: those of sets, in whose order a plain sum is taken, would differ from process to process.
+    # Exact sums: a plain one depends on the order of a set, which differs from process to process.
     total = {name: math.fsum(hours.get(pair, 0) for pair in pairs) for name, pairs in needed.items()}
     yield "| experiment | hours of one core | runs | of them without a measured size |"
     yield "|---|---:|---:|---:|"
