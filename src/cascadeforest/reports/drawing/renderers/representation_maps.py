@@ -60,8 +60,8 @@ def render(cells: Cells) -> Table:
     lines, several = [], max(cells.experiment.repeats.values(), default=1) > 1 and not options.separability
     for pair in cells.pairs:
         shown = [rows[*pair, f"layer {layer}", metric] for metric, layer in product(metrics, options.layers)]
-        n = max((row.n or 1 for row in shown), default=1)
-        lines.extend(numbered_lines(cells, cells.labels(*pair), shown, f"{n}" * several))
+        n = max((row.n or 0 for row in shown), default=0)
+        lines.extend(numbered_lines(cells, cells.labels(*pair), shown, f"{n or ''}" * several))
     heads = [f"{metric_head(metric)}, {name}" for metric, name in product(metrics, names)]
     picture = panels.Picture([part for pair in cells.pairs for part in _parts(cells, pair, options)])
     drawn = _drawn(cells, options)
