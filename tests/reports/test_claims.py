@@ -279,6 +279,10 @@ def test_a_mechanism_that_was_not_active_exercises_nothing(made):
     assert made.verdict(guarded).verdict.verdict == "not exercised"
     made.run("adult", "gbdt", [one | {"n_layers": 2} for one in layers])
     assert made.verdict(guarded).verdict.verdict == "supported"
+    assert made.verdict(claim(guard={"metric": "n_layers", "most": 2})).verdict.verdict == "supported"
+    assert made.verdict(claim(guard={"metric": "n_layers", "most": 1})).verdict.verdict == "not exercised"
+    (note,) = (row.note for key, row in made.rows("claims").items() if key[0] == "adult")
+    assert note == "inactive: layers 2, above 1"
 
 
 def test_opposite_readings_leave_it_to_the_reader(made):

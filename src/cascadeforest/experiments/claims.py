@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
+import math
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -101,10 +102,11 @@ class Reading:
 
 @dataclass(frozen=True)
 class Guard:
-    """A number below which the mechanism of a claim was not active."""
+    """A number that says whether the mechanism of a claim was active: at least `least` and at most `most`."""
 
     metric: str
-    least: float
+    least: float = -math.inf
+    most: float = math.inf
     experiment: str | None = None
     model: str | None = None
     condition: str = ""

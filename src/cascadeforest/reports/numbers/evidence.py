@@ -302,9 +302,10 @@ class _Search:
             part = Part(guard.experiment, part.datasets, guard.metric)
             dataset = self.sources.variant(guard.experiment, own.cells.experiment.base(dataset)) or dataset
         side = _Side(self.sources, part, dataset, guard.model or own.model, guard.condition, guard.metric)
-        if not side.values or side.mean >= guard.least:
+        if not side.values or guard.least <= side.mean <= guard.most:
             return ""
-        return f"{known_metric(guard.metric).label} {side.mean:.3g}, below {guard.least:g}"
+        beyond = f"below {guard.least:g}" if side.mean < guard.least else f"above {guard.most:g}"
+        return f"{known_metric(guard.metric).label} {side.mean:.3g}, {beyond}"
 
 
 def _sign(claim: Claim, metric: str) -> float:
