@@ -196,7 +196,8 @@ class _Mirror:
     ) -> None:
         """Call `update`, which returns the saved view, unless the store says that it holds just these digests."""
         suite, digest = source.plan.suite, digest_of([FORMAT, digests])
-        origin, n_runs, held, *_ = [*self.experiments[name].tags.get(STATE_TAG + suite, "").split(), "", "", ""]
+        state: str = self.experiments[name].tags.get(STATE_TAG + suite, "")
+        origin, n_runs, held, *_ = [*state.split(), "", "", ""]
         if (origin, held) == (source.origin, digest) and not self.every_run:
             self.counts["unchanged"] += int(n_runs)
             return
