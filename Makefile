@@ -51,7 +51,9 @@ ifdef UV
 	@$(UV) pip install --quiet --python $(PYTHON) --require-hashes --compile-bytecode -r requirements.lock
 else
 	@$(PYTHON3) -m venv $(VENV)
-	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements.lock
+# pip would compile on one core. Two files are templates, in which it fails, as pip does without a word.
+	@$(PYTHON) -m compileall -qq -j 0 $(VENV)/lib || true
 endif
 	@touch $@
 

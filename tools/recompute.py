@@ -1,7 +1,5 @@
 """Recompute the numbers of the stored reports from the stored cells, without a line of the code that wrote them.
 
-    python tools/recompute.py [SUITE ...] [--root FOLDER] [--keep-going]
-
 Tables, README's and docs/fidelity.md follow from cells, rows and extras. The first that differs is printed (status 1).
 """
 
@@ -34,8 +32,8 @@ COSTS = {"fit_cpu_seconds", "predict_cpu_seconds", "fit_peak_mib", "predict_peak
 SIGNS = dict.fromkeys(HIGHER, -1.0) | dict.fromkeys(COSTS | {"error_rate", "rmse", "log_loss", "ece"}, 1.0)
 SHIFTS = {"percent": 0.01, "percent points": 0.01, "thousands": 1000.0}
 HEADS = {"training time": "fit_cpu_seconds", "test time": "predict_cpu_seconds", "test error": "error_rate"}
-OF_VERDICTS = ("verdict", "prediction_interval")
-SCORED = ("scores", "statistics", "auc_ranking")
+OF_ROWS = ("right", "residual", "loss", "area", "placed", "predicted")
+SCORED, OF_VERDICTS = ("scores", "statistics", "auc_ranking"), ("verdict", "prediction_interval")
 NONE = {"low": None, "high": None, "smallest": None}
 
 
@@ -140,6 +138,7 @@ def over_repeats(values: Sequence[float], n_test: int | None) -> Expected:
     return {"mean": fmean(values), "std": stdev(values) if values[1:] else None, "n": len(values), "n_test": n_test}
 
 
+@cache
 def series(table: Table, dataset: str, model: str, condition: str, metric: str) -> tuple[list[float], Any] | None:
     if table.render == "auc_ranking":
         own = {"model": "", "extra": model} | table.options["columns"].get(model, {})
@@ -171,8 +170,7 @@ def cost_ratio(table: Table, dataset: str, model: str, condition: str, metric: s
     found = over_repeats(ratios := [b / a for a, b in zip(both[0][0], both[1][0], strict=True)], both[0][1])
     if match[2]:
         return found | {"mean": min(ratios) if match[2] == "smallest" else max(ratios), "std": None}
-    cost = cost.replace("fit_peak_mib", "memory_mb")
-    own, other = (table.printed(dataset, one, cost)[0] for one in (model, match[1]))
+    own, other = (table.printed(dataset, m, cost.replace("fit_peak_mib", "memory_mb"))[0] for m in (model, match[1]))
     return found | {"mean": fmean(both[1][0]) / fmean(both[0][0]), "published": other / own if own and other else None}
 
 
@@ -180,8 +178,7 @@ def t_interval(mean: float, variance: float, df: float) -> Expected:
     """Ends of the 95 % interval, and the difference that is found with a probability of 80 %."""
     if not variance > 0:
         return {"low": mean, "high": mean, "smallest": None}
-    quantiles = (float(stats.t.ppf(p, df) if math.isfinite(df) else stats.norm.ppf(p)) for p in (0.975, 0.8))
-    half, more = (math.sqrt(variance) * quantile for quantile in quantiles)
+    half, more = (math.sqrt(variance) * float(stats.t.ppf(p, df)) for p in (0.975, 0.8))
     return {"low": mean - half, "high": mean + half, "smallest": half + more}
 
 
@@ -215,6 +212,14 @@ def pooled(rows: Sequence[np.ndarray], differences: Sequence[np.ndarray]) -> Exp
     return t_interval(float(every.mean()), variance, len(sums) - 1)
 
 
+@cache
+def subsets(n: int) -> np.ndarray:
+    """Sign flips as shares of repeats; of more than 16 a subgroup is tried: the powers of x modulo a polynomial."""
+    words = list(accumulate(range(n - 1), lambda word, _: 2 * word ^ 0x1100B * (word >> 15), initial=1))
+    members = np.bitwise_count(np.arange(1, 2 ** min(n, 16))[:, None] & np.array(words)) & 1
+    return members / members.sum(axis=1, keepdims=True)
+
+
 def over_repeats_only(leads: np.ndarray, design: str, cells: Sequence[Any]) -> Expected:
     """Exact sign flips of small draws (Hartigan 1969: means of subsets), Nadeau and Bengio of splits, or paired t."""
     n = len(leads)
@@ -223,10 +228,7 @@ def over_repeats_only(leads: np.ndarray, design: str, cells: Sequence[Any]) -> E
     ratio = fmean(c["n_test"] / c["n_train"] for c in cells) if design in ("folds", "splits") else 0.0
     found = t_interval(float(leads.mean()), float(leads.var(ddof=1)) * (1 / n + ratio), n - 1)
     if design == "draws":
-        # Of more than 16 repeats a subgroup of the flips is tried: the powers of x modulo a polynomial.
-        words = list(accumulate(range(n - 1), lambda word, _: 2 * word ^ 0x1100B * (word >> 15), initial=1))
-        members = np.bitwise_count(np.arange(1, 2 ** min(n, 16))[:, None] & np.array(words)) & 1
-        means = np.sort(np.round(members @ leads / members.sum(axis=1), 14))  # 1e-18 is 0
+        means = np.sort(np.round(subsets(n) @ leads, 14))  # 1e-18 is 0
         outside = math.floor(0.025 * (len(means) + 1) + 1e-9)
         found |= NONE | {"mark": "undecided"} if not outside else {"low": means[outside - 1], "high": means[-outside]}
     return found
@@ -236,7 +238,7 @@ def of_rows(table: Table, cell: Any, metric: str) -> tuple[np.ndarray, np.ndarra
     """Numbers of the test rows, what each adds to the metric (their mean), and classes that vary by themselves."""
     place, file = f"{cell['model']}/{cell['repeat']}/", table.store.files.get(cell["dataset"])
     kept = arrays(table.store.folder / "rows" / file["file"]) if file else {}
-    own = {key.removeprefix(place): rows for key, rows in kept.items() if key.startswith(place)}
+    own = {name: kept[place + name] for name in OF_ROWS if place + name in kept}
     if not own or metric == "ece":
         return None
     split, value = kept["split"][cell["repeat"]], cell["metrics"]["accuracy" if metric == "error_rate" else metric]
@@ -248,10 +250,8 @@ def of_rows(table: Table, cell: Any, metric: str) -> tuple[np.ndarray, np.ndarra
         parts: np.ndarray = squares * value / (2 * squares.mean() or 1.0)
     elif metric in ("accuracy", "error_rate"):
         parts = right * (1.0 if metric == "accuracy" else -1.0)
-    elif metric == "log_loss" and "loss" in own:
-        parts = own["loss"].astype(float)
-    elif metric == "roc_auc" and "area" in own:
-        parts, strata = own["area"].astype(float), classes
+    elif (name := {"log_loss": "loss", "roc_auc": "area"}.get(metric, "")) in own:
+        parts, strata = own[name].astype(float), classes if name == "area" else strata
     elif metric == "roc_auc" and "placed" in own:  # every class counts once: both have the area as mean (DeLong)
         strata = ((own["predicted"] == 1) == right).astype(int)
         sizes = np.bincount(strata, minlength=2)
@@ -310,6 +310,7 @@ def outcome(ends: Expected, metric: str, rival: float, printed: float | None) ->
     return ("win" if (ends["low"] > 0) == (metric in HIGHER) else "lose") if is_found else "undecided"
 
 
+@cache
 def difference(table: Table, dataset: str, model: str, condition: str, metric: str) -> Expected | None:
     match, metric = re.match(r"against (\w+)", condition), metric.removesuffix("_difference")
     part = "all splits" if condition.endswith("all splits") else ""
@@ -378,8 +379,8 @@ def judge(store: Store, claims: Table) -> None:
         match = re.fullmatch(r"(?:.*: )?([a-z0-9-]+): (\w+) against (\w+)", key[2])
         table, metric = store.tables.get(match[1] if match else ""), key[3].removesuffix("_difference")
         if table and metric in SIGNS and (one := difference(table, key[0], match[2], f"against {match[3]}", key[3])):
-            one |= NONE if one.get("n") == 1 else {}  # one run decides nothing
-            ends = sorted(-SIGNS[metric] * one[k] for k in ("low", "high")) if one["low"] is not None else (None, None)
+            is_known = one["low"] is not None and one["n"] > 1  # one run decides nothing
+            ends = sorted(-SIGNS[metric] * one[k] for k in ("low", "high")) if is_known else (None, None)
             claims.found[key] = {"mean": -SIGNS[metric] * one["mean"], "low": ends[0], "high": ends[1]}
     for key, mean in ((key_of(row), float(row["mean"])) for row in claims.rows if row["metric"] == "verdict"):
         judged = (row for row in claims.rows if row["status"] == "ok" and row["metric"] not in OF_VERDICTS)
@@ -440,8 +441,7 @@ def tolerance(table: Table, row: Row, printed: float, std: float | None, is_give
 
 
 def check_fidelity(store: Store) -> Compared:
-    text = (store.root / "docs" / "fidelity.md").read_text(encoding="utf-8")
-    config = (store.root / "config" / "fidelity.yaml").read_text(encoding="utf-8")
+    text, config = ((store.root / p).read_text(encoding="utf-8") for p in ("docs/fidelity.md", "config/fidelity.yaml"))
     given = re.findall(r"^  (\w+):", config.partition("same_test_rows:")[2].partition("\nexplanations:")[0], re.M)
     papers: dict[str, Counter[str]] = {name: Counter() for name in store.papers}
     for name, plan in store.experiments.items():
