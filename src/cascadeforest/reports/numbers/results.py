@@ -134,7 +134,8 @@ def read_results(root: Path, suite: str, experiments: Iterable[str] | None = Non
     folder = root / "results" / suite
     plan = read_plan(folder / PLAN_FILE, suite)
     chosen = [plan.experiments[name] for name in experiments or plan.experiments if name in plan.experiments]
-    if any(experiment.kind == CLAIMS for experiment in chosen):  # they are judged by all others
+    judges = not experiments or any(experiment.kind == CLAIMS for experiment in chosen)
+    if judges:  # claims, by all other experiments; to read them takes a CPU second
         chosen = list(plan.experiments.values())
     runs: dict[Pair, RunResult] = {}
     failures: dict[Pair, list[Failure]] = {}
@@ -160,7 +161,7 @@ def read_results(root: Path, suite: str, experiments: Iterable[str] | None = Non
     def row_source(results: Results, dataset: str) -> Arrays:
         return rows_of(results, dataset, processed) if (processed / f"{dataset}.npz").is_file() else {}
 
-    claims = claims_of(root, root / "reports" / suite, root / "results" / CHECKS_FILE)
+    claims = claims_of(root, root / "reports" / suite, root / "results" / CHECKS_FILE) if judges else ClaimsToJudge()
     timings = tuple(part for experiment in chosen for part in records.read_timings(folder, plan, experiment.id))
     return Results(
         plan, runs, failures, summaries, published, timings, stale, root / CELL_CACHE, remedy, row_source, claims
