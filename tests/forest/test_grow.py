@@ -945,7 +945,7 @@ def test_leaves_hold_shares_of_any_number_of_classes(n_classes, splitter, weight
         for leaf in np.unique(leaves[:, tree]):
             rows = leaves[:, tree] == leaf
             shares = np.bincount(y[rows], None if w is None else w[rows], n_classes)
-            np.testing.assert_allclose(probabilities[rows], [shares / shares.sum()] * rows.sum(), rtol=1e-6)
+            np.testing.assert_allclose(probabilities[rows], np.tile(shares / shares.sum(), (rows.sum(), 1)), rtol=1e-6)
 
 
 # Working memory.

@@ -129,7 +129,7 @@ def read_results(root: Path, suite: str, experiments: Iterable[str] | None = Non
     """Read what a run of the workflow left in ``results/<suite>``, by default of all experiments.
 
     Runs that are missing, or were made by another configuration, are left out: a table says so in words. `UserError` if
-    there is no plan of this suite, or a file is malformed or not what was written.
+    there is no plan of this suite, or a file is malformed or not what was written. Claims are read if they are judged.
     """
     folder = root / "results" / suite
     plan = read_plan(folder / PLAN_FILE, suite)
