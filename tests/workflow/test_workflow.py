@@ -13,6 +13,7 @@ import sqlite3
 import subprocess
 import sys
 import zipfile
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -288,7 +289,8 @@ def test_edits_of_a_module_and_of_parameters_rerun_the_cells_of_their_models_onl
         for name, edit in edits.items():
             assert edit(before[name]) != before[name]
             (checkout.folder / name).write_text(edit(before[name]))
-        checkout.snakemake("--cores", "2", *SMOKE)
+        again = checkout.snakemake("--cores", "2", *SMOKE).output
+        assert re.search(r"^Provided resources: .*train_mib\D+\d{3,}", again, re.MULTILINE)  # what is free here
         edited = checkout.cells()
     finally:
         for name, text in before.items():
@@ -302,16 +304,22 @@ def test_edits_of_a_module_and_of_parameters_rerun_the_cells_of_their_models_onl
     assert set(checkout.folder.glob("results/cells/*/*.json")) == files | fitted
 
 
-def test_one_core_and_single_repeats_give_the_same_bytes_as_two_cores_and_runs_together(checkout):
-    """One job for each repeat, one after the other, against one for several runs, two jobs at a time."""
+def test_single_repeats_and_little_memory_give_the_same_bytes_as_runs_together_and_two_jobs_at_a_time(checkout):
+    """One job for each repeat against one for several runs. Without room for two jobs one runs after the other."""
     before = checkout.exact_tables()["mini-scores.csv"]
     own = [checkout.folder / name for name in ("results", ".snakemake")]
     for folder in own:
         folder.rename(folder.with_name(f"kept{folder.name}"))
     try:
-        split = checkout.snakemake("mini-scores", "--cores", "1", *SMOKE, "job_seconds=0.5")
+        split = checkout.snakemake(
+            "mini-scores", "--cores", "2", "--resources", "train_mib=600", *SMOKE, "job_seconds=0.5"
+        )
         # Three runs of two repeats each, with a job that merges them, and one whose cost is not known.
         assert re.search(r"^train +10$", split.output, re.MULTILINE)
+        cells = [json.loads(path.read_text()) for path in checkout.folder.glob("results/cells/*/*.json")]
+        times = sorted((cell["started_ms"], cell["ended_ms"]) for cell in cells)
+        assert len(times) == 8
+        assert all(ended <= begun for (_, ended), (begun, _) in pairwise(times))
         assert checkout.exact_tables() == {"mini-scores.csv": before}
         assert len(before) == 4
     finally:

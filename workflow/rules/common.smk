@@ -5,6 +5,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import psutil
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import min_version
 
@@ -65,6 +66,9 @@ if workflow.is_main_process:
     except UserError as error:
         raise WorkflowError(str(error)) from None
     discard_damaged(Path(), PLAN)
+    # A cluster gives each job its memory. On one machine fits begin while there is room for them.
+    if workflow.nodes is None and "train_mib" not in workflow.global_resources:
+        workflow.register_resource("train_mib", psutil.virtual_memory().available >> 20)
 
 
 def one_of(names):
@@ -171,6 +175,12 @@ def memory_of_batch(wildcards, attempt):
     """Memory to request from a cluster, in MiB: that of the libraries and twice the measured one, or much."""
     batch = batch_of(wildcards)
     return attempt * (4_000 if batch.seconds is None else int(1_500 + 2 * batch.mib))
+
+
+def train_mib_of_batch(wildcards):
+    """Memory that a job takes on this machine, in MiB; one that asks for more than there is runs without another."""
+    batch = batch_of(wildcards)
+    return 2_000 if batch.seconds is None else int(500 + 1.25 * batch.mib)
 
 
 def minutes_of_batch(wildcards, attempt):

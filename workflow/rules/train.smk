@@ -16,6 +16,7 @@ rule train:
     threads: 1
     resources:
         mem_mb=memory_of_batch,
+        train_mib=train_mib_of_batch,
         runtime=minutes_of_batch,
     params:
         work=work_of_batch,
