@@ -180,7 +180,10 @@ def memory_of_batch(wildcards, attempt):
 def train_mib_of_batch(wildcards):
     """Memory that a job takes on this machine, in MiB; one that asks for more than there is runs without another."""
     batch = batch_of(wildcards)
-    return 2_000 if batch.seconds is None else int(500 + 1.25 * batch.mib)
+    if batch.after:  # it merges what other jobs trained
+        return 500
+    # A thousand for libraries and data; often only the size of the fitted model was measured.
+    return 2_000 if batch.seconds is None else int(1_000 + 1.25 * batch.mib)
 
 
 def minutes_of_batch(wildcards, attempt):

@@ -74,7 +74,7 @@ def _suite_lines(plan: Plan, costs: Mapping[Pair, Cost]) -> Iterator[str]:
     yield (
         f"By measured costs the fits of the suite `paper` take {fits:,.0f} hours of one core, by the clock. Models "
         f"timed in turn, with nothing else on the machine, take {sum(alone):,.0f} hours on any number of cores. Both "
-        f"together take {wall:,.0f} hours on {CORES} cores. "
+        f"together take {wall:,.0f} hours on {CORES} cores, if memory has room for {CORES} fits. "
         f"Left out are {unknown:,} of its {len(known):,} runs and {n_timings - len(alone)} of its {n_timings} timings, "
         f"whose size was never measured. The longest fit or timing takes {longest:,.1f} hours: a cluster of any size "
         f"needs at least that. The largest fit needs {largest:,.0f} GiB of memory."
