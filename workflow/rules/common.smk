@@ -182,8 +182,8 @@ def train_mib_of_batch(wildcards):
     batch = batch_of(wildcards)
     if batch.after:  # it merges what other jobs trained
         return 500
-    # A thousand for libraries and data; often only the size of the fitted model was measured.
-    return 2_000 if batch.seconds is None else int(1_000 + 1.25 * batch.mib)
+    # A thousand for libraries and data. A model is there twice while the size of its pickle is measured.
+    return 2_000 if batch.seconds is None else int(1_000 + 2 * batch.mib)
 
 
 def minutes_of_batch(wildcards, attempt):
