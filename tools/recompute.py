@@ -266,12 +266,12 @@ def of_rows(table: Table, cell: Any, metric: str) -> tuple[np.ndarray, np.ndarra
 
 
 def interval(table: Table, metric: str, sides: Sequence[list[Any]], leads: np.ndarray, design: str) -> Expected:
-    """Interval that fits the design of the repeats, and the one for these training sets; Nones if there is none."""
+    """Interval that fits the design, and the one for these training sets; of two data sets, that over repeats."""
     places = [[(c["repeat"], c["seeds"]["split"], c["provenance"]["data_digest"]) for c in side] for side in sides]
     both = [(of_rows(table, a, metric), of_rows(table, b, metric)) for a, b in zip(*sides, strict=False)]
     pairs = [(a, b) for a, b in both if a is not None and b is not None]
     if places[0] != places[1] or any(not np.array_equal(a[0], b[0]) for a, b in pairs):
-        return NONE
+        return NONE if sides[0][0]["dataset"] == sides[1][0]["dataset"] else over_repeats_only(leads, design, sides[0])
     tests, rows, strata = [a[0] for a, _ in pairs], [a[1] - b[1] for a, b in pairs], [a[2] for a, _ in pairs]
     own, over = sides[0], None
     if len(pairs) == len(own) and min(np.unique(one, return_counts=True)[1].min() for one in strata) > 1:
@@ -312,19 +312,19 @@ def outcome(ends: Expected, metric: str, rival: float, printed: float | None) ->
 
 @cache
 def difference(table: Table, dataset: str, model: str, condition: str, metric: str) -> Expected | None:
-    match, metric = re.match(r"against (\w+)", condition), metric.removesuffix("_difference")
-    part = "all splits" if condition.endswith("all splits") else ""
-    names, design = (model, match[1] if match else ""), table.plan["designs"][dataset]
-    both = [series(table, dataset, name, part, metric) for name in names]
+    match, metric = re.match(r"against (\w+)(?: on (\S+))?", condition), metric.removesuffix("_difference")
+    part, design = ("all splits" if condition.endswith("all splits") else ""), table.plan["designs"][dataset]
+    places = [(dataset, model), (match[2] or dataset, match[1]) if match else (dataset, "")]
+    both = [series(table, *place, part, metric) for place in places]
     if not both[0] or not both[1]:
         return None
     leads = [a - b for a, b in zip(both[0][0], both[1][0], strict=False)]  # as many as both have
     if table.render == "auc_ranking":
         cells = table.cells(dataset, table.options["columns"][model]["model"])
         return over_repeats(leads, None) | over_repeats_only(np.array(leads), design, cells) | {"mark": ""}
-    sides = [table.cells(dataset, name, part)[: len(leads) if leads[1:] else None] for name in names]
+    sides = [table.cells(*place, part)[: len(leads) if leads[1:] else None] for place in places]
     design = "given" if len(table.cells(dataset, model, part)) < len(table.cells(dataset, model)) else design
-    own, other = (table.printed(dataset, name, metric)[0] for name in names)
+    own, other = (table.printed(*place, metric)[0] for place in places)
     ends = interval(table, metric, sides, np.array(leads), design)
     mark = {"mark": outcome(ends, metric, fmean(both[1][0][: len(leads)]), other)} if "low" in ends else {}
     found = over_repeats(leads, min(c["n_test"] for side in sides for c in side[: len(leads)])) | mark | ends
@@ -376,7 +376,7 @@ def over_datasets(table: Table, model: str, condition: str, name: str) -> Expect
 def judge(store: Store, claims: Table) -> None:
     """Comparisons of claims, turned so that positive is better; a verdict's number is that of one of them."""
     for key in map(key_of, claims.rows):
-        match = re.fullmatch(r"(?:.*: )?([a-z0-9-]+): (\w+) against (\w+)", key[2])
+        match = re.fullmatch(r"(?:.*: )?([a-z0-9-]+): (\w+)(?: on \S+)? against (\w+(?: on \S+)?)", key[2])
         table, metric = store.tables.get(match[1] if match else ""), key[3].removesuffix("_difference")
         if table and metric in SIGNS and (one := difference(table, key[0], match[2], f"against {match[3]}", key[3])):
             is_known = one["low"] is not None and one["n"] > 1  # one run decides nothing

@@ -93,6 +93,26 @@ def test_costs_of_all_suites_are_read(tmp_path):
     assert cost.scaled(80, 32_000, 102_400).seconds == 14.0
 
 
+def test_a_measured_cost_stays_until_the_model_is_measured_on_the_data_again(tmp_path):
+    models = ("sndf", "gbdt+trees-0.1", "mlp")
+    sample = {("mnist+rows-5000", name): Cost(20.0, 55.0, 10, 4_286) for name in models}
+    fewer = {("mnist+rows-2000", "mlp"): Cost(9.0, 30.0, 10, 1_714)}
+    whole = {("mnist", "gbdt"): Cost(5_000.0, 400.0, 200, 60_000)}
+    before = tmp_path / COSTS
+    assert costs_csv(whole, before) == costs_csv(whole)  # nothing was accepted before
+    before.write_text(costs_csv(sample))
+    kept = {pair: cost for pair, cost in sample.items() if pair[1] in ("sndf", "mlp")}
+    text = costs_csv(whole | fewer, before)
+    assert parse_costs(text) == whole | fewer | kept
+    before.write_text(text)
+    assert costs_csv(whole | fewer, before) == text
+    # All rows are given up for a sample: the plan for all rows still knows better.
+    assert (
+        parse_costs(costs_csv({("mnist+rows-5000", "gbdt"): Cost(20.0, 55.0, 200, 4_286)}, before)).items()
+        >= whole.items()
+    )
+
+
 def test_a_cost_is_the_mean_time_and_the_largest_memory_of_the_repeats():
     def took(seconds, fit, predict, peak, model):
         costs = replace(made_results.COSTS, fit_cpu_seconds=fit, predict_cpu_seconds=predict, fit_peak_mib=peak)

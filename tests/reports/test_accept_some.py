@@ -457,7 +457,7 @@ def test_stored_runs_that_would_no_longer_be_shown_are_given_up_by_name_only(by_
     assert lines(by_rows)["yeast"][1] == "*not run*"
     assert ("yeast", "gbdt") not in read_stored(by_rows.root, "smoke").runs
     assert ("yeast", "random_forest") in read_stored(by_rows.root, "smoke").runs
-    assert "yeast,gbdt," not in (stored / "costs.csv").read_text()
+    assert "yeast,gbdt," in (stored / "costs.csv").read_text()  # what it took is known, until it is measured again
 
 
 def test_a_table_of_rows_says_what_is_not_accepted_yet_and_which_rows_are_older(by_rows):

@@ -101,6 +101,10 @@ def test_the_claims_of_the_papers_name_what_the_configuration_has():
         ({"check": "memory"}, "has evidence and check; give one"),
         ({"evidence": None}, "has none of them"),
         ({"statistic": "value", "rule": "above"}, "value has no rivals"),
+        (
+            {"statistic": "change", "rule": "above", "part": {"rivals": [], "with_datasets": ["bank"]}},
+            "change compares no two data sets",
+        ),
         ({"rule": None}, "lacks statistic or rule"),
         ({"statistic": "run", "rule": "holds", "evidence": None, "check": "magic"}, "choose from additivity"),
         ({"colour": "red"}, "colour"),
@@ -143,6 +147,28 @@ def test_a_difference_is_judged_by_the_interval_of_its_table(made):
     assert line.place == "GBDT against RF on adult"
     other = made.verdict(claim({"model": "random_forest", "rivals": ["gbdt"]}))
     assert other.verdict.verdict == "contradicted"
+
+
+def test_a_model_on_one_data_set_is_compared_with_itself_on_another(made):
+    """Repeats are compared one by one, test rows are not; words and rows of the table name both data sets."""
+    made.run("bank", "gbdt", (0.79 + np.random.default_rng(1).normal(scale=0.004, size=10)).tolist())
+    itself = {"model": "gbdt", "rivals": ["gbdt"], "with_datasets": ["bank"]}
+    line = made.verdict(claim(itself))
+    runs = [made.read_run(name, "gbdt").cells for name in ("adult", "bank")]
+    one = intervals.paired_t([a.metrics["accuracy"] - b.metrics["accuracy"] for a, b in zip(*runs, strict=True)])
+    assert line.verdict.verdict == "supported"
+    assert line.number == f"+{100 * one.value:.2f} [+{100 * one.low:.2f}, +{100 * one.high:.2f}] points"
+    assert line.place == "GBDT on adult against GBDT on bank"
+    turned = made.verdict(claim(itself | {"datasets": ["bank"], "with_datasets": ["adult"]}))
+    assert turned.verdict.verdict == "contradicted"
+    written = {row.condition for row in made.table("claims").rows if row.metric == "accuracy_difference"}
+    assert written == {f"{EXPERIMENT}: gbdt on bank against gbdt on adult"}
+    both = itself | {"datasets": ["adult", "bank"], "rivals": ["random_forest"], "with_datasets": ["bank", "adult"]}
+    assert made.verdict(claim(both)).place == "GBDT on bank against RF on adult"  # the one that decides
+    written = {row.condition for row in made.table("claims").rows if row.metric == "accuracy_difference"}
+    assert written == {
+        f"{EXPERIMENT}: gbdt on {a} against random_forest on {b}" for a, b in (("adult", "bank"), ("bank", "adult"))
+    }
 
 
 def test_the_page_begins_with_the_verdicts_and_links_the_tables(made):
@@ -391,7 +417,7 @@ def test_changes_and_correlations_take_runs_for_replicates(made):
     (ends,) = found("change", "above", ends=True)
     assert ends.comparison.estimate.value == pytest.approx(np.mean(rising[3]) - np.mean(rising[0]))
     (ratio,) = found("ratio", "above", rivals=["gbdt"], conditions=["layer 2"], with_conditions=["layer 4"])
-    assert ratio.label == "GBDT, layer 4 / layer 2"
+    assert ratio.label == "GBDT, layer 4 / layer 2 on adult"
     assert ratio.comparison.estimate.value == pytest.approx(np.mean(np.log(rising[3]) - np.log(rising[1])))
     (rho,) = found("correlation", "below", with_metric="bias")
     assert rho.comparison.estimate.value == pytest.approx(-1)

@@ -75,6 +75,10 @@ class Cost:
         """Return how far it is scaled for another size."""
         return sum(abs(log(ratio)) for ratio in self._ratios(size, rows, steps))
 
+    def covers(self, other: Cost) -> bool:
+        """Return whether it was measured with at least as many rows, trees and steps."""
+        return self.rows >= other.rows and self.size >= other.size and self.steps >= other.steps
+
     def _ratios(self, size: float, rows: int, steps: float) -> tuple[float, float, float]:
         by_size = size / self.size if size and self.size else 1.0
         by_rows = rows / self.rows if rows and self.rows else 1.0
@@ -172,8 +176,24 @@ def parse_costs(text: str) -> dict[Pair, Cost]:
     return found
 
 
-def costs_csv(costs: Mapping[Pair, Cost]) -> str:
-    """Return the content of a file of costs, sorted by data set and model."""
+def costs_csv(costs: Mapping[Pair, Cost], before: Path | None = None) -> str:
+    """Return the content of a file of costs, sorted by data set and model.
+
+    A line of the file `before` stays, though no cell has its cost any more, until the model is measured on as many rows
+    of the data: plans and estimates lose no measurement. Who renames a model or a data set deletes such lines by hand.
+    """
+
+    def whole(pair: Pair) -> Pair:
+        return pair[0].partition("+")[0], pair[1].partition("+")[0]
+
+    if before is not None and before.is_file():
+        former, now = parse_costs(before.read_text(encoding="utf-8")), [(whole(pair), costs[pair]) for pair in costs]
+        kept = {
+            pair: one
+            for pair, one in former.items()
+            if not any(own == whole(pair) and cost.covers(one) for own, cost in now)
+        }
+        costs = {**kept, **costs}
     lines = ["dataset,model,seconds,mib,size,rows,steps,fit_cpu,predict_cpu,memory"]
     lines += [
         f"{dataset},{model},{cost.seconds:.2f},{cost.mib:.0f},{cost.size:g},{cost.rows},{cost.steps:.0f},"

@@ -308,6 +308,10 @@ def _check(claim: Claim, place: str, name: str) -> None:
         for key, own in (("conditions", part.conditions), ("datasets", part.datasets)):
             if len(given := getattr(part, f"with_{key}")) not in (0, 1, len(own)):
                 raise ConfigError(f"{place}/evidence/with_{key} has {len(given)} entries; give 1, or {len(own)}.")
+        if part.with_datasets and claim.statistic not in (*PAIRED, "correlation"):
+            raise ConfigError(
+                f"{place}/evidence/with_datasets: {claim.statistic} compares no two data sets; leave it out."
+            )
         if (claim.statistic in PAIRED) != bool(part.rivals):
             need = "needs" if claim.statistic in PAIRED else "has no"
             raise ConfigError(f"{place}/evidence/rivals are {list(part.rivals)}; {claim.statistic} {need} rivals.")

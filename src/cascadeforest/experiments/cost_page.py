@@ -1,6 +1,6 @@
 """The tables of ``docs/cost.md``: what fits cost, and what the suite ``paper`` would take.
 
-All numbers come from ``reports/<suite>/costs.csv``, the measured costs of accepted runs.
+All numbers come from ``reports/<suite>/costs.csv``, the measured costs of runs that are or were accepted.
 """
 
 from __future__ import annotations

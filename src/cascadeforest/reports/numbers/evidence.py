@@ -51,7 +51,7 @@ class Evidence:
     experiment: str  # where its numbers stand
     dataset: str  # the variant of this suite, or what the claim calls it
     words: str  # model, rival and condition
-    label: str  # the same with the labels of the table
+    label: str  # the same with the labels of the table, and the data set
     metric: str  # of the numbers; ratios and differences have names of their own
     state: State  # whether it counts
     note: str  # what its interval stands on, or why it does not count
@@ -208,20 +208,22 @@ class _Search:
                 for one in compared:
                     yield self._evidence(own, *one)
 
-    def _none(self, dataset: str, state: State, why: str, rival: str = "", condition: str = "") -> Evidence:
+    def _none(self, data: str, state: State, why: str, rival: str = "", condition: str = "", at: str = "") -> Evidence:
         own, rivals = self.part.model, [rival] if rival else self.part.rivals
+        here, there = (f" on {one}" if at not in ("", data) else "" for one in (data, at))
 
         def words(name: Callable[[str], str], others: Sequence[str], between: str = " against ", turn: int = 1) -> str:
-            sides = [name(own), ", ".join(map(name, others))]
+            sides = [name(own) + here, ", ".join(name(one) + there for one in others)]
             compared = between.join(filter(None, sides[::turn]))
             return ", ".join(filter(None, (compared, " / ".join(condition.split(" / ")[::turn]))))
 
         declared, claim = self.sources.results.experiments.get(self.part.experiment), self.claim
         form = {"ratio": (" / ", -1), "spread": (" / ", 1)}.get(str(claim.statistic), (" against ", 1))
-        label = words(declared.label_of if declared else str, [one for one in rivals if one != own], *form)
+        label = words(declared.label_of if declared else str, [one for one in rivals if one != own or here], *form)
         if claim.statistic == "ratio" and len({part.metric for part in claim.evidence}) > 1:
             label += f", {known_metric(self.part.metric).label}"
-        return Evidence(self.part.experiment, dataset, words(str, rivals), label, self.part.metric, state, why)
+        label += "" if here else f" on {data}"
+        return Evidence(self.part.experiment, data, words(str, rivals), label, self.part.metric, state, why)
 
     def _compared(self, own: str, other: str) -> list[tuple[str, str, list[_Side], list[_Side]]]:
         """Return rival, condition, and numbers of the model and of the rival; of a correlation two curves."""
@@ -244,8 +246,7 @@ class _Search:
             others = [side(other, part.model, one, second) for one in with_conditions]
             return [("", " and ".join(known_metric(name).label for name in (part.metric, second)), curve, others)]
         found = []
-        longest = max(len(conditions), len(with_conditions))
-        for rival, j in itertools.product(part.rivals or ("",), range(longest)):
+        for rival, j in itertools.product(part.rivals or ("",), range(max(len(conditions), len(with_conditions)))):
             mine, theirs = (c[j if len(c) > 1 else 0] for c in (conditions, with_conditions))
             words = mine if mine == theirs else f"{mine or 'all'} / {theirs or 'all'}"
             rivals = [side(other, rival, theirs, second)] if rival else []
@@ -270,7 +271,7 @@ class _Search:
     def _evidence(self, dataset: str, rival: str, condition: str, own: list[_Side], other: list[_Side]) -> Evidence:
         claim, part, sides, mine = self.claim, self.part, [*own, *other], own[0]
         metric = part.metric if claim.statistic == "value" else f"{part.metric}_{claim.statistic}"
-        found = replace(self._none(dataset, "not run", "", rival, condition), metric=metric)
+        found = replace(self._none(dataset, "not run", "", rival, condition, sides[-1].dataset), metric=metric)
         if lacking := next((one for one in sides if not one.values), None):
             return replace(found, note=lacking.why_not)
         if len(mine.values) <= self.first > 0:
@@ -429,9 +430,7 @@ def _ratio(own: _Side, other: _Side, mine: list[float], theirs: list[float]) -> 
         return Estimate(fmean(logs), 0.0, widen=math.log(intervals.SINGLE_TIMING)), "times of ordinary cells"
     if len(logs) == 1 and (own.metric in COSTS or own.metric in COST_RATIOS):
         return Estimate(logs[0], 0.0, widen=math.log(intervals.MACHINE)), "one measurement"
-    if len(logs) == 1:
-        return Estimate(logs[0], 0.0, 0), "one run"
-    if max(logs) - min(logs) < 1e-12:
+    if len(logs) > 1 and max(logs) - min(logs) < 1e-12:
         return Estimate(logs[0], 0.0), "the same in all runs"
     return _over_runs(own, logs)
 

@@ -104,7 +104,7 @@ def accept(root: Path, suite: str, message: str, only: Collection[str] = (), dro
             "message": message.strip(),
             **committed,
         }
-        atomic_write(new / COSTS, costs_csv(costs_of(together)))
+        atomic_write(new / COSTS, costs_csv(costs_of(together), stored / COSTS))
         store.write_provenance(new, together, reason)
         try:
             store.write_united(root, suite, new, mixed)

@@ -31,7 +31,7 @@ NAME = ("given-names", "family-names", "name")
 #: What is in files and folders that belong to no single experiment.
 CONTENT = {
     CELLS: "Plan and cells: every fit with its parameters, seeds, metrics, costs, versions and digests",
-    COSTS: "What a repeat of each run costs",
+    COSTS: "What a repeat of each run costs, and of runs that are no longer shown",
     CHECKS_FILE: "What running said of claims that need no data",
     PROVENANCE: "Why the numbers were accepted, and where they come from",
     f"{EXTRAS}/": "Arrays that figures are drawn from",

@@ -105,7 +105,7 @@ def refresh(root: Path, suite: str) -> Path:
             shutil.copytree(folder, new / folder.name)
         for file, content in files.items():
             atomic_write(new / file, content)
-        atomic_write(new / COSTS, costs_csv(costs_of(results)))
+        atomic_write(new / COSTS, costs_csv(costs_of(results), stored / COSTS))
         store.write_provenance(new, results, facts)
         store.write_united(root, suite, new)
         write_crate(root, new, results)

@@ -74,7 +74,7 @@ def _line(one: Verdict) -> ClaimLine:
     comparison, scale, metric = decision.decisive, one.claim.is_log, one.claim.evidence[0].metric
     numbers = [verdicts.shown(value, scale) for value in (comparison.estimate.value, *comparison.estimate.interval)]
     text = _number(one, metric, numbers, scale)
-    place = f"{decisive.label} on {comparison.dataset}" if decisive else f"mean over data sets, {comparison.rival}"
+    place = decisive.label if decisive else f"mean over data sets, {comparison.rival}"
     if scale and one.claim.rule != "about":
         bar = comparison.criterion
         place += f"; asked for: {'above' if bar.upwards else 'below'} {math.exp(bar.edge):.3g} times"
