@@ -139,10 +139,10 @@ def expected_costs(
 
     known: dict[Pair, list[Cost]] = {}
     for (dataset, model), cost in measured:
-        known.setdefault((dataset.partition("+")[0], model.partition("+")[0]), []).append(cost)
+        known.setdefault(_whole((dataset, model)), []).append(cost)
     found: dict[Pair, Cost] = {}
     for run in runs:
-        if costs := known.get((run.dataset.partition("+")[0], run.model.partition("+")[0])):
+        if costs := known.get(_whole(run.pair)):
             own = size_of(run.params), drawn(run.dataset), steps_of(run.params)
             found[run.pair] = min(costs, key=lambda cost: cost.distance(*own)).scaled(*own)
     return found
@@ -182,16 +182,12 @@ def costs_csv(costs: Mapping[Pair, Cost], before: Path | None = None) -> str:
     A line of the file `before` stays, though no cell has its cost any more, until the model is measured on as many rows
     of the data: plans and estimates lose no measurement. Who renames a model or a data set deletes such lines by hand.
     """
-
-    def whole(pair: Pair) -> Pair:
-        return pair[0].partition("+")[0], pair[1].partition("+")[0]
-
     if before is not None and before.is_file():
-        former, now = parse_costs(before.read_text(encoding="utf-8")), [(whole(pair), costs[pair]) for pair in costs]
+        former, now = parse_costs(before.read_text(encoding="utf-8")), [(_whole(pair), costs[pair]) for pair in costs]
         kept = {
             pair: one
             for pair, one in former.items()
-            if not any(own == whole(pair) and cost.covers(one) for own, cost in now)
+            if not any(own == _whole(pair) and cost.covers(one) for own, cost in now)
         }
         costs = {**kept, **costs}
     lines = ["dataset,model,seconds,mib,size,rows,steps,fit_cpu,predict_cpu,memory"]
@@ -201,6 +197,11 @@ def costs_csv(costs: Mapping[Pair, Cost], before: Path | None = None) -> str:
         for (dataset, model), cost in sorted(costs.items())
     ]
     return "\n".join(lines) + "\n"
+
+
+def _whole(pair: Pair) -> Pair:
+    """Return the data set without operations on it, and the model without a budget."""
+    return pair[0].partition("+")[0], pair[1].partition("+")[0]
 
 
 def make_batches(runs: Iterable[Run], costs: Mapping[Pair, Cost], seconds: float) -> tuple[Batch, ...]:
