@@ -122,6 +122,23 @@ def test_numbers_that_would_change_are_refused_and_named(run_suite, stored, chan
     assert snapshot(stored) == before
 
 
+def test_rows_that_are_not_stored_can_be_added_but_no_number_changed(run_suite, stored, capsys):
+    table, before = stored / TABLE, snapshot(stored)
+    lines = table.read_text()
+    table.write_text(lines[: lines.index("adult,gbdt")])
+    assert run_suite.command("refresh", "--add") == 0
+    assert snapshot(stored) == before
+    for other, words in (("0.99", "stored 0.99, new 0.91"), ("", "stored (nothing), new 0.91")):
+        table.write_text(lines.replace("0.91,", f"{other},"))
+        assert run_suite.command("refresh", "--add") == 2
+        assert words in capsys.readouterr().err
+    table.write_text(lines + lines[lines.index("adult,gbdt") :].replace("gbdt", "lost"))
+    assert run_suite.command("refresh", "--add") == 2
+    assert "stored there, new (nothing)" in capsys.readouterr().err
+    table.unlink()
+    assert run_suite.command("refresh", "--add") == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "missing"), [(["render"], "stored"), (["refresh"], "stored"), (["accept", "--message", "why"], "run")]
 )

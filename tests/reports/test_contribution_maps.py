@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 from tests.reports.conftest import curves, texts
 
-from cascadeforest.reports.drawing.renderers.contribution_maps import grid_places, square_means
+from cascadeforest.reports.drawing.renderers.contribution_maps import (
+    CONSTANT,
+    grid_places,
+    square_means,
+    variance_shares,
+)
 from cascadeforest.reports.store.check import check
 
 #: Three values of x1 and two of x2; rows in an order of their own.
@@ -120,7 +125,29 @@ def test_maps_and_errors_in_the_picture_means_over_squares_in_the_csv_mean_sizes
     assert len(rows) == 3 + 2 + 6 * (1 + 2 * 3)
     assert [row.labels[1] for row in view.rows] == ["first (1)", "last (2)"]
     assert texts(view.rows[0])[:3] == ["0.5000", "0.6250", f"{ROWS.mean():.3f}"]
-    assert texts(view.rows[1]) == ["0.7500", "0.8750", f"{2 * ROWS.mean():.3f}", "0.200"]
+    # Feature x1 has 2/3 of the variance 2/3 + 1/400 of its map, x2 the rest; the map of x2 is constant.
+    assert texts(view.rows[1]) == ["0.7500", "0.8750", f"{2 * ROWS.mean():.3f}", "0.200", "99.63", CONSTANT]
+    assert view.heads[4] == "variance of the contribution of feature x1 that it alone explains (%)"
+    joint = {row.condition: row.mean for row in target.table("interp-fig3").rows if row.metric == "joint_share"}
+    assert joint["last layer, feature x1"] == pytest.approx(0, abs=1e-6)
+
+
+def test_shares_of_the_variance_are_those_of_an_analysis_of_variance():
+    """Of a sum of one function of each feature and a product without means; outputs count by their variance."""
+    rng = np.random.default_rng(0)
+    first, second, u, v = (rng.normal(size=n) for n in (7, 4, 7, 4))
+    product = np.outer(v - v.mean(), u - u.mean())
+    one = first[None] + second[:, None] + product
+    parts = np.var(first), np.var(second), np.var(product)
+    assert sum(parts) == pytest.approx(np.var(one))
+    for axis in (0, 1):
+        wanted = parts[axis] / sum(parts), parts[2] / sum(parts)
+        assert variance_shares(one[..., None], axis) == pytest.approx(wanted, rel=1e-5)
+    assert variance_shares(product[..., None], 0) == pytest.approx((0, 1), abs=1e-12)
+    both = np.stack([one, 3 * product + 5], axis=2)
+    whole = sum(parts) + 9 * parts[2]
+    assert variance_shares(both, 0) == pytest.approx((parts[0] / whole, 10 * parts[2] / whole), rel=1e-5)
+    assert variance_shares(np.full((2, 3, 1), 0.1), 1) == ()
 
 
 @pytest.fixture
@@ -139,7 +166,7 @@ def repeats(suite):
 
 def test_errors_and_sizes_are_means_each_repeat_at_its_own_last_layer_and_curves_of_layers_that_half_have(repeats):
     table, size = repeats.table("interp-fig3"), ROWS.mean()
-    rows = {row.key[2]: row for row in table.rows}
+    rows = {row.condition: row for row in table.rows if not row.metric.endswith("_share")}
     for condition, numbers in {
         "held-out training rows, first layer": [0.6, 0.4, 0.5],
         "test rows, first layer": [0.6, 0.2, 0.4],

@@ -99,6 +99,9 @@ def test_boxes_table_and_files_show_the_groups(shown):
     rows = {row.key[2:]: row for row in table.rows}
     assert rows["order 2, median", MDI].mean == pytest.approx(0.08)
     assert rows["order 13 to 24, largest", MDI].mean == pytest.approx(0.13)
+    of_interactions = [(order, layer) for order, layer in zip(ORDERS, LAYERS, strict=True) if order > 1]
+    by_layer = rows["interactions, layer", "rank_correlation"].mean
+    assert by_layer == pytest.approx(spearmanr(of_interactions).statistic)
     lines = table.figure.csv().decode().splitlines()
     assert len(lines) == 1 + 2 * len(ORDERS)
     assert 'digits,hidf,"order 1, x5",root_importance,0.01,,1,30,,,,,ok,' in lines
@@ -150,10 +153,13 @@ def test_models_stand_beside_each_other_also_without_interactions_or_data(suite)
 def test_notes_give_both_correlations_and_the_caption_what_the_paper_says_of_which_data(shown):
     statement = "on hidf_sphere the marginal importance of all but 2 input features is nearly zero"
     assert statement in shown.table(NAME).figure.caption
-    found = [spearmanr(ORDERS[6:], values[6:]) for values in (ROOTS, SHARES)]
-    marginal, mdi = (f"{one.statistic:.2f} (p = {one.pvalue:.2g})".replace("-", "−") for one in found)
+    found = [spearmanr(ORDERS[6:], values[6:]) for values in (ROOTS, SHARES, LAYERS)]
+    words = [f"p = {one.pvalue:.2g}" if one.pvalue >= 0.001 else "p < 0.001" for one in found]
+    marginal, mdi, layer = (f"{one.statistic:.2f} ({p})".replace("-", "−") for one, p in zip(found, words, strict=True))
     table = shown.table(NAME)
-    assert f"digits: marginal importance {marginal}, mean decrease in impurity {mdi}." in table.view.notes
+    assert (
+        f"digits: marginal importance {marginal}, mean decrease in impurity {mdi}, layer {layer}." in table.view.notes
+    )
     assert "Drawn and shown is the first repeat." not in table.view.notes  # there is no other
     run(shown, n=20, orders=[1, *range(1, 20)], layers=[0, 0] + [1] * 18, roots=range(20), shares=range(20))
     assert any("1.00 (p < 0.001)" in note for note in shown.table(NAME).view.notes)

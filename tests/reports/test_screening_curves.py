@@ -141,6 +141,28 @@ def test_the_numbers_of_the_text_are_means_over_repeats_and_the_picture_is_the_f
     assert "Drawn is the first repeat." in " ".join(table.view.notes)
 
 
+@pytest.mark.parametrize("few", ["w100", "pair"])
+def test_one_cascade_can_have_fewer_repeats(suite, few):
+    """Its numbers and the comparisons are of its one repeat, those of its rival of both."""
+    declare(suite, repeats=2, fewer_repeats={DATA: {few: 1}})
+    level = LEVEL.copy()
+    level[5] = 0
+    run_twice(suite, np.where(np.arange(10) == 5, [[0]], STAGED), level)
+    suite.run(DATA, few, [0.8], n_test=10)
+    stages = OTHER if few == "pair" else STAGED
+    suite.extra(DATA, few, EXTRA, staged_predicted=stages, decision_level=LEVEL, y_test=Y)
+    table = suite.table("cs-fig4")
+    values = {(row.model, row.condition, row.metric): row.values for row in table.rows}
+    n, n_other = (2, 1) if few == "pair" else (1, 2)
+    assert values["gcforest_cs", "level 1", "screened_share"] == (0.5, 0.6)[:n]
+    assert values["gcforest_cs", "", "n_layers"] == (3, 3)[:n]
+    assert values["gcforest", "all rows", "accuracy"] == (0.8, 0.8)[:n_other]
+    assert values["gcforest", "", "n_layers"] == (2, 2)[:n_other]
+    assert values["gcforest_cs", "screened rows, against gcforest", "different_predictions"] == (1,)
+    assert values["gcforest_cs", "last level, against gcforest", "additional_correct"] == (0,)
+    assert "1 of 2 repeats" in " ".join(table.view.notes)
+
+
 def test_repeats_of_which_no_row_leaves_early_are_counted(suite):
     declare(suite, repeats=2)
     run_twice(suite, STAGED[:1], np.zeros(10, int))

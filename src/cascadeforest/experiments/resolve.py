@@ -50,6 +50,8 @@ BOUNDED_AS = {
     "search_layers": "layers",
 }
 RENDERERS = PACKAGE_FOLDER / "reports" / "drawing" / "renderers"
+#: Renderers that show columns of fewer repeats beside others.
+WITH_FEWER_REPEATS = ("scores", "pairs", "imbalance_curves", "screening_curves")
 
 
 @dataclass(frozen=True)
@@ -585,14 +587,14 @@ class _Resolver:
         for row, every in repeats.items():
             name = f"{experiment}:{row}" if f"{experiment}:{row}" in given else experiment
             place, most = f"config/config.yaml: suites/{self.suite}/column_repeats/{name}", given.get(name, {})
-            if most and (entry.render not in ("scores", "pairs", "imbalance_curves") or compares_all):
-                raise ConfigError(
-                    f"{place}: only scores, pairs or imbalance_curves can have these, and no table of ratios."
-                )
+            if most and (entry.render not in WITH_FEWER_REPEATS or compares_all):
+                names = ", ".join(WITH_FEWER_REPEATS)
+                raise ConfigError(f"{place}: only {names} can have these, and no table of ratios.")
             for column in most:
                 if entry.models[column] in ranked:
                     raise ConfigError(f"{place}/{column}: the table ranks this column, so that it needs all.")
-                if not most[column] and column in (*entry.references, entry.win_tie_lose):
+                compared = (*entry.references, entry.win_tie_lose, *map(entry.options.get, ("screening", "against")))
+                if not most[column] and column in compared:
                     raise ConfigError(f"{place}/{column} is 0, but the table compares others with this column.")
             if most and cast("dict[str, Json]", self.datasets[self._base(row, place)]["protocol"]).get("splits"):
                 raise ConfigError(f"{place}: repeats of {row} share splits, so that each model needs all of them.")

@@ -45,6 +45,8 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
             added.add_argument("--port", type=int, default=5000, help="port of 127.0.0.1")
         elif name == "draw":
             added.add_argument("--experiment", required=True, help="its id, as in config/experiments")
+        elif name == "refresh":
+            added.add_argument("--add", action="store_true", help="rows that stored tables lack may be added")
         elif name in ("accept", "check", "partial"):
             text = "these alone; what else is there stays as it is (default: all, with the page)"
             text += "; rows of one: hidf-table2:adult,bank" * (name == "accept")
@@ -96,7 +98,7 @@ def _run(command: str, root: Path, suite: str, options: argparse.Namespace) -> i
             print(f"stored: {accept(root, suite, options.message, options.only, options.drop)}")
             _document(root, suite)
         case "refresh":
-            print(f"written again: {refresh(root, suite)}")
+            print(f"written again: {refresh(root, suite, options.add)}")
             _document(root, suite)
         case "verify":
             stored = root / "reports" / suite

@@ -90,9 +90,8 @@ def _table(paper: Paper, compared: Sequence[Compared], suite: str) -> TableView:
         return TableView(paper.short, title.format(len(lines)), suite, labels, sides + heads, last, tuple(lines))
 
     beyond = [one for one in compared if one.grade == BEYOND and one.is_first]
-    near = [
-        _line(one, *_graded(one), size=one.grade + _bounded(one)) for one in compared if one.grade and one not in beyond
-    ]
+    back = [one for one in compared if one.grade and one not in beyond]
+    near = [_line(one, *_graded(one), size=one.grade + _bounded(one)) for one in back]
     sized = [_line(one, size=one.size + _bounded(one)) for one in compared if one.size]
     others = [_line(one, _ratio(one), size=_bounded(one)[2:]) for one in compared if not (one.grade or one.size)]
     below = (

@@ -228,9 +228,8 @@ def growth(cells: Cells) -> Iterable[TableView]:
         lines.append(Row((dataset, cells.label(column)), line, size=str(len(next(iter(numbers.values()))))))
     words = {name: text.replace("layers", cells.common.layers_as) for name, text in _LAYERS.items()}
     heads = [words.get(name, metric_head(name)) for name in metrics]
-    title = (
-        "What the models grew and chose: values of the repeats, 2 (7) being 2 in 7 of them, or means (least to most)"
-    )
+    shown = "values of the repeats, 2 (7) being 2 in 7 of them, or means (least to most)"
+    title = f"What the models grew and chose: {shown}"
     if metrics:
         yield _below(cells, title, ("data set", "model"), heads, "repeats", lines)
 

@@ -231,9 +231,7 @@ def numbered_lines(
 def _set_apart(cells: Cells, labels: Sequence[str], rows: Sequence[TidyRow]) -> Sequence[str]:
     """Return the labels of a published line; of a part of the rows of the paper's data they name the whole set."""
     dataset = rows[0].dataset if rows else ""
-    whole = cells.facts(dataset).get("subset_of")
-    if "+rows-" in dataset and not whole:
-        whole = cells.experiment.base(dataset)
+    whole = cells.facts(dataset).get("subset_of") or ("+rows-" in dataset and cells.experiment.base(dataset))
     return [labels[0].replace(dataset, WHOLE.format(whole), 1), *labels[1:]] if whole else labels
 
 

@@ -218,9 +218,8 @@ class Cells:
         by default that of the smallest test set of the repeats.
         """
         model = "" if of_data else column
-        row = TidyRow(dataset, model, condition, metric)
-        if number := self.published.number(dataset, model, metric, condition):
-            row = replace(row, published=float(number.value))
+        number = self.published.number(dataset, model, metric, condition)
+        row = TidyRow(dataset, model, condition, metric, published=float(number.value) if number else None)
         found = [values] if isinstance(values, str | int | float) else list(() if values is None else values)
         if not found:
             status, note = self.status(dataset, column)

@@ -202,9 +202,8 @@ def _told(row: TidyRow, timed: Timed, *names: str) -> TidyRow:
 
 def _ratio_row(cells: Cells, timed: Timed, name: str, reference: str, metric: str) -> TidyRow:
     timing = timed.timing
-    row = TidyRow(timing.dataset, name, f"against {reference}, {IN_TURN}", f"{metric}_ratio")
-    if not has_importances(timing):
-        row = replace(row, published=published_ratio(cells, timing.base, name, reference, metric))
+    printed = None if has_importances(timing) else published_ratio(cells, timing.base, name, reference, metric)
+    row = TidyRow(timing.dataset, name, f"against {reference}, {IN_TURN}", f"{metric}_ratio", published=printed)
     found = ratio(cells, timing.dataset, name, reference, metric)
     if found is None:
         return _told(row, timed, name, reference)

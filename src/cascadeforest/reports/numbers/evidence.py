@@ -31,9 +31,7 @@ State: TypeAlias = Literal["judged", "absent", "not run", "inactive"]
 #: Regions of importances' AUC, of calibration errors, of shares and of correlations.
 IMPORTANCE, CALIBRATION, SHARE, CORRELATION = 0.005, 0.005, 0.02, 0.1
 #: Metrics that count test rows, as a share of all.
-SHARES: Final = frozenset(
-    {"accuracy", "error_rate", "linear_accuracy", "screened_share", "remaining_share", "test_pass_rate"}
-)
+SHARES: Final = ("accuracy", "error_rate", "linear_accuracy", "screened_share", "remaining_share", "test_pass_rate")
 #: What stands for the number of a layer in conditions.
 ANY_LAYER: Final = "*"
 #: How the note of a bounded number begins.

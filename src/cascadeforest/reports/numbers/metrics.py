@@ -123,6 +123,8 @@ KNOWN: Mapping[str, Metric] = {
     **{name: Metric(name) for name in ("bias", "contribution", "prediction")},
     "region_share": Metric("share of the plane", percent=True),
     "contribution_size": Metric("mean size of the contribution"),
+    "own_share": Metric("variance that the feature alone explains", percent=True),
+    "joint_share": Metric("variance that no feature alone explains", percent=True),
     "mdi": Metric("MDI"),
     "mdi_distance": Metric("sum of distances to the true importances", "", False),
     "mdi_share": Metric("share of the MDI", percent=True),

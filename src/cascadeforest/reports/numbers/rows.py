@@ -90,9 +90,8 @@ def rows_of(results: Results, dataset: str, processed: Path, strict: bool = Fals
             found[f"{place}/{name}"] = values
     if strict and lacking:
         files = " ".join(map(str, lacking))
-        raise UserError(
-            f"{dataset}: cells were accepted without rows that the tables need: run again after rm -f {files}"
-        )
+        words = "cells were accepted without rows that the tables need: run again after rm -f"
+        raise UserError(f"{dataset}: {words} {files}")
     return found
 
 

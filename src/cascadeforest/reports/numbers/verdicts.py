@@ -84,9 +84,8 @@ def _verdict(claim: Claim, sources: Sources) -> Verdict:
     is_post_hoc = sources.results.claims.is_post_hoc(claim)
     read = [(reading.name, claim.read_as(reading)) for reading in claim.readings] or [("", claim)]
     primary, *others = (_judged(name, one, sources) for name, one in read)
-    fresh = None
-    if claim.exploratory and claim.exploratory.known_repeats and claim.evidence:
-        fresh = _judged(*read[0], sources, claim.exploratory.known_repeats)
+    known = claim.exploratory.known_repeats if claim.exploratory and claim.evidence else 0
+    fresh = _judged(*read[0], sources, known) if known else None
     verdict, why = primary.verdict, primary.why
     is_decided, differ = verdict in (SUPPORTED, CONTRADICTED), [one for one in others if one.verdict != verdict]
     decided = [one for one in differ if one.verdict in (SUPPORTED, CONTRADICTED)]

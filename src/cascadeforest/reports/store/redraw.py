@@ -76,9 +76,10 @@ def _difference(path: Path, drawn: Path, content: bytes, same_dots: bool) -> str
     return "\n".join([*lines[:N_SHOWN_LINES], *more])
 
 
-def refresh(root: Path, suite: str) -> Path:
+def refresh(root: Path, suite: str, may_add: bool = False) -> Path:
     """Write stored tables and pictures again; `UserError`, with nothing changed, if a number would change.
 
+    Rows that are not stored are refused too, unless they may be added: new numbers that follow from the stored cells.
     Claims are judged anew; what changed in them since results were accepted is told as post hoc.
     """
     stored = root / "reports" / suite
@@ -86,16 +87,14 @@ def refresh(root: Path, suite: str) -> Path:
     results, facts = store.read_stored(root, suite), store.read_provenance(stored)
     files = store.drawn_files(results, names=store.without_claims(results))
     numbers = {file: content for file, content in files.items() if file.endswith(".csv")}
-    files_there = {path.relative_to(stored).as_posix(): path for path in stored.glob("[tf]*/*.csv")}
-    there = {
-        file
-        for file, path in files_there.items()
-        if path.stem != CLAIMS and store.is_stored(file, path.read_bytes(), suite)
-    }
+    paths = [path for path in stored.glob("[tf]*/*.csv") if path.stem != CLAIMS]
+    contents = {path.relative_to(stored).as_posix(): path.read_bytes() for path in paths}
+    there = {file for file, content in contents.items() if store.is_stored(file, content, suite)}
     gone = (missing(Path(file).stem, file, "file", True, False) for file in sorted(there - numbers.keys()))
+    found = [*gone, *redrawn(numbers, stored)]
     refuse(
         f"{stored}: numbers would change, so nothing is written:",
-        (str(finding) for finding in (*gone, *redrawn(numbers, stored)) if finding.is_drift),
+        (str(one) for one in found if one.is_drift and not (may_add and one.column.startswith("row ") and one.new)),
         f"If they are meant, run the suite and accept it: make accept SUITE={suite} MESSAGE='why'",
     )
     with new_folder(stored) as new:

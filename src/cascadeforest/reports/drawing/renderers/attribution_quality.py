@@ -69,8 +69,7 @@ def _part(cells: Cells, pair: Pair, found: Found) -> draw.Part:
     axis = draw.layers_axis(sum(metric == ERROR for _, metric in found))
     panels = [draw.Panel([error], "", axis, draw.Axis(f"test {metric_head(ERROR)}", (0, None)))]
     for title, columns in zip((TRUE, SHAPLEY), COMPARED.values(), strict=True):
-        lines = [
-            line(about, R2, draw.look(k), name, k, len(columns)) for k, (name, about) in enumerate(columns.items())
-        ]
+        n = len(columns)
+        lines = [line(about, R2, draw.look(k), name, k, n) for k, (name, about) in enumerate(columns.items())]
         panels.append(draw.Panel(lines, f"against {title}", axis, draw.Axis(metric_head(R2), (0, None))))
     return draw.Part([panels], title=cells.title(*pair), height=2.0)

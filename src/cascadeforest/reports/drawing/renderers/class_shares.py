@@ -39,8 +39,7 @@ def render(cells: Cells) -> Table:
     frame = pd.DataFrame([row for row in drawn if row.condition], columns=list(COLUMNS))
     parts = [_part(cells, dataset, frame[frame.dataset == dataset]) for dataset in cells.experiment.datasets]
     picture = draw.Picture(parts, legend=True, legend_columns=3)
-    label_heads = (*cells.label_heads, "iteration")
-    return Table.of(cells, {}, rows, label_heads, HEADS, lines, picture=picture, drawn=drawn)
+    return Table.of(cells, {}, rows, (*cells.label_heads, "iteration"), HEADS, lines, picture=picture, drawn=drawn)
 
 
 def count(reached: np.ndarray, easy: np.ndarray) -> Numbers:
@@ -118,8 +117,8 @@ def _part(cells: Cells, dataset: str, frame: pd.DataFrame) -> draw.Part:
         shares = 100 * own.loc[own.metric == SHARE, "mean"].to_numpy().reshape(-1, len(STACK)).T
         bars = zip(shares, COLOURS, STACK, np.cumsum(shares, axis=0) - shares, strict=True)
         stack = [draw.bars(range(shares.shape[1]), *bar, width=0.9) for bar in bars]
-        title = f"(a{number + 1}) {cells.label(column)}"
-        panels.append(draw.Panel(stack, title, x, draw.Axis("training rows (%)", (0, 100))))
+        axes = x, draw.Axis("training rows (%)", (0, 100))
+        panels.append(draw.Panel(stack, f"(a{number + 1}) {cells.label(column)}", *axes))
         ratios = own.loc[own.metric == RATIO, "mean"]
         marks.append(draw.line(range(len(ratios)), ratios, draw.look(number), cells.label(column)))
     # The paper's ratios, if its data begin with ours, up to a tenth.

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from functools import partial
-from itertools import product
+from itertools import chain, product
 from typing import NamedTuple
 
 import numpy as np
@@ -10,10 +10,11 @@ import numpy as np
 from cascadeforest.data.errors import ConfigError
 from cascadeforest.reports.drawing import Pair, Table, TidyRow, draw, models
 from cascadeforest.reports.drawing.panels import Axis, Panel, Part
-from cascadeforest.reports.numbers.cells import PLACES, Cells, by_layer
+from cascadeforest.reports.numbers.cells import PLACES, Cells, Values, by_layer
 
 EXTRA, SCORES = "contributions", "layer_scores"
 TARGET, PREDICTION, CONTRIBUTION, SIZE = "target", "prediction", "contribution", "contribution_size"
+OWN, JOINT, CONSTANT = "own_share", "joint_share", "constant"
 #: Where the arrays have rows of a kind.
 PARTS = {"held-out training rows": "train", "test rows": "test"}
 FEATURES = ("feature x1", "feature x2", "other features")
@@ -36,20 +37,18 @@ class Map(NamedTuple):
 
 def render(cells: Cells) -> Table:
     """Make picture and table."""
-    cells.need(SCORES)
-    found = models.rows_of(cells, EXTRA, PREDICTION, _numbers)
+    cells.need(SCORES, EXTRA)
     maps = {pair: list(_maps(cells, pair)) for pair in cells.pairs}
+    found = models.rows_of(cells, EXTRA, PREDICTION, _numbers)
     features = [name for name in FEATURES if any(one.feature == name for own in maps.values() for one in own)]
     heads = [f"{ERRORS[cells.experiment.metrics[0]]}, {part}" for part in PARTS]
     heads += [f"mean size of the contribution of {feature}" for feature in features]
-    lines = [
-        line
-        for pair, own in found.items()
-        for line in models.lines_of(cells, {pair: own}, [*PARTS, *features], partial(_place, cells, pair), None)
-    ]
+    heads += [f"variance of the contribution of {feature} that it alone explains (%)" for feature in features[:2]]
+    shown = [*PARTS, *features, *(f"{feature}, {OWN}" for feature in features[:2])]
+    lines = [models.lines_of(cells, {pair: found[pair]}, shown, partial(_place, cells, pair), None) for pair in found]
     picture = draw.Picture([part for name in cells.experiment.datasets for part in _parts(cells, name, maps)])
     told, label_heads = dict(n_squares=N_SQUARES), (*cells.label_heads, "layer")
-    return Table.of(cells, told, found, label_heads, heads, lines, picture=picture, drawn=_drawn(cells, maps))
+    return Table.of(cells, told, found, label_heads, heads, chain(*lines), picture=picture, drawn=_drawn(cells, maps))
 
 
 def grid_places(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
@@ -64,6 +63,15 @@ def square_means(values: np.ndarray, n: int = N_SQUARES) -> np.ndarray:
     """Return the means over n by n squares of a map, as equal as can be; fewer where the map has fewer lines."""
     lines, columns = (np.array_split(np.arange(size), min(n, size)) for size in values.shape)
     return np.array([[values[np.ix_(i, j)].astype(float).mean() for j in columns] for i in lines])
+
+
+def variance_shares(values: np.ndarray, other: int) -> tuple[float, ...]:
+    """Return the shares of a map's variance, (x2, x1, outputs), in its means over `other`, an axis, and in no means."""
+    if not np.ptp(values, axis=(0, 1)).any():
+        return ()
+    centred = values - values.mean(axis=(0, 1))
+    alone = [np.sum(centred.mean(axis=k) ** 2) * values.shape[k] / np.sum(centred**2) for k in (0, 1)]
+    return float(f"{alone[other]:.6g}"), float(f"{max(1 - sum(alone), 0.0):.6g}")
 
 
 def _contributions(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -107,9 +115,9 @@ def _curve(cells: Cells, pair: Pair, part: str) -> list[TidyRow]:
 
 def _numbers(cells: Cells, pair: Pair, repeats: models.Runs) -> models.Numbers:
     """Return errors and mean sizes of contributions, of each repeat at its own last layer."""
-    found: dict[tuple[str, str], list[float]] = {}
+    found: dict[tuple[str, str], Values] = {}
     metric, runs = _layer_errors(cells, pair)
-    parts = [_contributions(arrays) for arrays in repeats]
+    parts, grids = [*map(_contributions, repeats)], [grid[2] for run in repeats if (grid := grid_places(run["X_test"]))]
     for layer, k in PLACES.items():
         for part, curves in runs.items():
             values = [float(one[arrays["layers"][k] - 1]) for one, arrays in zip(curves, repeats, strict=True)]
@@ -117,14 +125,20 @@ def _numbers(cells: Cells, pair: Pair, repeats: models.Runs) -> models.Numbers:
         for feature in parts[0]:
             sizes = [float(f"{np.abs(one[feature][k].astype(float)).mean():.6g}") for one in parts]
             found[f"{layer} layer, {feature}", SIZE] = sizes
+        for axis, feature in enumerate(FEATURES[:2]):
+            maps = [one[feature][k][rows].astype(float) for one, rows in zip(parts, grids, strict=True)]
+            own = [shares for one in maps if (shares := variance_shares(one, axis))]
+            for j, name in enumerate((OWN, JOINT)):
+                found[f"{layer} layer, {feature}", name] = [shares[j] for shares in own] or CONSTANT
     return found
 
 
 def _place(cells: Cells, pair: Pair, condition: str, metric: str) -> tuple[str, str]:
     """Return the layer with its numbers among the repeats, and what the column shows."""
-    layer, what = condition.split(", ")[:: 1 if metric == SIZE else -1]
+    layer, what = condition.split(", ")[:: -1 if condition.endswith(" layer") else 1]
     name = layer.removesuffix(" layer")
     reached = [arrays["layers"][PLACES[name]] for arrays in cells.arrays(*pair, EXTRA)]
+    what += f", {metric}" * (metric in (OWN, JOINT))
     return f"{name} ({' to '.join(map(str, sorted({min(reached), max(reached)})))})", what
 
 

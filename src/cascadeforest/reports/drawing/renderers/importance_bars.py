@@ -72,8 +72,7 @@ def _numbers(array: str, options: Options, cells: Cells, pair: Pair, runs: model
     numbers = {MDI: shares, RAW: values} if options.normalise else {MDI: values, SHARE: shares}
     order = [int(k) for k in np.argsort(-numbers[MDI].mean(axis=0), kind="stable")]
     small = [k for k in order if k < n_features][N_SHOWN:]
-    if len(small) == 1:
-        small = []  # a bar of other features would say less than its own
+    small = small if len(small) > 1 else []  # a bar of other features would say less than its own
     bars: dict[tuple[str, str], list[float]] = {}
     for metric, own in numbers.items():
         shown = {names[k]: own[:, k] for k in order if k not in small}

@@ -52,9 +52,8 @@ def _numbers(options: Options, cells: Cells, pair: Pair, runs: models.Runs) -> m
     for run in cells.arrays(*pair, BY_CLASS):
         for code, values in zip(run["classes"], grouped(run["importances"], options.relevant), strict=True):
             classes.setdefault(int(code), []).append(values)
-    parts: dict[str, list[np.ndarray | None]] = {
-        f"layer {k}": values for k, values in enumerate(by_layer(layers), start=1)
-    }
+    own = enumerate(by_layer(layers), start=1)
+    parts: dict[str, list[np.ndarray | None]] = {f"layer {k}": values for k, values in own}
     parts |= {f"class {cells.class_name(pair[0], code)}": [*classes[code]] for code in sorted(classes)}
     return {
         (f"{group}, {part}", MDI): [None if run is None else run[k] for run in own]
@@ -89,10 +88,8 @@ def _part(cells: Cells, pair: Pair, found: Found) -> draw.Part:
             own = draw.Look(style.colour, "D")
             lines.append(draw.points(list(known), list(known.values()), own, "authors' records", size=7, ring=True))
         values, spreads = means(found[f"{group}, {part}", MDI] for part in classes)
-        at = models.beside(range(len(classes)), k, len(groups), 0.8)
-        bars.append(
-            draw.bars(at, values, style.colour, errors=spreads, width=0.92 * 0.8 / len(groups), hatch=HATCHES[k % 3])
-        )
+        at, width = models.beside(range(len(classes)), k, len(groups), 0.8), 0.92 * 0.8 / len(groups)
+        bars.append(draw.bars(at, values, style.colour, errors=spreads, width=width, hatch=HATCHES[k % 3]))
     left = draw.Panel(lines, "(a) global, by layer", draw.layers_axis(len(layers)), draw.Axis(metric_head(MDI)))
     x, y = draw.Axis(ticks=dict(enumerate(classes))), draw.Axis(f"local {metric_head(MDI)}")
     right = draw.Panel(bars, "(b) local, by class", x, y)

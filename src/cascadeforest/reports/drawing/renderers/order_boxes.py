@@ -64,7 +64,7 @@ def order_group(order: int) -> str:
 
 
 def rank_correlation(interactions: pd.DataFrame, metric: str) -> tuple[float, float] | str:
-    """Return Spearman's correlation of order and importance with its p-value (two-sided), or why there is none."""
+    """Return Spearman's correlation of order and another number with its p-value (two-sided), or why there is none."""
     if len(interactions) < 3:
         return TOO_FEW if len(interactions) else NO_INTERACTIONS
     if interactions.order.nunique() == 1 or interactions[metric].nunique() == 1:
@@ -102,7 +102,7 @@ def _facts(cells: Cells, dataset: str, column: str, frames: list[pd.DataFrame]) 
         for metric in (MARGINAL, MDI):
             for statistic, share in STATISTICS.items():
                 yield row(f"order {name}, {statistic}", metric, [np.quantile(own[metric], share) for own in found])
-    for metric in (MARGINAL, MDI):
+    for metric in (MARGINAL, MDI, "layer"):
         correlations = [rank_correlation(frame[frame.order > 1], metric) for frame in frames]
         for k, name in enumerate(("rank_correlation", "p_value")[: 1 + (len(frames) == 1)]):
             told = [one[k] for one in correlations if not isinstance(one, str)]

@@ -140,10 +140,8 @@ def _part(cells: Cells, pair: Pair, found: Found) -> draw.Part:
         looks = {name: DEFINITIONS[name] for name in definitions} if several else {"": ("", style)}
         own = {name: _curve(found, metric, name) for name in looks}
         scale = 100 if metric == RANKED else 1
-        marks = [
-            models.curve(rows, look, words, scale, k, len(own))
-            for k, (rows, (words, look)) in enumerate(zip(own.values(), looks.values(), strict=True))
-        ]
+        every = enumerate(zip(own.values(), looks.values(), strict=True))
+        marks = [models.curve(rows, look, words, scale, k, len(own)) for k, (rows, (words, look)) in every]
         axis, title = draw.layers_axis(len(own[""])), "(a)" if metric == ERROR else ""
         panels.append(draw.Panel(marks, title, axis, draw.Axis(HEADS[metric])))
     kinds = [kind for kind in BARS if any(name.startswith(f"{kind}, ") for name, metric in found if metric == MDI)]
@@ -154,7 +152,6 @@ def _part(cells: Cells, pair: Pair, found: Found) -> draw.Part:
         at, (colour, hatch) = models.beside(range(len(names)), k, len(kinds), 0.82), BARS[kind]
         bars.append(draw.bars(at, values, colour, kind, errors=spreads, width=0.82 / len(kinds), hatch=hatch))
     x, several = draw.Axis("feature", ticks=dict(enumerate(names)), upright=len(names) > 8), len(definitions) > 1
-    panels.append(
-        draw.Panel(bars, "(b)", x, draw.Axis(f"{metric_head(MDI)}, sum 1"), "upper left" * (not several), width=1.9)
-    )
+    y = draw.Axis(f"{metric_head(MDI)}, sum 1")
+    panels.append(draw.Panel(bars, "(b)", x, y, "upper left" * (not several), width=1.9))
     return draw.Part([panels], title=cells.title(*pair), legend=several)

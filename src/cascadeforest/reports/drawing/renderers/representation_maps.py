@@ -170,9 +170,8 @@ def _parts(cells: Cells, pair: Pair, options: Options) -> Iterable[Part]:
             title += f"\n(random starts{', first repeat' * bool(mean)}: {' to '.join(ends)})"
         own = found[PLANE, layer]
         if isinstance(own, str) or layer not in planes:
-            shown.append(
-                Panel(title=title, words=own if isinstance(own, str) else "the first repeat has no such layer")
-            )
+            words = own if isinstance(own, str) else "the first repeat has no such layer"
+            shown.append(Panel(title=title, words=words))
         else:
             marks = panels.class_points(planes[layer], arrays["classes"], names, alpha=0.75)
             shown.append(Panel(marks, title + published_text(cells, row), Axis("t-SNE 1"), Axis("t-SNE 2"), equal=True))

@@ -60,7 +60,7 @@ def count(arrays: Mapping[str, np.ndarray]) -> pd.DataFrame:
 
 
 def _facts(cells: Cells, own: str, other: str) -> Iterable[TidyRow]:
-    """Yield the numbers of the paper's text for each data set on which both cascades ran."""
+    """Yield the numbers of the paper's text for each data set on which both ran; one may have fewer repeats."""
     keys = (
         (own, "level 1", "screened_share"),
         (own, "last level", "remaining_share"),
@@ -75,8 +75,12 @@ def _facts(cells: Cells, own: str, other: str) -> Iterable[TidyRow]:
     for dataset in cells.experiment.datasets:
         found = {column: cells.arrays(dataset, column, EXTRA) for column in (own, other)}
         lacking = next((column for column, arrays in found.items() if not arrays), None)
-        repeats = [] if lacking else [_compare(dataset, *pair) for pair in zip(*found.values(), strict=True)]
-        for (column, condition, metric), *values in zip(keys, *repeats, strict=True):
+        mine, theirs = found.values()
+        # A repeat that one of them lacks is paired with itself; of such a pair only its own numbers are taken.
+        pairs = zip([*mine, *theirs[len(mine) :]], [*theirs, *mine[len(theirs) :]], strict=True)
+        repeats = [] if lacking else [_compare(dataset, *pair) for pair in pairs]
+        for (column, condition, metric), *every in zip(keys, *repeats, strict=True):
+            values = every[: min(map(len, found.values())) if condition.endswith(other) else len(found[column])]
             n, n_none = len(values), values.count(NONE_EARLY)
             told: Values = f"{NONE_EARLY} in {n_none} of {n} repeats" if 0 < n_none < n else values
             yield replace(cells.row(dataset, lacking or column, condition, metric, told), model=column)
