@@ -127,7 +127,7 @@ def test_maps_and_errors_in_the_picture_means_over_squares_in_the_csv_mean_sizes
     assert texts(view.rows[0])[:3] == ["0.5000", "0.6250", f"{ROWS.mean():.3f}"]
     # Feature x1 has 2/3 of the variance 2/3 + 1/400 of its map, x2 the rest; the map of x2 is constant.
     assert texts(view.rows[1]) == ["0.7500", "0.8750", f"{2 * ROWS.mean():.3f}", "0.200", "99.63", CONSTANT]
-    assert view.heads[4] == "variance of the contribution of feature x1 that it alone explains (%)"
+    assert view.heads[4] == "variance of the contribution of x1 that x1 alone explains (%)"
     joint = {row.condition: row.mean for row in target.table("interp-fig3").rows if row.metric == "joint_share"}
     assert joint["last layer, feature x1"] == pytest.approx(0, abs=1e-6)
 
@@ -141,12 +141,13 @@ def test_shares_of_the_variance_are_those_of_an_analysis_of_variance():
     parts = np.var(first), np.var(second), np.var(product)
     assert sum(parts) == pytest.approx(np.var(one))
     for axis in (0, 1):
-        wanted = parts[axis] / sum(parts), parts[2] / sum(parts)
+        wanted = parts[axis] / sum(parts), 1 - parts[axis] / sum(parts), parts[2] / sum(parts)
         assert variance_shares(one[..., None], axis) == pytest.approx(wanted, rel=1e-5)
-    assert variance_shares(product[..., None], 0) == pytest.approx((0, 1), abs=1e-12)
+    assert variance_shares(product[..., None], 0) == pytest.approx((0, 1, 1), abs=1e-12)
     both = np.stack([one, 3 * product + 5], axis=2)
     whole = sum(parts) + 9 * parts[2]
-    assert variance_shares(both, 0) == pytest.approx((parts[0] / whole, 10 * parts[2] / whole), rel=1e-5)
+    wanted = parts[0] / whole, 1 - parts[0] / whole, 10 * parts[2] / whole
+    assert variance_shares(both, 0) == pytest.approx(wanted, rel=1e-5)
     assert variance_shares(np.full((2, 3, 1), 0.1), 1) == ()
 
 

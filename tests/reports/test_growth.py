@@ -20,7 +20,7 @@ def declare(suite, **changes):
 def run(suite):
     """Write results: hiDF keeps 0, 2 and 0 layers of three; DDBF finds rows easy; RF does neither."""
     suite.run("wine", "random_forest", [0.9, 0.9, 0.9])
-    curves = {"new_interactions": (1.0, 0.0, 2.0)}
+    curves = {"new_interactions": (1.0, 2.0, 0.0)}
     suite.run("wine", "hidf", [0.9, 0.9, 0.9], curves=curves, chosen={"gamma": 0.7, "architecture": [5]})
     result = suite.read_run("wine", "hidf")
     for cell, kept in zip(result.cells, (0, 2, 0), strict=True):
@@ -51,8 +51,9 @@ def test_a_table_says_what_each_model_grew_and_chose(grown):
     assert list(lines) == ["hiDF", "DDBF"]
     assert lines["hiDF"]["layers kept"] == "0 (2), 2 (1)"
     assert lines["hiDF"]["layers grown"] == "3"
-    # Of the layers that were kept: no interaction twice, and one of layer 1.
-    assert lines["hiDF"]["interactions found"] == "0.3 (0 to 1)"
+    # Of the layers that were kept: no interaction twice, and one of layer 1 with two of layer 2.
+    assert lines["hiDF"]["interactions found"] == "1.0 (0 to 3)"
+    assert lines["hiDF"]["most in one layer"] == "0.7 (0 to 2)"
     assert (lines["hiDF"]["gamma"], lines["DDBF"]["gamma"]) == ("0.7", "–")
     assert lines["DDBF"]["decided before the last layer, training (%)"] == "25.00"
     assert lines["DDBF"]["decided before the last layer, test (%)"] == "10.00"
@@ -83,10 +84,10 @@ def test_fits_without_any_layer_are_counted(grown):
 
 
 def test_the_layers_that_find_interactions_in_any_repeat_are_named(grown):
-    only = "wine, hiDF: of 3 layers, new interactions are found in layers 1, 3 only."
+    only = "wine, hiDF: of 3 layers, new interactions are found in layers 1, 2 only."
     assert only in grown.notes(NAME)
     result = grown.read_run("wine", "hidf")
-    for curve in (0.0, 5.0, 0.0), (0.0, 5.0):  # each layer finds some in a repeat; repeats of unequal layers
+    for curve in (0.0, 5.0, 3.0), (0.0, 5.0):  # each layer finds some in a repeat; repeats of unequal layers
         object.__setattr__(result.cells[1], "curves", {"new_interactions": curve})
         grown.write_run(result)
         assert "new interactions are found in" not in grown.notes(NAME)

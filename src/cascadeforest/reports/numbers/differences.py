@@ -152,11 +152,9 @@ def _decided(found: Difference, metric: str, region: float | None) -> Difference
     if one is None:
         return replace(found, row=replace(row, note=f"no interval: {found.why}"))
     shares = vars(one.shares).items() if one.shares else ()
-    told = [
-        found.why,
-        f"variance: {', '.join(f'{name} {100 * value:.0f} %' for name, value in shares)}" if shares else "",
-        "on these training sets only" if found.only_here else "",
-    ]
+    parts = ", ".join(f"{name} {100 * value:.0f} %" for name, value in shares)
+    only_here = "on these training sets only" if found.only_here else ""
+    told = [found.why, f"variance: {parts}" if parts else "", only_here]
     row = replace(row, note="; ".join(filter(None, told)))
     if math.isfinite(one.high - one.low):
         row = replace(row, low=one.low, high=one.high, smallest=one.detectable or None)

@@ -456,6 +456,4 @@ def _region(claim: Claim, own: _Side, other: _Side | None) -> float | None:
     found = intervals.region(name, rival.mean, published)
     if found is not None or name == "ece":
         return CALIBRATION if found is None else found
-    if "correlation" in name:
-        return CORRELATION
-    return SHARE if known_metric(name).percent else None
+    return CORRELATION if "correlation" in name else SHARE if known_metric(name).percent else None

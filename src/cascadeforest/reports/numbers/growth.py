@@ -11,7 +11,7 @@ from cascadeforest.reports.numbers.frame import TidyRow
 
 #: Condition of these rows, which tells layers that were kept from layers as a metric of the table.
 GROWTH = "growth"
-KEPT, GROWN, INTERACTIONS = "n_layers", "grown_layers", "interactions"
+KEPT, GROWN, INTERACTIONS, MOST = "n_layers", "grown_layers", "interactions", "most_interactions"
 #: Shares of all rows: decided before the last layer, and found easy by DDBF's first iteration.
 _EARLY = {"early_share_train": "train", "early_share_test": "test"}
 EASY_TRAIN, EASY_TEST = "easy_share_train", "easy_share_test"
@@ -19,7 +19,7 @@ EASY_TRAIN, EASY_TEST = "easy_share_train", "easy_share_test"
 CHOSEN = {"gamma": "gamma", "mu": "mu", "theta": "theta", "a": "screening_a", "n_hard": "hard_rows"}
 #: The extra that has the test rows.
 DECIDED = "decided_rows"
-METRICS = (KEPT, GROWN, INTERACTIONS, *_EARLY, EASY_TRAIN, EASY_TEST, *CHOSEN.values())
+METRICS = (KEPT, GROWN, INTERACTIONS, MOST, *_EARLY, EASY_TRAIN, EASY_TEST, *CHOSEN.values())
 
 
 def growth_numbers(cells: Cells, pair: Pair) -> dict[str, list[float]]:
@@ -35,7 +35,8 @@ def _of_cell(cells: Cells, cell: ScoredCell) -> dict[str, float]:
         found |= {KEPT: growth.n_kept, GROWN: growth.n_grown}
     if "new_interactions" in curves:
         # Layers that were dropped have found interactions too, which predict nothing.
-        found[INTERACTIONS] = sum(curves["new_interactions"][: growth.n_kept if growth else None])
+        own = curves["new_interactions"][: growth.n_kept if growth else None]
+        found |= {INTERACTIONS: sum(own), MOST: max(own, default=0)}
     saved = cells.results.arrays(cell, DECIDED) if DECIDED in cell.extras else {}
     if "train" in saved:
         found |= {name: 1 - saved[part][-1] / saved[part].sum() for name, part in _EARLY.items()}

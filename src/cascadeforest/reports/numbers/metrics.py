@@ -96,6 +96,7 @@ KNOWN: Mapping[str, Metric] = {
     "factor_share": Metric("alpha, of the sum", percent=True),
     "grown_layers": Metric("layers grown"),
     "interactions": Metric("interactions found"),
+    "most_interactions": Metric("most in one layer"),
     "early_share_train": Metric("decided before the last layer, training", percent=True),
     "early_share_test": Metric("decided before the last layer, test", percent=True),
     "easy_share_train": Metric("easy in the first iteration, training", percent=True),
@@ -124,7 +125,8 @@ KNOWN: Mapping[str, Metric] = {
     "region_share": Metric("share of the plane", percent=True),
     "contribution_size": Metric("mean size of the contribution"),
     "own_share": Metric("variance that the feature alone explains", percent=True),
-    "joint_share": Metric("variance that no feature alone explains", percent=True),
+    "other_share": Metric("variance that the feature alone does not explain", percent=True),
+    "joint_share": Metric("variance that neither x1 nor x2 alone explains", percent=True),
     "mdi": Metric("MDI"),
     "mdi_distance": Metric("sum of distances to the true importances", "", False),
     "mdi_share": Metric("share of the MDI", percent=True),
@@ -137,7 +139,7 @@ KNOWN: Mapping[str, Metric] = {
 #: Decimal places of metrics that are not shown with four significant digits.
 _WHOLE = ("n_layers", "grown_layers", "best_layer", "training_rows", "columns", "columns_at_a_root")
 PLACES: Mapping[str, int] = {
-    **dict.fromkeys((*_WHOLE, "hard_rows", "interactions", *COUNTS), 0),
+    **dict.fromkeys((*_WHOLE, "hard_rows", "interactions", "most_interactions", *COUNTS), 0),
     **dict.fromkeys(("contribution_size", "r2", "correlation"), 3),
     "rank_correlation": 2,
 }

@@ -79,7 +79,7 @@ def _difference(path: Path, drawn: Path, content: bytes, same_dots: bool) -> str
 def refresh(root: Path, suite: str, may_add: bool = False) -> Path:
     """Write stored tables and pictures again; `UserError`, with nothing changed, if a number would change.
 
-    Rows that are not stored are refused too, unless they may be added: new numbers that follow from the stored cells.
+    Rows that are not stored are refused too, unless they may be added: they follow from the stored cells.
     Claims are judged anew; what changed in them since results were accepted is told as post hoc.
     """
     stored = root / "reports" / suite

@@ -14,7 +14,7 @@ from cascadeforest.reports.numbers.cells import PLACES, Cells, Values, by_layer
 
 EXTRA, SCORES = "contributions", "layer_scores"
 TARGET, PREDICTION, CONTRIBUTION, SIZE = "target", "prediction", "contribution", "contribution_size"
-OWN, JOINT, CONSTANT = "own_share", "joint_share", "constant"
+SHARES, CONSTANT = ("own_share", "other_share", "joint_share"), "constant"
 #: Where the arrays have rows of a kind.
 PARTS = {"held-out training rows": "train", "test rows": "test"}
 FEATURES = ("feature x1", "feature x2", "other features")
@@ -43,8 +43,8 @@ def render(cells: Cells) -> Table:
     features = [name for name in FEATURES if any(one.feature == name for own in maps.values() for one in own)]
     heads = [f"{ERRORS[cells.experiment.metrics[0]]}, {part}" for part in PARTS]
     heads += [f"mean size of the contribution of {feature}" for feature in features]
-    heads += [f"variance of the contribution of {feature} that it alone explains (%)" for feature in features[:2]]
-    shown = [*PARTS, *features, *(f"{feature}, {OWN}" for feature in features[:2])]
+    heads += [f"variance of the contribution of {x} that {x} alone explains (%)" for x in ("x1", "x2")[: len(features)]]
+    shown = [*PARTS, *features, *(f"{feature}, {SHARES[0]}" for feature in features[:2])]
     lines = [models.lines_of(cells, {pair: found[pair]}, shown, partial(_place, cells, pair), None) for pair in found]
     picture = draw.Picture([part for name in cells.experiment.datasets for part in _parts(cells, name, maps)])
     told, label_heads = dict(n_squares=N_SQUARES), (*cells.label_heads, "layer")
@@ -66,12 +66,12 @@ def square_means(values: np.ndarray, n: int = N_SQUARES) -> np.ndarray:
 
 
 def variance_shares(values: np.ndarray, other: int) -> tuple[float, ...]:
-    """Return the shares of a map's variance, (x2, x1, outputs), in its means over `other`, an axis, and in no means."""
+    """Return shares of a map's variance, (x2, x1, outputs): of means over an axis, the rest, and what no means have."""
     if not np.ptp(values, axis=(0, 1)).any():
         return ()
     centred = values - values.mean(axis=(0, 1))
     alone = [np.sum(centred.mean(axis=k) ** 2) * values.shape[k] / np.sum(centred**2) for k in (0, 1)]
-    return float(f"{alone[other]:.6g}"), float(f"{max(1 - sum(alone), 0.0):.6g}")
+    return tuple(float(f"{max(one, 0.0):.6g}") for one in (alone[other], 1 - alone[other], 1 - sum(alone)))
 
 
 def _contributions(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -127,9 +127,10 @@ def _numbers(cells: Cells, pair: Pair, repeats: models.Runs) -> models.Numbers:
             found[f"{layer} layer, {feature}", SIZE] = sizes
         for axis, feature in enumerate(FEATURES[:2]):
             maps = [one[feature][k][rows].astype(float) for one, rows in zip(parts, grids, strict=True)]
-            own = [shares for one in maps if (shares := variance_shares(one, axis))]
-            for j, name in enumerate((OWN, JOINT)):
-                found[f"{layer} layer, {feature}", name] = [shares[j] for shares in own] or CONSTANT
+            own = [variance_shares(one, axis) for one in maps]
+            for j, name in enumerate(SHARES):
+                every = [shares[j] if shares else None for shares in own]
+                found[f"{layer} layer, {feature}", name] = every if any(own) else CONSTANT
     return found
 
 
@@ -138,7 +139,7 @@ def _place(cells: Cells, pair: Pair, condition: str, metric: str) -> tuple[str, 
     layer, what = condition.split(", ")[:: -1 if condition.endswith(" layer") else 1]
     name = layer.removesuffix(" layer")
     reached = [arrays["layers"][PLACES[name]] for arrays in cells.arrays(*pair, EXTRA)]
-    what += f", {metric}" * (metric in (OWN, JOINT))
+    what += f", {metric}" * (metric in SHARES)
     return f"{name} ({' to '.join(map(str, sorted({min(reached), max(reached)})))})", what
 
 
