@@ -143,7 +143,7 @@ def test_the_numbers_of_the_text_are_means_over_repeats_and_the_picture_is_the_f
 
 @pytest.mark.parametrize("few", ["w100", "pair"])
 def test_one_cascade_can_have_fewer_repeats(suite, few):
-    """Its numbers and the comparisons are of its one repeat, those of its rival of both."""
+    """Its numbers and the comparisons are of its one repeat; its rival has numbers of both repeats."""
     declare(suite, repeats=2, fewer_repeats={DATA: {few: 1}})
     level = LEVEL.copy()
     level[5] = 0
