@@ -468,13 +468,13 @@ def test_a_slip_is_named_with_place_value_and_remedy(root, changes, words):
 SUITES = ["smoke", "quick", "standard", "paper"]
 #: The ids of every table and figure, from the list of experiments; they are the interface.
 IDS = {
-    *(f"hidf-{name}" for name in ("table1", "table2", "table3", "fig2", "fig3", "rows")),
+    *(f"hidf-{name}" for name in ("table1", "table2", "table3", "fig2", "fig3", "rows", "all-layers")),
     *(f"interp-fig{name}" for name in ("1b", "3", "4", "5", "6", "7", "8")),
     *(f"interp-table{number}" for number in (2, 3, 4, 5, 6)),
-    *(f"cs-{name}" for name in ("table1", "table2", "fig4", "folds")),
-    *(f"mddf-{name}" for name in ("table1", "fig2a", "fig2b", "folds")),
+    *(f"cs-{name}" for name in ("table1", "table2", "fig4", "folds", "growth")),
+    *(f"mddf-{name}" for name in ("table1", "fig2a", "fig2b", "folds", "controls")),
     *(f"ddbf-{name}" for name in ("table1", "table2", "table3", "table4", "table5")),
-    *(f"ddbf-{name}" for name in ("fig4", "fig5", "fig6", "threshold", "random-rows")),
+    *(f"ddbf-{name}" for name in ("fig4", "fig5", "fig6", "threshold", "random-rows", "controls")),
     "arena",
     "claims",
     "arena-ranks",
@@ -694,7 +694,7 @@ def test_chosen_columns_are_timed_with_the_one_they_are_compared_with(root):
 def test_tables_about_cost_are_timed_in_every_suite(suite):
     """Those whose claims are about cost."""
     timings = load_plan(ROOT, {"suite": suite}).timings
-    about_cost = {"hidf-table3", "cs-table1", "cs-table2", "interp-fig7"}
+    about_cost = {"hidf-table3", "cs-table1", "cs-table2", "cs-growth", "interp-fig7"}
     # Its turns, with all test rows of MNIST, would have the machine to themselves for most of an hour.
     assert {one.experiment for one in timings} >= about_cost - ({"cs-table1"} if suite == "standard" else set())
     assert all(one.against in one.columns and len(one.repeats) > 1 for one in timings)

@@ -52,6 +52,7 @@ def test_the_table_of_verdicts_says_how_many_answers_were_known(copy):
     known, fresh = "exploratory: known before", ", and new repeats alone say supported"
     claims = {"hidf-a": ("supported", f"{known}{fresh}"), "hidf-b": ("contradicted", f"{known}; post hoc: changed")}
     claims |= {"mddf-c": ("open: no power", known), "ours-d": ("supported", ""), "ours-e": ("descriptive only", known)}
+    claims |= {"hidf-f": ("not exercised", f"{known}; post hoc: changed")}
     rows = {name: dict.fromkeys(head.split(","), "") for name in claims}
     for name, (mark, note) in claims.items():
         rows[name] |= {"model": name, "metric": "verdict", "mark": mark, "note": note}
@@ -61,7 +62,7 @@ def test_the_table_of_verdicts_says_how_many_answers_were_known(copy):
         writer.writerows(rows.values())
     assert "3 claims are decided. The answer to 2 of them was known" in reference.verdict_table(copy)
     words = "of these, 1 have the same verdict by later repeats alone. 1 decided claims were changed or added"
-    assert "(post hoc), and 1 of all claims." in reference.verdict_table(copy)
+    assert "(post hoc), and 2 of all claims." in reference.verdict_table(copy)
     assert words in reference.verdict_table(copy)
 
 

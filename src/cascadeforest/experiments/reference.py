@@ -146,7 +146,8 @@ def verdict_table(root: Path) -> str:
         counts.setdefault(claim.partition("-")[0], Counter())[verdict] += 1
     known = {verdict for verdict, _ in found.values()}
     decided = ["supported", "contradicted"]
-    notes = [note for verdict, note in found.values() if not verdict.startswith(("open", "descriptive"))]
+    no_answer = ("open", "descriptive", "not exercised")
+    notes = [note for verdict, note in found.values() if not verdict.startswith(no_answer)]
     n_known, n_changed = (sum(mark in note for note in notes) for mark in ("exploratory: ", "post hoc: "))
     n_again = sum(f"new repeats alone say {verdict}" in note for verdict, note in found.values())
     verdicts = [*decided, *sorted(known - set(decided))]

@@ -97,7 +97,7 @@ def _verdict(claim: Claim, sources: Sources) -> Verdict:
 
 def _judged(reading: str, claim: Claim, sources: Sources, first_repeat: int = 0) -> Judged:
     if claim.not_run:
-        return Judged(reading, NOT_RUN, claim.not_run)
+        return Judged(reading, NOT_RUN, claim.not_run.rstrip("."))
     if claim.check:
         check = sources.results.claims.checks.get(claim.check)
         if check is None:

@@ -1,4 +1,4 @@
-"""Accuracy, margin ratio and factors of the layers (mddf-fig2a): a line for each model and kind of rows."""
+"""Accuracy, margin ratio and factors of the layers (mddf-fig2a, mddf-controls): a line for each model and part."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,7 +43,8 @@ def render(cells: Cells) -> Table:
         sizes = [f"{len(cells.all(*pair))} × {one}" if several else one for one in size]
         lines += numbered_lines(cells, (*cells.labels(*pair), words), shown, "".join(sizes))
     rows_of = {pair: drawn[pair] | rows for pair, rows in found.items()}
-    picture = draw.Picture([_part(cells, name, curves, rows_of) for name in cells.experiment.datasets], legend=True)
+    parts = [_part(cells, name, curves, rows_of) for name in cells.experiment.datasets]
+    picture = draw.Picture(parts, legend=True, legend_columns=2 if cells.has_models else draw.LEGEND_COLUMNS)
     size_head, told = "repeats × rows" if several else "number of rows", {"found": found}
     return Table.of(cells, told, found, (*cells.label_heads, "rows"), heads, lines, size_head, picture, drawn)
 
@@ -69,9 +70,8 @@ def rank_correlation(first: np.ndarray, second: np.ndarray) -> float | str:
 
 def _of_repeats(values: Sequence[float | str | None], why_not: str = "") -> Values:
     """Return the numbers of the repeats, None for one without, or words if none has one."""
-    words = [value for value in values if isinstance(value, str)]
-    numbers = [math.nan if value is None or isinstance(value, str) else float(value) for value in values]
-    found = [number if math.isfinite(number) else None for number in numbers]
+    words = [one for one in values if isinstance(one, str)]
+    found = [None if isinstance(one, str) or one is None or not math.isfinite(one) else float(one) for one in values]
     return found if not values or any(value is not None for value in found) else words or why_not
 
 
