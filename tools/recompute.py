@@ -167,11 +167,12 @@ def cost_ratio(table: Table, dataset: str, model: str, condition: str, metric: s
     both = [series(table, dataset, name, "", cost) for name in (model, match[1] if match else "")]
     if cost not in COSTS or not match or both[0] is None or both[1] is None:
         return None
-    found = over_repeats(ratios := [b / a for a, b in zip(both[0][0], both[1][0], strict=True)], both[0][1])
+    paid = np.array(list(zip(both[0][0], both[1][0], strict=False)))  # as many as both have
+    found = over_repeats(ratios := (paid[:, 1] / paid[:, 0]).tolist(), both[0][1])
     if match[2]:
         return found | {"mean": min(ratios) if match[2] == "smallest" else max(ratios), "std": None}
     own, other = (table.printed(dataset, m, cost.replace("fit_peak_mib", "memory_mb"))[0] for m in (model, match[1]))
-    return found | {"mean": fmean(both[1][0]) / fmean(both[0][0]), "published": other / own if own and other else None}
+    return found | {"mean": paid[:, 1].mean() / paid[:, 0].mean(), "published": other / own if own and other else None}
 
 
 def t_interval(mean: float, variance: float, df: float) -> Expected:
@@ -222,8 +223,7 @@ def subsets(n: int) -> np.ndarray:
 
 def over_repeats_only(leads: np.ndarray, design: str, cells: Sequence[Any]) -> Expected:
     """Exact sign flips of small draws (Hartigan 1969: means of subsets), Nadeau and Bengio of splits, or paired t."""
-    n = len(leads)
-    if n < 2 or (np.abs(leads).max() if design == "draws" else np.ptp(leads)) <= 1e-12:
+    if (n := len(leads)) < 2 or (np.abs(leads).max() if design == "draws" else np.ptp(leads)) <= 1e-12:
         return NONE
     ratio = fmean(c["n_test"] / c["n_train"] for c in cells) if design in ("folds", "splits") else 0.0
     found = t_interval(float(leads.mean()), float(leads.var(ddof=1)) * (1 / n + ratio), n - 1)

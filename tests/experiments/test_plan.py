@@ -314,11 +314,12 @@ def test_a_column_that_a_table_ranks_needs_all_repeats(root):
             resolved(one | wrong)
     screening = {"render": "screening_curves", "options": {"screening": "forest", "against": "small"}}
     assert resolved(EXPERIMENTS["one"] | screening).fewer_repeats["iris"] == {table.columns["small"]: 2}
-    for wrong in ({"render": "layer_curves"}, {"options": {"ratio_of": "forest"}}):
-        with pytest.raises(ConfigError, match=r"column_repeats/one: only scores, pairs, .*, and no table of ratios"):
-            resolved(EXPERIMENTS["one"] | wrong)
+    with pytest.raises(ConfigError, match=r"column_repeats/one: only scores, pairs, .* can have these"):
+        resolved(EXPERIMENTS["one"] | {"render": "layer_curves"})
     config["suites"]["special"]["column_repeats"] = {"one": {"small": 0}}
-    for wrong in ({"references": ["small"]}, {"win_tie_lose": "small"}, screening):
+    chosen = ({"ratio_of": "small"}, {"equal_trees": {"forest": "small"}}, {"differences": {"to": "small"}})
+    options = [{"options": one} for one in chosen]
+    for wrong in ({"references": ["small"]}, {"win_tie_lose": "small"}, screening, *options):
         with pytest.raises(ConfigError, match=r"column_repeats/one/small is 0, but the table compares others with"):
             resolved(EXPERIMENTS["one"] | wrong)
 

@@ -130,6 +130,20 @@ def test_costs_that_all_doubled_are_no_drift_and_another_accuracy_is_one_of_its_
     }
 
 
+@pytest.mark.parametrize("column", ["gcforest", "gcforest_cs_w20"])
+def test_ratios_of_a_column_with_fewer_repeats_are_over_the_repeats_that_both_have(suite, column):
+    ran(suite)
+    first = {"gcforest": costs(0.94, 4.0, 1.0, 40.0), "gcforest_cs_w20": costs(0.90, 1.0, 0.5, 10.0)}
+    suite.run("letter", column, [first[column]])
+    declare(suite, fewer_repeats={"letter": {column: 1}})
+    assert suite.line(NAME, RATIOS, "CS (20)") == ["−4.00 points, no interval", "4.00", "2.00", "4.00"]
+    ratio = suite.rows(NAME)["letter", "gcforest_cs_w20", "against gcforest", "fit_cpu_seconds_ratio"]
+    assert (ratio.mean, ratio.std, ratio.n) == (4.0, None, 1)
+    times = {label: suite.line(NAME, "letter", label)[1] for label in ("CS (20)", "gcForest")}
+    both = {"CS (20)": "2.50 ± 2.12", "gcForest": "6.00 ± 2.83"}
+    assert times == both | ({"gcForest": "4.00"} if column == "gcforest" else {"CS (20)": "1.00"})
+
+
 def test_pairs_of_equal_trees_have_lines_of_their_own(suite):
     ran(suite, options=OPTIONS | {"equal_trees": {"gcforest_cs_w20": "gcforest_cs_w100"}})
     rows = suite.rows(NAME)

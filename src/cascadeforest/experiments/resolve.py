@@ -581,19 +581,20 @@ class _Resolver:
     ) -> dict[str, dict[str, int]]:
         """Row to the presets of an experiment that the suite gives fewer repeats there than the others."""
         given, found = self.settings.column_repeats, dict[str, dict[str, int]]()
-        compares_all = not {"ratio_of", "equal_trees"}.isdisjoint(entry.options)
         in_ranks = () if entry.average_rank is None else entry.rank_columns or entry.models
         ranked = {entry.models[column] for column in in_ranks}
         for row, every in repeats.items():
             name = f"{experiment}:{row}" if f"{experiment}:{row}" in given else experiment
             place, most = f"config/config.yaml: suites/{self.suite}/column_repeats/{name}", given.get(name, {})
-            if most and (entry.render not in WITH_FEWER_REPEATS or compares_all):
-                names = ", ".join(WITH_FEWER_REPEATS)
-                raise ConfigError(f"{place}: only {names} can have these, and no table of ratios.")
+            if most and entry.render not in WITH_FEWER_REPEATS:
+                raise ConfigError(f"{place}: only {', '.join(WITH_FEWER_REPEATS)} can have these.")
             for column in most:
                 if entry.models[column] in ranked:
                     raise ConfigError(f"{place}/{column}: the table ranks this column, so that it needs all.")
-                compared = (*entry.references, entry.win_tie_lose, *map(entry.options.get, ("screening", "against")))
+                options = cast("dict[str, dict[str, str] | None]", entry.options)
+                others = map(options.get, ("screening", "against", "ratio_of"))
+                pairs = ((options.get("differences") or {}).get("to"), *(options.get("equal_trees") or {}).values())
+                compared = (*entry.references, entry.win_tie_lose, *others, *pairs)
                 if not most[column] and column in compared:
                     raise ConfigError(f"{place}/{column} is 0, but the table compares others with this column.")
             if most and cast("dict[str, Json]", self.datasets[self._base(row, place)]["protocol"]).get("splits"):

@@ -1,7 +1,8 @@
 """Costs of models beside the cost of one of them: of ordinary cells, and timed in turn with nothing else running.
 
 A ratio is the cost of the reference divided by that of the model. Models that were timed in turn have one with an
-interval; cells that ran beside others have the ratio of the means, and the smallest and the largest of the repeats.
+interval; cells that ran beside others have the ratio of the means, and the smallest and the largest of the repeats,
+over the repeats that both models have.
 """
 
 import itertools
@@ -41,11 +42,7 @@ Rounds: TypeAlias = list[Mapping[str, float]]
 def ratio_rows(
     cells: Cells, rows: Mapping[Key, TidyRow], reference: str, columns: Collection[str] = ()
 ) -> Iterable[TidyRow]:
-    """Yield the cost of the reference divided by that of each other column, by default of all.
-
-    The ratio is that of the means; of several repeats the smallest and the largest ratio follow. `rows` has the scores
-    by key.
-    """
+    """Yield the cost of the reference divided by that of other columns, by default of all; `rows` has the scores."""
     metrics = [metric for metric in cells.experiment.metrics if metric in COST_METRICS]
     wanted = [pair for pair in cells.pairs if pair[1] in (columns or cells.experiment.columns) and pair[1] != reference]
     for (dataset, column), metric in itertools.product(wanted, metrics):
@@ -54,13 +51,14 @@ def ratio_rows(
         measured = [rows.get((dataset, name, "", metric)) for name in (reference, column)]
         told = [(one.status, one.note) if one else (UNAVAILABLE, "does not apply") for one in measured]
         lacking = next((one for one in told if one[0] != OK), None)
-        costs = [[]] * 2 if lacking else [cells.metric(dataset, name, metric) for name in (reference, column)]
-        if lacking or not all(costs[1]):
+        costs = [] if lacking else [cells.metric(dataset, name, metric) for name in (reference, column)]
+        both = list(zip(*costs, strict=False))  # a column can have fewer repeats: the first
+        if lacking or not all(own for _, own in both):
             status, note = lacking or (UNAVAILABLE, "too little to be measured")
             yield replace(row, status=status, note=note)
             continue
-        of_repeats, n_test = [cost / own for cost, own in zip(*costs, strict=True)], cells.n_test(dataset, column)
-        row = replace(row.over(of_repeats), mean=fmean(costs[0]) / fmean(costs[1]), n_test=n_test)
+        of_repeats, (of_other, of_own) = [cost / own for cost, own in both], map(fmean, zip(*both, strict=True))
+        row = replace(row.over(of_repeats), mean=of_other / of_own, n_test=cells.n_test(dataset, column))
         yield row
         for name, end in ENDS.items() if len(of_repeats) > 1 else ():
             yield replace(row, condition=f"{row.condition}, {name}", mean=end(of_repeats), std=None, published=None)
