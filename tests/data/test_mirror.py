@@ -57,8 +57,9 @@ FACTS = {
     "arrhythmia_nan": Facts(452, 279, 13, 361, 0, 91),
     "satimage": Facts(6_435, 36, 6, 4_435, 0, 2_000),
     "crowdsourced": Facts(10_845, 28, 6, 10_545, 0, 300),
-    # printed as 100,000 × 55: of 101,766 rows and 47 features, these rows are complete with numeric diagnoses
-    "diabetes130": Facts(89_782, 47, 2, 71_825, 0, 17_957),
+    # printed as 100,000 × 55, as on UCI's page: of 101,766 rows and 47 features, the released code keeps these rows; 54.99 %
+    # of them are not readmitted, which is the printed accuracy of the SVM
+    "diabetes130": Facts(72_094, 47, 2, 57_675, 0, 14_419),
     "covertype_subset": Facts(92_962, 54, 7, 74_369, 0, 18_593),  # of 581,012
     # interp, Table 3: features and training rows
     "abalone": Facts(4_177, 8, None, 417, 417, 3_343),
@@ -94,7 +95,7 @@ ENCODED = {
     "credit_default": 20 + 2 + 7 + 4,
     "adult_folds": 6 + 9 + 16 + 7 + 15 + 6 + 5 + 2 + 42,
     "credit_fraud_untimed": 29,  # without Time
-    "diabetes130": 161,
+    "diabetes130": 109,
     "bike": 6,
 }
 TRAIN_COUNTS = {

@@ -607,25 +607,27 @@ def test_bike_derives_the_clear_day_and_leaves_out_the_summands_of_the_target(tm
     assert (parsed.y.tolist(), parsed.raw_features) == ([985, 801], 12)
 
 
-def test_diabetes_keeps_complete_rows_with_numeric_diagnoses(tmp_path):
+def test_diabetes_keeps_complete_rows_whose_diagnoses_are_whole_numbers(tmp_path):
     columns = {
-        **{"encounter_id": "1", "patient_nbr": "2", "race": "Asian", "weight": "?", "admission_type_id": "6"},
+        **{"encounter_id": "1", "patient_nbr": "2", "race": "Asian", "gender": "Male", "weight": "?"},
+        **{"admission_type_id": "6", "discharge_disposition_id": "1", "admission_source_id": "17"},
         **{"time_in_hospital": "3", "payer_code": "?", "medical_specialty": "?", "num_lab_procedures": "41"},
         **{"num_procedures": "0", "num_medications": "1", "number_outpatient": "0", "number_emergency": "0"},
-        **{"number_inpatient": "0", "diag_1": "250.83", "diag_2": "276", "diag_3": "9", "number_diagnoses": "1"},
+        **{"number_inpatient": "0", "diag_1": "250", "diag_2": "276", "diag_3": "9", "number_diagnoses": "1"},
         **{"A1Cresult": "None", "readmitted": "NO"},
     }
-    changes = [{}, {"race": "?"}, {"diag_2": "V27"}, {"diag_1": "?"}, {"readmitted": "<30"}, {"readmitted": ">30"}]
-    lines = [",".join((columns | change).values()) for change in changes]
+    kept = [{}, {"readmitted": "<30"}, {"readmitted": ">30"}]
+    dropped = [{"race": "?"}, {"gender": "Unknown/Invalid"}, {"diag_2": "V27"}, {"diag_1": "?"}, {"diag_3": "250.83"}]
+    lines = [",".join((columns | change).values()) for change in [*dropped, *kept]]
     members = {"dataset_diabetes/diabetic_data.csv": text(",".join(columns), *lines, end="\r\n")}
     parsed = parse("diabetes130", tmp_path, {"dataset_diabetes.zip": zipped(members)})
     assert parsed.y.tolist() == ["NO", "readmitted", "readmitted"]
     assert parsed.class_order == ("NO", "readmitted")
-    assert columns_of(parsed)["diag_1"] == pytest.approx([250.83] * 3)
-    assert columns_of(parsed)["admission_type_id=6"] == [1, 1, 1]
+    assert columns_of(parsed)["diag_1"] == [250, 250, 250]
+    assert not [name for name in parsed.feature_names if "_id" in name or "weight" in name]
     assert columns_of(parsed)["A1Cresult=None"] == [1, 1, 1]
     assert parsed.raw_features == len(columns) - 3
-    assert parsed.note.startswith("3 of 6 rows are kept")
+    assert parsed.note.startswith("3 of 8 rows are kept")
 
 
 def test_har_names_activities_and_numbers_repeated_features(tmp_path):

@@ -43,7 +43,14 @@ ADULT_CATEGORICAL = (
 BIKE_COLUMNS = ("yr", "workingday", "clearday", "temp", "hum", "windspeed")
 BIKE_NO_FEATURES = ("instant", "casual", "registered", "cnt")  # the row's number, the target's summands, the target
 DIABETES_IDS = ("encounter_id", "patient_nbr")
-DIABETES_DROPPED = ("weight", "payer_code", "medical_specialty")
+DIABETES_DROPPED = (
+    "weight",
+    "payer_code",
+    "medical_specialty",
+    "admission_type_id",
+    "discharge_disposition_id",
+    "admission_source_id",
+)
 DIABETES_DIAGNOSES = ("diag_1", "diag_2", "diag_3")
 DIABETES_COUNTS = (
     "time_in_hospital",
@@ -149,10 +156,10 @@ def bike(files: Mapping[str, Path], *, days: str = "Bike-Sharing-Dataset.zip::da
 def diabetes130(files: Mapping[str, Path], *, table: str = "dataset_diabetes.zip::diabetic_data.csv") -> Parsed:
     """Parse Diabetes 130-US hospitals with the steps of the released hiDF code.
 
-    The columns weight, payer_code and medical_specialty and the two ids are dropped; then the rows with a '?' or with
-    a diagnosis that is no number (V and E codes) are dropped. Diagnoses and counts are numbers, all other columns are
-    one-hot, the three numbered ids of admission and discharge included, since their order means nothing. The label
-    is whether the patient was readmitted at all.
+    The columns weight, payer_code and medical_specialty, the two ids and the numbers of admission type, admission
+    source and discharge are dropped; then the rows with a '?', of unknown gender, or with a diagnosis that is no whole
+    number (V and E codes, and codes with decimals as 250.83). Diagnoses and counts are numbers, all other columns are
+    one-hot. The label is whether the patient was readmitted at all.
 
     Parameters
     ----------
@@ -164,7 +171,7 @@ def diabetes130(files: Mapping[str, Path], *, table: str = "dataset_diabetes.zip
     Returns
     -------
     Parsed
-        Classes ``NO`` and ``readmitted``; `raw_features` counts the columns but for the ids and the target.
+        Classes ``NO`` and ``readmitted``; `raw_features` counts the columns but for the two ids and the target.
     """
     import pandas as pd
 
@@ -172,9 +179,11 @@ def diabetes130(files: Mapping[str, Path], *, table: str = "dataset_diabetes.zip
     n_rows, n_raw = len(frame), frame.shape[1] - len(DIABETES_IDS) - 1
     frame = frame.drop(columns=[*DIABETES_IDS, *DIABETES_DROPPED])
     numbers = [*DIABETES_DIAGNOSES, *DIABETES_COUNTS]
-    frame[numbers] = frame[numbers].apply(pd.to_numeric, errors="coerce")
-    complete = frame[numbers].notna().all(axis=1) & ~(frame == "?").any(axis=1)
-    frame = frame[complete]
+    kept = ~(frame == "?").any(axis=1) & (frame["gender"] != "Unknown/Invalid")
+    for diagnosis in DIABETES_DIAGNOSES:
+        kept &= frame[diagnosis].str.isdecimal()
+    frame = frame[kept]
+    frame[numbers] = frame[numbers].apply(pd.to_numeric)
     readmitted = frame.pop("readmitted").to_numpy(dtype=object) != "NO"
     categorical = [column for column in frame.columns if column not in numbers]
     X, feature_names = encode(frame, categorical, where=table)
@@ -184,7 +193,8 @@ def diabetes130(files: Mapping[str, Path], *, table: str = "dataset_diabetes.zip
         feature_names=feature_names,
         raw_features=n_raw,
         class_order=("NO", "readmitted"),
-        note=f"{len(frame):,} of {n_rows:,} rows are kept: the others have a '?' or a diagnosis that is no number.",
+        note=f"{len(frame):,} of {n_rows:,} rows are kept: the others have a '?', no gender, or a diagnosis that is no "
+        "whole number.",
     )
 
 
