@@ -57,8 +57,8 @@ FACTS = {
     "arrhythmia_nan": Facts(452, 279, 13, 361, 0, 91),
     "satimage": Facts(6_435, 36, 6, 4_435, 0, 2_000),
     "crowdsourced": Facts(10_845, 28, 6, 10_545, 0, 300),
-    # printed as 100,000 × 55, as on UCI's page: of 101,766 rows and 47 features, the released code keeps these rows; 54.99 %
-    # of them are not readmitted, which is the printed accuracy of the SVM
+    # printed as 100,000 × 55, as on UCI's page: of 101,766 rows and 47 features, the released code keeps these rows;
+    # 54.99 % of them are not readmitted, which is the printed accuracy of the SVM
     "diabetes130": Facts(72_094, 47, 2, 57_675, 0, 14_419),
     "covertype_subset": Facts(92_962, 54, 7, 74_369, 0, 18_593),  # of 581,012
     # interp, Table 3: features and training rows
