@@ -15,6 +15,7 @@ import numpy as np
 import psutil
 import pytest
 
+from cascadeforest.data.errors import ConfigError
 from cascadeforest.data.processed import make, write
 from cascadeforest.experiments.batches import Cost, make_batches
 from cascadeforest.experiments.jobs import merge, run_batch
@@ -499,6 +500,8 @@ def test_the_first_repeats_of_a_run_are_merged_alone(tmp_path):
     write(make("iris", config=ROOT / "config"), tmp_path / "data/processed/iris.npz")
     for name in ("iris.forest.0", "iris.forest.1"):
         run_batch(plan, name, tmp_path)
+    with pytest.raises(ConfigError, match=r"'iris.forest.9', which the suite tiny does not have; closest: iris.forest"):
+        run_batch(plan, "iris.forest.9", tmp_path)
     failure = Failure(2, "MemoryError", "no room", "", 0, 1)
     write_typed(folder / "failures/iris/forest.part2.json", Failures("iris", "forest", (failure,)))
     merge(tmp_path, "tiny", replace(run, repeats=(0, 1)))

@@ -184,9 +184,11 @@ def _spec(options: argparse.Namespace) -> int:
     plan = _load_plan(options)
     run = plan.run(options.dataset, options.model)
     if run is None:
-        known = ", ".join(f"{known.dataset} {known.model}" for known in plan.runs)
+        models = ", ".join(known.model for known in plan.runs if known.dataset == options.dataset)
+        datasets = ", ".join(dict.fromkeys(known.dataset for known in plan.runs))
+        has = f"Models on this data set: {models}." if models else f"Its data sets: {datasets}."
         raise ConfigError(
-            f"No experiment of the suite {plan.suite} runs '{options.model}' on '{options.dataset}'. It has: {known}."
+            f"No experiment of the suite {plan.suite} runs '{options.model}' on '{options.dataset}'. {has}"
         )
     print(json.dumps(to_json(run)))
     return 0

@@ -9,6 +9,7 @@ and merged files are not outputs that Snakemake knows, since it deletes the outp
 from __future__ import annotations
 
 import contextlib
+import difflib
 import gc
 import importlib.util
 import logging
@@ -342,7 +343,8 @@ def run_batch(plan: Plan, name: str, root: Path, threads: int = 1, tell: Tell = 
         As `run_jobs`.
     """
     if name not in plan.batch:
-        raise ConfigError(f"--batch is '{name}'; the suite {plan.suite} has {', '.join(plan.batch) or 'none'}.")
+        close = ", ".join(difflib.get_close_matches(name, plan.batch)) or "plan.json names all"
+        raise ConfigError(f"--batch is '{name}', which the suite {plan.suite} does not have; closest: {close}.")
     batch, folder = plan.batch[name], root / "results" / plan.suite
     merged = set(plan.merged(batch))
     tell("batch")
