@@ -52,7 +52,7 @@ def test_a_table_says_what_each_model_grew_and_chose(grown):
     assert lines["hiDF"]["layers kept"] == "0 (2), 2 (1)"
     assert lines["hiDF"]["layers grown"] == "3"
     # Of the layers that were kept: no interaction twice, and one of layer 1 with two of layer 2.
-    assert lines["hiDF"]["interactions found"] == "1.0 (0 to 3)"
+    assert lines["hiDF"]["interactions kept"] == "1.0 (0 to 3)"
     assert lines["hiDF"]["most in one layer"] == "0.7 (0 to 2)"
     assert (lines["hiDF"]["gamma"], lines["DDBF"]["gamma"]) == ("0.7", "–")
     assert lines["DDBF"]["decided before the last layer, training (%)"] == "25.00"

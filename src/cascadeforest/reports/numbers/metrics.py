@@ -95,7 +95,7 @@ KNOWN: Mapping[str, Metric] = {
     "factor": Metric("alpha"),
     "factor_share": Metric("alpha, of the sum", percent=True),
     "grown_layers": Metric("layers grown"),
-    "interactions": Metric("interactions found"),
+    "interactions": Metric("interactions kept"),
     "most_interactions": Metric("most in one layer"),
     "early_share_train": Metric("decided before the last layer, training", percent=True),
     "early_share_test": Metric("decided before the last layer, test", percent=True),
