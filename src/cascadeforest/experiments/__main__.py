@@ -186,7 +186,7 @@ def _spec(options: argparse.Namespace) -> int:
     if run is None:
         models = ", ".join(known.model for known in plan.runs if known.dataset == options.dataset)
         datasets = ", ".join(dict.fromkeys(known.dataset for known in plan.runs))
-        has = f"Models on this data set: {models}." if models else f"Its data sets: {datasets}."
+        has = f"Models on this data set: {models}." if models else f"Data sets of the suite: {datasets}."
         raise ConfigError(
             f"No experiment of the suite {plan.suite} runs '{options.model}' on '{options.dataset}'. {has}"
         )
