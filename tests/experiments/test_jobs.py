@@ -500,9 +500,9 @@ def test_the_first_repeats_of_a_run_are_merged_alone(tmp_path):
     write(make("iris", config=ROOT / "config"), tmp_path / "data/processed/iris.npz")
     for name in ("iris.forest.0", "iris.forest.1"):
         run_batch(plan, name, tmp_path)
-    with pytest.raises(ConfigError, match=r"'iris.forest.9', which the suite tiny does not have. Closest: iris.forest"):
+    with pytest.raises(ConfigError, match=r"'iris.forest.9', which .* does not have. Did you mean 'iris.forest"):
         run_batch(plan, "iris.forest.9", tmp_path)
-    with pytest.raises(ConfigError, match=r"does not have. Its plan.json names those that it has"):
+    with pytest.raises(ConfigError, match=r"does not have. Its plan.json names all"):
         run_batch(plan, "x", tmp_path)
     failure = Failure(2, "MemoryError", "no room", "", 0, 1)
     write_typed(folder / "failures/iris/forest.part2.json", Failures("iris", "forest", (failure,)))

@@ -343,8 +343,8 @@ def run_batch(plan: Plan, name: str, root: Path, threads: int = 1, tell: Tell = 
         As `run_jobs`.
     """
     if name not in plan.batch:
-        close = ", ".join(difflib.get_close_matches(name, plan.batch))
-        hint = f"Closest: {close}." if close else "Its plan.json names those that it has."
+        close = difflib.get_close_matches(name, plan.batch, n=1)
+        hint = f"Did you mean '{close[0]}'?" if close else "Its plan.json names all."
         raise ConfigError(f"--batch is '{name}', which the suite {plan.suite} does not have. {hint}")
     batch, folder = plan.batch[name], root / "results" / plan.suite
     merged = set(plan.merged(batch))
